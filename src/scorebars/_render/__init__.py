@@ -1,0 +1,1 @@
+"""How scores look: rendering kept apart from the numbers."""

@@ -1,0 +1,193 @@
+"""Answers of the mean of any loss under any error family."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from scorebars.answers.extrapolation import level_variance, loss_at_level
+from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
+from scorebars.answers.npmle import MeanOfLoss, true_residuals
+from scorebars.errors import Normal
+from scorebars.errors.base import FloatArray
+from scorebars.laws.additive import mean_law
+from scorebars.laws.base import Law
+from scorebars.measured import Measured
+from scorebars.moments import label_moments
+from scorebars.moments.correlated import correlated_variance
+from scorebars.score import Estimate, UndefinedEstimate
+
+_SUBSAMPLE = 1500
+"""Above this many labels the variance of an extrapolated estimate is found from every k-th label."""
+EXTRAPOLATED = "an estimate, since no unbiased one exists: extrapolated from more label error to none"
+MOST_LIKELY = "an estimate, since no unbiased one exists: from the most likely law of the true residuals"
+
+
+class GenericAnswers(MeanLoss):
+    """Mean of any loss: the law is drawn where it has no formula, the truth is found by deconvolution."""
+
+    def _unchanged(self) -> bool:
+        """The observed score again: the expected one may cost too much to be found twice."""
+        data = self._data.scaled(self._totals.scale)
+        parts = [
+            float(np.add.reduce(self.loss(y, p) if w is None else w * self.loss(y, p))) for y, p, _, w in data.blocks()
+        ]
+        return math.isclose(math.fsum(parts) / data.total_weight, self._totals.observed, rel_tol=1e-12)
+
+    def _law(self, data: Measured) -> Law:
+        y, p = np.asarray(data.y, float), np.asarray(data.p, float)
+        return mean_law(self.loss, data.errors, y, p, data.shares, self._totals.std**2)
+
+    # against the truth -------------------------------------------------------------------------
+
+    def _truth(self, data: Measured) -> Estimate:
+        """By the most likely law of the true residuals where the loss is one of residuals, else extrapolated.
+
+        That law sits on few points: a loss that jumps would follow the points, not the law, and is extrapolated.
+        """
+        residuals = true_residuals(data) if self.loss.of_residual and self.loss.continuous else None
+        if residuals is None:
+            return self._extrapolated(data)
+        low, high = self.declaration.low, self.declaration.high
+        mean = MeanOfLoss(residuals, self.loss, self._unit, low, high)
+        return Estimate(
+            min(max(mean.value, low), high),
+            mean.std,
+            method="npmle",
+            note=MOST_LIKELY,
+            interval=mean.interval,
+            total_interval=mean.total_interval,
+        )
+
+    def _extrapolated(self, data: Measured) -> Estimate:
+        value, std = self._at_level(data, -1.0)
+        if not math.isfinite(value):
+            raise UndefinedEstimate(
+                f"the loss has no finite mean under {data.errors!r} errors, so it cannot be extrapolated to labels without "
+                "error. observed is the score on the labels as they are."
+            )
+        terms = ((loss_at_level(self.loss, e, y, p, -1.0), w) for y, p, e, w in data.blocks())
+        total = math.hypot(
+            math.sqrt(sampling_variance(terms, value, data)), std if not data.errors.independent else 0.0
+        )
+        low, high = (self._out_of_units(end) for end in (self.declaration.low, self.declaration.high))
+        interval = Symmetric(value, std, low, high)
+        population = Symmetric(value, total, low, high, max(data.n - 1, 1))
+        return self._estimate(min(max(value, low), high), std, "simex", interval, population, EXTRAPOLATED)
+
+    def _remeasured(self, data: Measured, repeats: float) -> Estimate:
+        """Smoothed by the difference of fresh and present error variance; extrapolated where that is negative."""
+        y, p = np.asarray(data.y, float), np.asarray(data.p, float)
+        old, fresh = data.errors.label_variance(y), data.errors.variance_of_mean(y, repeats)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            level = np.where(old > 0, np.where(np.isfinite(old), fresh / old, data.errors.repeats / repeats) - 1.0, 0.0)
+        if np.all(level == -1.0):
+            return self._truth(data)
+        value, carried = self._at_level(data, level)
+        if not math.isfinite(value):
+            raise UndefinedEstimate(f"the loss has no finite mean at this noise level under {data.errors!r} errors.")
+        new = self._fresh_variance(data, level + 1.0, y, p)
+        std = math.sqrt(new + carried * carried)
+        method = "unbiased" if np.all(level == 0) else "simex" if np.any(level < 0) else "smoothed"
+        low, high = (self._out_of_units(end) for end in (self.declaration.low, self.declaration.high))
+        return self._estimate(min(max(value, low), high), std, method, Symmetric(value, std, low, high))
+
+    def _fresh_variance(self, data: Measured, share: FloatArray, y: FloatArray, p: FloatArray) -> float:
+        """Variance of the score over fresh labels, each with this share of the error variance of the label at hand."""
+        model, centre = data.errors.noisier(y, share)
+        variance = label_moments(self.loss, model, centre, p).variance
+        return float(np.sum(np.square(data.shares) * variance)) * self._inflation(data)
+
+    def perfect(self) -> Estimate:
+        law = self.scaled_perfect_law()
+        return self._estimate(float(law.mean), float(law.std), law.method, OfLaw(law), note=PERFECT)
+
+    def scaled_perfect_law(self) -> Law:
+        """The law of a perfect model's score, in the units of the scaled data."""
+        data = self._scaled_data()
+        errors = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors
+        y, variance = np.asarray(data.y, float), None
+        if not errors.independent:
+            variance = correlated_variance(self.loss, Measured(y, y, errors, data.weight, data.outputs))
+        return mean_law(self.loss, errors, y, y, data.shares, variance)
+
+    # noise levels ------------------------------------------------------------------------------
+
+    def _at_level(self, data: Measured, level: FloatArray | float) -> tuple[float, float]:
+        """The mean loss at another noise level, and its std when the labels at hand move within their errors."""
+        level = np.broadcast_to(level, (data.n,))
+        parts, start = [], 0
+        for y, p, errors, weight in data.blocks():
+            terms = loss_at_level(self.loss, errors, y, p, level[start : start + len(y)])
+            start += len(y)
+            parts.append(float(np.add.reduce(terms if weight is None else np.where(weight > 0, weight * terms, 0.0))))
+        value = math.fsum(parts) / data.total_weight
+        pick = slice(None, None, max(1, data.n // _SUBSAMPLE))
+        y, p, a = np.asarray(data.y[pick], float), np.asarray(data.p[pick], float), data.shares[pick]
+        spread = level_variance(self.loss, data.errors[pick], y, p, level[pick])
+        with np.errstate(invalid="ignore"):
+            variance = float(np.sum(np.where(a > 0, np.square(a) * spread, 0.0))) * data.n / len(y)
+        return value, math.sqrt(variance * self._inflation(data))
+
+    def _inflation(self, data: Measured) -> float:
+        """How much correlation raises the variance of the score over that of independent errors."""
+        if data.errors.independent:
+            return 1.0
+        own = label_moments(self.loss, data.errors, np.asarray(data.y, float), np.asarray(data.p, float)).variance
+        alone = float(np.sum(np.square(data.shares) * own))
+        return self._totals.std**2 / alone if 0 < alone < math.inf else 1.0
+
+    def _out_of_units(self, value: float) -> float:
+        return value / self._unit if math.isfinite(value) else value
+
+    # direction ---------------------------------------------------------------------------------
+
+    def _ideal(self) -> float:
+        """The score of a perfect model on labels without error."""
+        data = self._scaled_data()
+        y = np.asarray(data.y, float)
+        return self._in_units(float(np.sum(data.shares * self.loss(y, y))))
+
+    def noise_share(self) -> float:
+        """How far label error alone keeps a perfect model from the ideal score, over how far the observed one is."""
+        ideal = self._ideal()
+        floor, observed = abs(float(self.perfect()) - ideal), abs(self.observed - ideal)
+        if observed == 0:
+            return 0.0 if floor == 0 else math.inf
+        return floor / observed
+
+    def warnings(self) -> list[str]:
+        low, high = self.perfect().interval(0.99)
+        better = self.observed > high if self.declaration.greater_is_better else self.observed < low
+        if better:
+            where = "above the noise ceiling" if self.declaration.greater_is_better else "below the noise floor"
+            return [
+                f"the observed score is {where}: the label errors are overstated, or the model has seen these labels."
+            ]
+        if self.noise_share() > 0.5:
+            return ["more than half of the observed error is label error: better labels would tell more."]
+        return []
+
+
+class SquaredLogAnswers(GenericAnswers):
+    """Mean of a squared difference of logarithms, whose root is a metric too."""
+
+    def scaled_law(self) -> Law:
+        """The law in the units of the scaled data."""
+        return self._law(self._scaled_data())
+
+    @property
+    def length_unit(self) -> float:
+        """Logarithms have no unit."""
+        return 1.0
+
+    @property
+    def scaled_observed(self) -> float:
+        return self._totals.observed
+
+    @property
+    def kind(self) -> str:
+        """Whether the label is the truth plus an error, or the truth the label plus an error."""
+        return self._data.errors.kind

@@ -1,0 +1,188 @@
+"""Answers of the mean squared error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
+from scorebars.errors import Normal
+from scorebars.errors.base import FloatArray, MeasurementError
+from scorebars.laws.additive import simulated_mean
+from scorebars.laws.base import Law
+from scorebars.laws.chisquare import GeneralizedChiSquare
+from scorebars.laws.invert import noncentrality_interval
+from scorebars.losses import SquaredError
+from scorebars.measured import Measured
+from scorebars.moments.quadratic import diagonal_terms, quadratic_terms
+from scorebars.score import Estimate, Interval, UndefinedEstimate
+
+
+class SquaredAnswers(MeanLoss):
+    """Mean of (y - p)^2: a quadratic form of the errors, so everything about it is known."""
+
+    def _law(self, data: Measured) -> Law:
+        return squared_law(data, data.errors, data.residual)
+
+    # for the root mean squared error -----------------------------------------------------------
+
+    def scaled_law(self) -> Law:
+        """The law in the units of the scaled data."""
+        return self._law(self._scaled_data())
+
+    @property
+    def length_unit(self) -> float:
+        """The unit in which residuals were divided."""
+        return self._totals.scale
+
+    @property
+    def scaled_observed(self) -> float:
+        return self._totals.observed
+
+    def scaled_perfect_law(self) -> Law:
+        """The law of a perfect model's score, in the units of the scaled data."""
+        data = self._scaled_data()
+        errors = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors
+        return squared_law(data, errors, np.zeros(data.n))
+
+    @property
+    def kind(self) -> str:
+        """Whether the label is the truth plus an error, or the truth the label plus an error."""
+        return self._data.errors.kind
+
+    # against the truth -------------------------------------------------------------------------
+
+    def _truth(self, data: Measured) -> Estimate:
+        """mean((d - m)^2 - s^2), with m and s^2 the mean and variance of the label's error: unbiased."""
+        self._require_variance(data)
+        value = math.fsum(_weighted_sum(x, w) for x, w in _truth_terms(data)) / data.total_weight
+        std = math.sqrt(_truth_variance(data))
+        sampled = sampling_variance(_truth_terms(data), value, data) + _systematic_variance(data)
+        total = Symmetric(value, math.sqrt(sampled), 0.0, math.inf, max(data.n - 1, 1))
+        note = "" if value >= 0 else "negative: the observed error is below the noise floor"
+        return self._estimate(value, std, "unbiased", self._truth_interval(data, value, std), total, note)
+
+    def _truth_interval(self, data: Measured, value: float, std: float) -> Callable[[float], Interval]:
+        sd = np.sqrt(data.errors.label_variance(np.asarray(data.y, float)))
+        if isinstance(data.errors, Normal) and data.errors.independent and np.any(sd > 0):
+            return noncentral(data, sd)
+        return Symmetric(value, std, 0.0)
+
+    def _remeasured(self, data: Measured, repeats: float) -> Estimate:
+        """mean(d^2 - s^2 + v'), with s^2 the error variance of the labels at hand and v' that of fresh ones."""
+        if not isinstance(data.errors, Normal) and np.all(np.equal(data.errors.repeats, repeats)):
+            std = math.sqrt(2.0 * _truth_variance(data))  # fresh labels scatter as those at hand did
+            return self._estimate(self._totals.observed, std, "unbiased", Symmetric(self._totals.observed, std, 0.0))
+        self._require_variance(data)
+        y, a = np.asarray(data.y, float), data.shares
+        old, fresh = data.errors.label_variance(y), data.errors.variance_of_mean(y, repeats)
+        value = self._totals.observed + float(np.sum(a * (fresh - old)))
+        d2 = np.square(data.residual) - old
+        new = float(np.sum(np.square(a) * (2.0 * np.square(fresh) + 4.0 * d2 * fresh)))
+        std = math.sqrt(max(new, float(np.sum(2.0 * np.square(a * fresh)))) + _truth_variance(data))
+        return self._estimate(value, std, "unbiased", Symmetric(value, std, 0.0))
+
+    def _require_variance(self, data: Measured) -> None:
+        if not np.all(np.isfinite(data.errors.label_variance(np.asarray(data.y, float)))):
+            raise UndefinedEstimate(
+                f"{data.errors!r} errors have no finite variance, so what they add to a squared error cannot be taken off."
+            )
+
+    def perfect(self) -> Estimate:
+        data = self._scaled_data()
+        y = np.asarray(data.y, float)
+        value = float(np.sum(data.shares * (data.errors.label_variance(y) + np.square(data.errors.mean(y) - y))))
+        law = self.scaled_perfect_law()
+        return self._estimate(value, float(law.std), law.method, OfLaw(law), note=PERFECT)
+
+
+def squared_law(data: Measured, errors: MeasurementError, residual: FloatArray) -> Law:
+    """Law of the mean squared error of these residuals when labels err like this."""
+    if not isinstance(errors, Normal):
+        return simulated_mean(SquaredError(), data, residual)
+    if errors.cov is not None:
+        return GeneralizedChiSquare.covariance(residual, errors.cov, data.weight)
+    if errors.shared is not None:
+        variance = np.broadcast_to(np.square(errors.sigma), (data.n,))
+        return GeneralizedChiSquare.low_rank(residual, variance, errors.shared, data.weight)
+    return GeneralizedChiSquare.independent(residual, errors.sigma, data.weight)
+
+
+def _weighted_sum(x: FloatArray, w: FloatArray | None) -> float:
+    return float(np.add.reduce(x if w is None else w * x))
+
+
+def _truth_terms(data: Measured) -> Iterator[tuple[FloatArray, FloatArray | None]]:
+    """Unbiased estimates of each true squared residual."""
+    for y, p, errors, weight in data.blocks():
+        yield errors.unbiased_square(y, p), weight
+
+
+def _truth_variance(data: Measured) -> float:
+    """Unbiased variance of the truth's estimate given the true residuals, never below that of zero residuals."""
+    errors, a = data.errors, data.shares
+    if isinstance(errors, Normal):
+        return quadratic_terms(errors.label_level(), a, data.residual).unbiased
+    variance, floor = errors.unbiased_square_variance(np.asarray(data.y, float), np.asarray(data.p, float))
+    counts = a > 0
+    return max(float(np.sum(a * a * variance, where=counts)), float(np.sum(a * a * floor, where=counts)), 0.0)
+
+
+def _systematic_variance(data: Measured) -> float:
+    """The part of the variance that correlated errors add; the scatter of the labels does not show it."""
+    errors, a, d = data.errors, data.shares, data.residual
+    if errors.independent or not isinstance(errors, Normal):
+        return 0.0
+    errors = errors.label_level()
+    whole, own = quadratic_terms(errors, a, d), diagonal_terms(errors.total, a, d)
+    trace, form = whole.trace - own.trace, whole.form - own.form
+    return max(4.0 * form - 2.0 * trace, 2.0 * trace, 0.0)
+
+
+def noncentral(data: Measured, sd: FloatArray) -> NoncentralityInterval:
+    """The interval of the true MSE; labels without error are known, the others tell of the rest."""
+    uncertain = sd > 0
+    a, d2 = data.shares, np.square(data.residual)
+    share = float(np.sum(a[uncertain]))
+    known = float(np.sum((a * d2)[~uncertain]))
+    a, d2, sd = a[uncertain] / share, d2[uncertain], sd[uncertain]
+    weight = None if data.weight is None else a
+    return NoncentralityInterval(float(np.sum(a * d2)), sd, _pattern(a, d2, sd), weight, share, known)
+
+
+def _pattern(a: FloatArray, d2: FloatArray, sd: FloatArray) -> FloatArray:
+    """How the true squared residuals are spread over labels of different error: mean 1, between flat and ~ s^2.
+
+    Only the product sum a^2 s^2 D^2 matters for the scatter of the observed score; its unbiased estimate decides.
+    """
+    flat = np.ones(len(sd))
+    lever = a * np.square(sd)
+    mean_lever = float(np.sum(a * lever))
+    x = lever / mean_lever - 1.0
+    spread = float(np.sum(a * x * x))
+    truth = d2 - np.square(sd)
+    total = float(np.sum(a * truth))
+    if spread < 1e-12 or total <= 0:
+        return flat
+    tilt = (float(np.sum(a * lever * truth)) / (mean_lever * total) - 1.0) / spread
+    return flat + min(max(tilt, 0.0), 1.0) * x
+
+
+@dataclass(frozen=True)
+class NoncentralityInterval:
+    """Interval of the true MSE by inverting the law of the observed one; exact where all errors are equal."""
+
+    observed: float
+    sd: FloatArray
+    pattern: FloatArray
+    weight: FloatArray | None
+    share: float
+    known: float
+
+    def __call__(self, level: float) -> Interval:
+        low, high = noncentrality_interval(self.observed, self.sd, level, weight=self.weight, shape=self.pattern)
+        return Interval(self.known + self.share * low, self.known + self.share * high)

@@ -1,0 +1,190 @@
+"""The one set of input checks.
+
+Everything a user passes is checked here, once, at the border. A message names the argument, the first
+offending index, how many offend, and what to do; the layers below trust their arguments.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def complain(argument: str, what: str, bad: NDArray[np.bool_], values: NDArray[Any], hint: str) -> ValueError:
+    """A ValueError that says where the first bad value is, how many there are and what to do."""
+    where = np.flatnonzero(bad)
+    first = np.unravel_index(int(where[0]), bad.shape)
+    index = int(first[0]) if len(first) == 1 else tuple(int(i) for i in first)
+    value = values[first]
+    text = f"{argument} {what}: the first is {value!s} at index {index}, {where.size} in all. {hint}"
+    return ValueError(text)
+
+
+def real_array(values: Any, argument: str) -> NDArray[Any]:
+    """`values` as a real array of float32 or float64, whose entries are not looked at yet."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise complain(
+            argument,
+            "has masked entries",
+            np.ma.getmaskarray(values),
+            np.ma.getdata(values),
+            "Drop these rows from all arguments (for example with .compressed() on a common mask).",
+        )
+    try:
+        array = np.asarray(values)
+    except ValueError as why:
+        raise ValueError(
+            f"{argument} cannot be read as an array of numbers ({why}). Give one number for each label."
+        ) from None
+    if array.dtype in (np.float64, np.float32):
+        return array
+    if array.dtype.kind == "c":
+        raise ValueError(f"{argument} holds complex numbers. Complex data not supported: give its real part.")
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    if array.dtype.kind == "O":
+        return _from_objects(array, argument)
+    raise ValueError(
+        f"{argument} holds values of type {array.dtype}, not numbers. Convert the column to floats before scoring."
+    )
+
+
+def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
+    """Numbers out of an object array; None and texts are named, not guessed at."""
+    bad = np.frompyfunc(lambda v: not isinstance(v, numbers.Real | np.number | np.bool_), 1, 1)(array).astype(bool)
+    if bad.any():
+        types = ", ".join(sorted({type(v).__name__ for v in array[bad].flat}))
+        raise complain(
+            argument,
+            f"mixes numbers with other values ({types})" if not bad.all() else f"holds no numbers but {types}",
+            bad,
+            array,
+            "Convert the column to floats, or drop these rows.",
+        )
+    return array.astype(np.float64)
+
+
+def require_finite(array: NDArray[Any], argument: str) -> None:
+    """Refuse NaN and infinity."""
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum of finite values may overflow; then look at each
+        if np.isfinite(np.add.reduce(array, axis=None)):
+            return
+    bad = ~np.isfinite(array)
+    if not bad.any():
+        return
+    if array.ndim == 0:
+        raise ValueError(f"{argument} = {float(array)} is not finite. Give a number.")
+    nan = np.isnan(array)
+    what = "contains NaN" if nan.any() else "contains infinity"
+    raise complain(argument, what, nan if nan.any() else bad, array, "Remove these rows or fill in the values.")
+
+
+def require_non_negative(array: NDArray[Any], argument: str, hint: str) -> None:
+    """Refuse values below zero."""
+    if array.size and np.minimum.reduce(array, axis=None) < 0:
+        raise complain(argument, "has negative values", array < 0, array, hint)
+
+
+def column(values: Any, argument: str) -> NDArray[Any]:
+    """One number for each label: shape (n,), where (n, 1) is taken as (n,)."""
+    array = real_array(values, argument)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"{argument} must have one number for each label, shape (n,), but has shape {array.shape}. "
+            "Pass a flat array."
+        )
+    return array
+
+
+def same_length(first: NDArray[Any], second: NDArray[Any], name_first: str, name_second: str) -> None:
+    """Refuse arguments that do not belong to the same labels."""
+    if first.shape[0] != second.shape[0]:
+        raise ValueError(
+            f"{name_first} and {name_second} have inconsistent numbers of samples: {first.shape[0]} and "
+            f"{second.shape[0]}. Each label needs its own entry in both."
+        )
+
+
+def outputs(values: Any, argument: str) -> NDArray[Any]:
+    """Labels or predictions of one or several outputs: shape (n,) or (n, k)."""
+    array = real_array(values, argument)
+    if array.ndim == 0:
+        raise ValueError(f"{argument} is a single number, not an array. Pass a sequence with one entry for each label.")
+    if array.ndim > 2:
+        raise ValueError(f"{argument} has shape {array.shape}; at most (n, outputs) is meaningful.")
+    if array.shape[0] == 0 or array.size == 0:
+        raise ValueError(f"{argument} is empty: at least one label is needed (found array with 0 sample(s)).")
+    return array
+
+
+def pair(y_true: Any, y_pred: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Labels and predictions, aligned: both (n,), or both (n, k) with k outputs. Values are not looked at yet."""
+    y, p = outputs(y_true, "y_true"), outputs(y_pred, "y_pred")
+    same_length(y, p, "y_true", "y_pred")
+    if y.ndim != p.ndim:
+        y, p = (a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in (y, p))
+    if y.shape != p.shape:
+        raise ValueError(
+            f"y_true and y_pred have different number of output: shapes {y.shape} and {p.shape}. "
+            "Give one prediction for each label."
+        )
+    if y.ndim == 2 and y.shape[1] == 1:
+        y, p = y[:, 0], p[:, 0]
+    return y, p
+
+
+def weights(sample_weight: Any, n: int) -> FloatArray | None:
+    """Sample weights: None, a number, or (n,), finite, not negative, not all zero."""
+    if sample_weight is None:
+        return None
+    w = np.asarray(real_array(sample_weight, "sample_weight"), dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(n, float(w))
+    w = column(w, "sample_weight")
+    if w.shape[0] != n:
+        raise ValueError(
+            f"sample_weight and y_true have inconsistent numbers of samples: {w.shape[0]} and {n}. "
+            "Each label needs its own weight."
+        )
+    require_finite(w, "sample_weight")
+    require_non_negative(w, "sample_weight", "A weight says how much a label counts; it cannot be below 0.")
+    if not np.any(w > 0):
+        raise ValueError("sample_weight is all zero: at least one label must count.")
+    return w
+
+
+def probability(value: Any, argument: str) -> float:
+    """A level or probability strictly between 0 and 1."""
+    if not (isinstance(value, numbers.Real) and 0 < float(value) < 1):
+        raise ValueError(f"{argument} must be a probability strictly between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def probabilities(values: Any, argument: str, hint: str = "") -> FloatArray:
+    """Probabilities: a number or (n,), each in [0, 1]."""
+    q = np.asarray(real_array(values, argument), dtype=np.float64)
+    if q.ndim:
+        q = column(q, argument)
+    require_finite(q, argument)
+    bad = (q < 0) | (q > 1)
+    if bad.any():
+        hint = hint or "A probability lies between 0 and 1."
+        if q.ndim == 0:
+            raise ValueError(f"{argument} = {float(q)} is not in [0, 1]. {hint}")
+        raise complain(argument, "has values outside [0, 1]", bad, q, hint)
+    return q
+
+
+def repeats(value: Any) -> float:
+    """The number of repeats of a fresh measurement: a whole number, or infinity for the truth itself."""
+    if not isinstance(value, numbers.Real) or math.isnan(value) or value < 1 or (value != math.inf and value % 1):
+        raise ValueError(f"repeats must be a whole number of at least 1 (or math.inf), got {value!r}.")
+    return float(value)

@@ -1,0 +1,646 @@
+/*
+ * One pass over the labels that forms every sum which the regression metrics with independent
+ * normal label errors need.
+ *
+ * For label i write d = prediction - label, s = its error (sigma), w = its weight, z = |d|/s.
+ * A label drawn afresh gives the error d + s*Z with Z standard normal, and
+ *
+ *     E|d + s Z|   = |d| + s g(z),              g(z) = 2 [phi(z) - z Q(z)]
+ *     Var|d + s Z| = s^2 - s g (2 |d| + s g)
+ *     P(|d + s Z| <= tolerance)  from the normal tail Q.
+ *
+ * How it is made fast and exact:
+ *   - The labels go through in blocks that stay in the first-level cache. Numbers that are not
+ *     adjacent doubles become such first, so the sums do not depend on the memory layout.
+ *   - The loops are plain C; "omp simd" only permits the compiler to sum in vector lanes. No
+ *     OpenMP runtime is used, and nothing here needs (or survives) -ffast-math.
+ *   - Block sums are added with their rounding errors carried along (Knuth's two-sum).
+ *   - On x86-64 Linux the compiler makes three versions of each loop and the loader picks one.
+ *
+ * Nothing is checked label by label: a value that is not finite makes a sum not finite, and negative
+ * errors or weights show in the smallest ones. The Python side looks at the sums.
+ *
+ * The NumPy twin (numpy_twin.py) gives the same sums in the same order.
+ */
+#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __FAST_MATH__
+#error "the kernel relies on exact rounding: build it without -ffast-math"
+#endif
+#if defined(FLT_EVAL_METHOD) && (FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2)
+#error "the kernel relies on doubles that are rounded at every step (no x87 arithmetic)"
+#endif
+
+/* Three builds of a loop (AVX-512, AVX2, plain), chosen when the library is loaded: the plain one
+ * is three times slower. Needs GCC 12 and a loader that knows indirect functions (glibc). */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define HAS_CLONES 1
+#define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define HAS_CLONES 0
+#define FOR_EACH_CPU
+#endif
+
+#if defined(__GNUC__)
+#define ALIGNED __attribute__((aligned(64)))
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define ALIGNED
+#define INLINE static inline
+#endif
+#ifdef _MSC_VER
+#define restrict __restrict /* after the system headers, which have other uses for the word */
+#endif
+
+/* ------------------------------------------------------------------ the sums, in Python's order */
+
+enum {
+    SUM_W,            /* w                                                                        */
+    SUM_W2,           /* w^2                                                                      */
+    SUM_D,            /* w d                                                                      */
+    SUM_ABS,          /* w |d|                                                                    */
+    SUM_SQ,           /* w d^2                                                                    */
+    SUM_VAR,          /* w s^2                                                                    */
+    SUM_FOLD,         /* w s g(z)                                                                 */
+    SUM_D_W2,         /* w^2 d                                                                    */
+    SUM_SQ_W2,        /* w^2 d^2                                                                  */
+    SUM_FOURTH_W2,    /* w^2 d^4                                                                  */
+    SUM_EXPABS_W2,    /* w^2 (|d| + s g(z))                                                       */
+    SUM_VAR_W2,       /* w^2 s^2                                                                  */
+    SUM_VAR2_W2,      /* w^2 s^4                                                                  */
+    SUM_SQVAR_W2,     /* w^2 d^2 s^2                                                              */
+    SUM_FOLDVAR_W2,   /* w^2 Var|d + s Z|                                                         */
+    SUM_WITHIN,       /* w 1[|d| <= tolerance]                                                    */
+    SUM_WITHIN_P,     /* w P(|d + s Z| <= tolerance) =: w P                                       */
+    SUM_WITHIN_VAR_W2,/* w^2 P (1 - P)                                                            */
+    SUM_Y1,           /* w c with c = label - reference                                           */
+    SUM_Y2,           /* w c^2                                                                    */
+    SUM_D_VAR_W2,     /* w^2 d s^2                                                                */
+    SUM_Y_VAR_W2,     /* w^2 c s^2                                                                */
+    SUM_Y2_VAR_W2,    /* w^2 c^2 s^2                                                              */
+    SUM_Y_D_VAR_W2,   /* w^2 c d s^2                                                              */
+    N_SUMS
+};
+
+/* The largest are taken over the labels of positive weight, the smallest over all labels. */
+enum { MAX_ABS_D, MAX_SIGMA, MAX_WEIGHT, MAX_ABS_Y, MIN_SIGMA, MIN_WEIGHT, N_EXTREMES, FIRST_MINIMUM = MIN_SIGMA };
+
+static const char *const NAMES[N_SUMS + N_EXTREMES] = {
+    "w", "w2", "d", "abs", "sq", "var", "fold", "d_w2", "sq_w2", "fourth_w2", "expabs_w2", "var_w2", "var2_w2",
+    "sqvar_w2", "foldvar_w2", "within", "within_p", "within_var_w2", "y1", "y2", "d_var_w2", "y_var_w2", "y2_var_w2",
+    "y_d_var_w2", "max_abs_d", "max_sigma", "max_weight", "max_abs_y", "min_sigma", "min_weight",
+};
+
+/* ------------------------------------------------------------------ one block of labels */
+
+enum { BLOCK = 512 };
+
+typedef struct {
+    int count;
+    const double *y, *p, *sigma, *weight;   /* where the block's numbers lie: the caller's arrays or copies */
+    ALIGNED double d[BLOCK];                /* prediction - label */
+    ALIGNED double fold[BLOCK];             /* s g(z) */
+    double sum[N_SUMS];
+    double extreme[N_EXTREMES];
+} Block;
+
+typedef struct {
+    double sum[N_SUMS];
+    double lost[N_SUMS]; /* what rounding took from the sums so far */
+    double extreme[N_EXTREMES];
+} Totals;
+
+/* ------------------------------------------------------------------ universal functions of z */
+
+/* Beyond 26 sigmas g and Q are below 1e-148: z is cut there, far from subnormal numbers. The number
+ * is read from memory because compilers that know it turn the cut into branches. */
+static volatile const double Z_MAX = 26.0;
+
+/* Added to sigma before a division: stands in for sigma = 0, and is lost in any other sigma. */
+#define SMALLEST_NORMAL 2.2250738585072014e-308
+
+/* Coefficients from tools/make_kernel_coefficients.py. All are positive, so that no evaluation
+ * cancels. 2^f for |f| <= 1/2 is a polynomial; g(z) exp(z^2/2) and Q(z) exp(z^2/2) are rational. */
+static const double EXP2[12] = {
+    0x1.0000000000000p+0, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c5aep-3, 0x1.c6b08d704a0c6p-5,
+    0x1.3b2ab6fb9f1a5p-7, 0x1.5d87fe78a3f9cp-10, 0x1.430913112c61bp-13, 0x1.ffcbfc6da6ed1p-17,
+    0x1.62bfc2c86d700p-20, 0x1.b524ebd13a55fp-24, 0x1.e6228acd1c6e5p-28, 0x1.e9ec1fcb69a7fp-32,
+};
+static const double FOLD_TOP[9] = {
+    0x1.9884533d43650p-1, 0x1.ccbdd9bee9b11p-1, 0x1.0a9cce1f99db2p-1, 0x1.8cd6989b48da8p-3,
+    0x1.98f34c5295ee1p-5, 0x1.28a8a8087adcbp-7, 0x1.2796ba110bbd3p-10, 0x1.73a5acf02b919p-14,
+    0x1.c96065370f52ap-19,
+};
+static const double FOLD_BOTTOM[11] = {
+    0x1.0000000000000p+0, 0x1.30c9a6c5bd313p+1, 0x1.518834153e7b6p+1, 0x1.cb16282e7ed9fp+0,
+    0x1.a9fce787d1d15p-1, 0x1.1adb9ad977eb9p-2, 0x1.11882b8a7804cp-4, 0x1.7eb947e4af573p-7,
+    0x1.75d30a9c984fdp-10, 0x1.d1ca687f261d9p-14, 0x1.1e9e453ebd0c6p-18,
+};
+static const double TAIL_TOP[9] = {
+    0x1.0000000000000p-1, 0x1.61dabf30480e3p-1, 0x1.e49ef02714d96p-2, 0x1.a0b06cda02a5bp-3,
+    0x1.e63b4d4e91f3fp-5, 0x1.887230392b30ap-7, 0x1.ac1cfe8c7595fp-10, 0x1.22094a4dd98dap-13,
+    0x1.79f8f94647e68p-18,
+};
+static const double TAIL_BOTTOM[10] = {
+    0x1.0000000000000p+0, 0x1.170e746774e0dp+1, 0x1.17cf5fe474c4dp+1, 0x1.53b6d76b57863p+0,
+    0x1.14232f1410e48p-1, 0x1.3906baf86e0ffp-3, 0x1.f189bb4824f86p-6, 0x1.0d3496d5fda8ap-8,
+    0x1.6b81af7a172bap-12, 0x1.d9b7e5704e0d2p-17,
+};
+
+/* exp(-z^2/2) for 0 <= z <= Z_MAX: 2^k 2^f with k the nearest whole number. */
+INLINE double gauss(double z)
+{
+    const double round_to_integer = 6755399441055744.0; /* 1.5 * 2^52: the sum's low bits hold k */
+    const double t = z * z * -0.72134752044448170368;   /* -1/(2 ln 2) */
+    const double k = t + round_to_integer;
+    const double f = t - (k - round_to_integer);
+    const double f2 = f * f, f4 = f2 * f2;
+    const double low = (EXP2[3] * f + EXP2[2]) * f2 + (EXP2[1] * f + EXP2[0]);
+    const double middle = (EXP2[7] * f + EXP2[6]) * f2 + (EXP2[5] * f + EXP2[4]);
+    const double high = (EXP2[11] * f + EXP2[10]) * f2 + (EXP2[9] * f + EXP2[8]);
+    double power = (high * f4 + middle) * f4 + low;
+    uint64_t k_bits, power_bits;
+    memcpy(&k_bits, &k, sizeof k);
+    memcpy(&power_bits, &power, sizeof power);
+    power_bits += k_bits << 52; /* add k to the exponent */
+    memcpy(&power, &power_bits, sizeof power);
+    return power;
+}
+
+/* g(z) = E|Z + z| - |z| for 0 <= z <= Z_MAX */
+INLINE double fold(double z)
+{
+    const double *a = FOLD_TOP, *b = FOLD_BOTTOM;
+    double top = a[8], bottom = b[10];
+    top = top * z + a[7], top = top * z + a[6], top = top * z + a[5], top = top * z + a[4];
+    top = top * z + a[3], top = top * z + a[2], top = top * z + a[1], top = top * z + a[0];
+    bottom = bottom * z + b[9], bottom = bottom * z + b[8], bottom = bottom * z + b[7], bottom = bottom * z + b[6];
+    bottom = bottom * z + b[5], bottom = bottom * z + b[4], bottom = bottom * z + b[3], bottom = bottom * z + b[2];
+    bottom = bottom * z + b[1], bottom = bottom * z + b[0];
+    return gauss(z) * top / bottom;
+}
+
+/* Q(z) = P(Z > z) for 0 <= z <= Z_MAX */
+INLINE double tail(double z)
+{
+    const double *a = TAIL_TOP, *b = TAIL_BOTTOM;
+    double top = a[8], bottom = b[9];
+    top = top * z + a[7], top = top * z + a[6], top = top * z + a[5], top = top * z + a[4];
+    top = top * z + a[3], top = top * z + a[2], top = top * z + a[1], top = top * z + a[0];
+    bottom = bottom * z + b[8], bottom = bottom * z + b[7], bottom = bottom * z + b[6], bottom = bottom * z + b[5];
+    bottom = bottom * z + b[4], bottom = bottom * z + b[3], bottom = bottom * z + b[2], bottom = bottom * z + b[1];
+    bottom = bottom * z + b[0];
+    return gauss(z) * top / bottom;
+}
+
+/* ------------------------------------------------------------------ the loops over a block */
+
+FOR_EACH_CPU
+static void folded_normal(Block *restrict block)
+{
+    const double *restrict y = block->y, *restrict p = block->p, *restrict sigma = block->sigma;
+    double *restrict d = block->d, *restrict out = block->fold;
+    const double z_max = Z_MAX;
+    const int count = block->count;
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        d[i] = p[i] - y[i];
+        const double z = fabs(d[i]) / (sigma[i] + SMALLEST_NORMAL);
+        const double m = sigma[i] * fold(z < z_max ? z : z_max);
+        out[i] = z < z_max ? m : 0; /* else 2 |d| s g(z_max) would count for very large |d|/s */
+    }
+}
+
+/* All labels count alike: the sums with w^2 equal those with w, and are filled in afterwards. */
+FOR_EACH_CPU
+static void sum_plain(Block *restrict block)
+{
+    const double *restrict ds = block->d, *restrict sigmas = block->sigma, *restrict folds = block->fold;
+    const int count = block->count;
+    double sum_d = 0, sum_abs = 0, sum_sq = 0, sum_fourth = 0, sum_var = 0, sum_var2 = 0, sum_sqvar = 0;
+    double sum_fold = 0, sum_folded = 0, max_abs_d = 0, max_sigma = 0, min_sigma = INFINITY;
+#pragma omp simd reduction(+ : sum_d, sum_abs, sum_sq, sum_fourth, sum_var, sum_var2, sum_sqvar, sum_fold) \
+    reduction(+ : sum_folded) reduction(max : max_abs_d, max_sigma) reduction(min : min_sigma)
+    for (int i = 0; i < count; i++) {
+        const double d = ds[i], a = fabs(d), s = sigmas[i], m = folds[i], sq = d * d, var = s * s;
+        sum_d += d;
+        sum_abs += a;
+        sum_sq += sq;
+        sum_fourth += sq * sq;
+        sum_var += var;
+        sum_var2 += var * var;
+        sum_sqvar += sq * var;
+        sum_fold += m;
+        sum_folded += m * (a + a + m);
+        max_abs_d = a > max_abs_d ? a : max_abs_d;
+        max_sigma = s > max_sigma ? s : max_sigma;
+        min_sigma = s < min_sigma ? s : min_sigma;
+    }
+    double *restrict sum = block->sum;
+    sum[SUM_W] = sum[SUM_W2] = count;
+    sum[SUM_D] = sum[SUM_D_W2] = sum_d;
+    sum[SUM_ABS] = sum_abs;
+    sum[SUM_SQ] = sum[SUM_SQ_W2] = sum_sq;
+    sum[SUM_FOURTH_W2] = sum_fourth;
+    sum[SUM_VAR] = sum[SUM_VAR_W2] = sum_var;
+    sum[SUM_VAR2_W2] = sum_var2;
+    sum[SUM_SQVAR_W2] = sum_sqvar;
+    sum[SUM_FOLD] = sum_fold;
+    sum[SUM_EXPABS_W2] = sum_abs + sum_fold;
+    sum[SUM_FOLDVAR_W2] = sum_var - sum_folded; /* at least 0.36 sum_var: no cancellation */
+    block->extreme[MAX_ABS_D] = max_abs_d;
+    block->extreme[MAX_SIGMA] = max_sigma;
+    block->extreme[MIN_SIGMA] = min_sigma;
+    block->extreme[MAX_WEIGHT] = block->extreme[MIN_WEIGHT] = 1;
+}
+
+FOR_EACH_CPU
+static void sum_weighted(Block *restrict block)
+{
+    const double *restrict ds = block->d, *restrict sigmas = block->sigma, *restrict folds = block->fold;
+    const double *restrict weights = block->weight;
+    const int count = block->count;
+    double sum_w = 0, sum_w2 = 0, sum_d = 0, sum_abs = 0, sum_sq = 0, sum_var = 0, sum_fold = 0, sum_d_w2 = 0;
+    double sum_sq_w2 = 0, sum_fourth_w2 = 0, sum_expabs_w2 = 0, sum_var_w2 = 0, sum_var2_w2 = 0, sum_sqvar_w2 = 0;
+    double sum_folded_w2 = 0, max_abs_d = 0, max_sigma = 0, max_weight = 0, min_sigma = INFINITY, min_weight = INFINITY;
+#pragma omp simd reduction(+ : sum_w, sum_w2, sum_d, sum_abs, sum_sq, sum_var, sum_fold, sum_d_w2, sum_sq_w2) \
+    reduction(+ : sum_fourth_w2, sum_expabs_w2, sum_var_w2, sum_var2_w2, sum_sqvar_w2, sum_folded_w2) \
+    reduction(max : max_abs_d, max_sigma, max_weight) reduction(min : min_sigma, min_weight)
+    for (int i = 0; i < count; i++) {
+        const double d = ds[i], a = fabs(d), s = sigmas[i], m = folds[i], sq = d * d, var = s * s;
+        const double w = weights[i], w2 = w * w, w2_sq = w2 * sq, w2_var = w2 * var;
+        sum_w += w;
+        sum_w2 += w2;
+        sum_d += w * d;
+        sum_abs += w * a;
+        sum_sq += w * sq;
+        sum_var += w * var;
+        sum_fold += w * m;
+        sum_d_w2 += w2 * d;
+        sum_sq_w2 += w2_sq;
+        sum_fourth_w2 += w2_sq * sq;
+        sum_expabs_w2 += w2 * (a + m);
+        sum_var_w2 += w2_var;
+        sum_var2_w2 += w2_var * var;
+        sum_sqvar_w2 += w2_sq * var;
+        sum_folded_w2 += w2 * m * (a + a + m);
+        /* labels of weight zero count for nothing, so they do not set the range either */
+        const double counted_a = w > 0 ? a : 0, counted_s = w > 0 ? s : 0;
+        max_abs_d = counted_a > max_abs_d ? counted_a : max_abs_d;
+        max_sigma = counted_s > max_sigma ? counted_s : max_sigma;
+        max_weight = w > max_weight ? w : max_weight;
+        min_sigma = s < min_sigma ? s : min_sigma;
+        min_weight = w < min_weight ? w : min_weight;
+    }
+    double *restrict sum = block->sum;
+    sum[SUM_W] = sum_w;
+    sum[SUM_W2] = sum_w2;
+    sum[SUM_D] = sum_d;
+    sum[SUM_ABS] = sum_abs;
+    sum[SUM_SQ] = sum_sq;
+    sum[SUM_VAR] = sum_var;
+    sum[SUM_FOLD] = sum_fold;
+    sum[SUM_D_W2] = sum_d_w2;
+    sum[SUM_SQ_W2] = sum_sq_w2;
+    sum[SUM_FOURTH_W2] = sum_fourth_w2;
+    sum[SUM_EXPABS_W2] = sum_expabs_w2;
+    sum[SUM_VAR_W2] = sum_var_w2;
+    sum[SUM_VAR2_W2] = sum_var2_w2;
+    sum[SUM_SQVAR_W2] = sum_sqvar_w2;
+    sum[SUM_FOLDVAR_W2] = sum_var_w2 - sum_folded_w2;
+    block->extreme[MAX_ABS_D] = max_abs_d;
+    block->extreme[MAX_SIGMA] = max_sigma;
+    block->extreme[MAX_WEIGHT] = max_weight;
+    block->extreme[MIN_SIGMA] = min_sigma;
+    block->extreme[MIN_WEIGHT] = min_weight;
+}
+
+/* P(|d + s Z| <= tolerance) from the tails beyond the near and the far edge of the band. The small
+ * one of P and 1 - P is formed without cancellation, so that P (1 - P) keeps its digits. */
+FOR_EACH_CPU
+static void sum_within(Block *restrict block, double tolerance)
+{
+    const double *restrict ds = block->d, *restrict sigmas = block->sigma, *restrict weights = block->weight;
+    const double z_max = Z_MAX;
+    const int count = block->count;
+    double sum_within = 0, sum_within_p = 0, sum_within_var_w2 = 0;
+#pragma omp simd reduction(+ : sum_within, sum_within_p, sum_within_var_w2)
+    for (int i = 0; i < count; i++) {
+        const double a = fabs(ds[i]), s = sigmas[i], w = weights[i], per_sigma = 1 / (s + SMALLEST_NORMAL);
+        const double z_near = fabs(tolerance - a) * per_sigma, z_far = (tolerance + a) * per_sigma;
+        const double near_tail = tail(z_near < z_max ? z_near : z_max), cut_tail = tail(z_far < z_max ? z_far : z_max);
+        const double far_tail = z_far < z_max ? cut_tail : 0;
+        const double beyond = a <= tolerance ? near_tail + far_tail : near_tail - far_tail;
+        /* P(the label ends up on the other side of the edge); an exact one stays, even on the edge */
+        const double moves = (s > 0) & (z_near < z_max) ? beyond : 0;
+        sum_within += a <= tolerance ? w : 0;
+        sum_within_p += w * (a <= tolerance ? 1 - moves : moves);
+        sum_within_var_w2 += w * w * moves * (1 - moves);
+    }
+    block->sum[SUM_WITHIN] = sum_within;
+    block->sum[SUM_WITHIN_P] = sum_within_p;
+    block->sum[SUM_WITHIN_VAR_W2] = sum_within_var_w2;
+}
+
+/* Scatter of the labels, and how it moves together with the errors (for R2 and its kin). */
+FOR_EACH_CPU
+static void sum_labels(Block *restrict block, double reference)
+{
+    const double *restrict ds = block->d, *restrict sigmas = block->sigma, *restrict weights = block->weight;
+    const double *restrict ys = block->y;
+    const int count = block->count;
+    double sum_y1 = 0, sum_y2 = 0, sum_d_var = 0, sum_y_var = 0, sum_y2_var = 0, sum_y_d_var = 0, max_abs_y = 0;
+#pragma omp simd reduction(+ : sum_y1, sum_y2, sum_d_var, sum_y_var, sum_y2_var, sum_y_d_var) \
+    reduction(max : max_abs_y)
+    for (int i = 0; i < count; i++) {
+        const double y = ys[i] - reference, d = ds[i], s = sigmas[i], w = weights[i], w2_var = w * w * s * s;
+        sum_y1 += w * y;
+        sum_y2 += w * y * y;
+        sum_d_var += w2_var * d;
+        sum_y_var += w2_var * y;
+        sum_y2_var += w2_var * y * y;
+        sum_y_d_var += w2_var * y * d;
+        const double counted_y = w > 0 ? fabs(y) : 0;
+        max_abs_y = counted_y > max_abs_y ? counted_y : max_abs_y;
+    }
+    double *restrict sum = block->sum;
+    sum[SUM_Y1] = sum_y1;
+    sum[SUM_Y2] = sum_y2;
+    sum[SUM_D_VAR_W2] = sum_d_var;
+    sum[SUM_Y_VAR_W2] = sum_y_var;
+    sum[SUM_Y2_VAR_W2] = sum_y2_var;
+    sum[SUM_Y_D_VAR_W2] = sum_y_d_var;
+    block->extreme[MAX_ABS_Y] = max_abs_y;
+}
+
+/* Add the block to the totals; two-sum gives the rounding error of each addition exactly. */
+static void add_block(Totals *restrict totals, const Block *restrict block)
+{
+    for (int k = 0; k < N_SUMS; k++) {
+        const double before = totals->sum[k], addend = block->sum[k];
+        const double after = before + addend, added = after - before;
+        totals->lost[k] += (before - (after - added)) + (addend - added);
+        totals->sum[k] = after;
+    }
+    for (int k = 0; k < N_EXTREMES; k++) {
+        const double so_far = totals->extreme[k], here = block->extreme[k];
+        if (k < FIRST_MINIMUM ? here > so_far : here < so_far)
+            totals->extreme[k] = here;
+    }
+}
+
+/* ------------------------------------------------------------------ columns of numbers in memory */
+
+typedef struct {
+    Py_buffer buffer;
+    int held;     /* the buffer must be given back */
+    int single;   /* float32, else float64 */
+    int constant; /* one value for all labels */
+    double value; /* that value */
+} Column;
+
+typedef struct {
+    Column y, prediction, sigma, weight; /* a constant weight means all labels count alike */
+    Py_ssize_t count;
+    int with_tolerance, with_labels;
+    double tolerance, reference;
+} Task;
+
+FOR_EACH_CPU
+static void widen(const float *restrict from, int count, double *restrict to)
+{
+#pragma omp simd
+    for (int i = 0; i < count; i++)
+        to[i] = from[i];
+}
+
+/* The numbers of a column from `start` on as adjacent doubles: in place where they are that, else
+ * copied to `room`, whatever their spacing and alignment. A constant fills `room` once, at start 0. */
+static const double *doubles(const Column *column, Py_ssize_t start, int count, double *restrict room)
+{
+    if (column->constant) {
+        for (int i = 0; start == 0 && i < count; i++)
+            room[i] = column->value;
+        return room;
+    }
+    const Py_ssize_t step = column->buffer.strides[0];
+    const char *from = (const char *)column->buffer.buf + start * step;
+    const Py_ssize_t size = column->single ? (Py_ssize_t)sizeof(float) : (Py_ssize_t)sizeof(double);
+    const int adjacent = step == size && (uintptr_t)from % (uintptr_t)size == 0;
+    if (adjacent && !column->single)
+        return (const double *)(const void *)from;
+    if (adjacent) {
+        widen((const float *)(const void *)from, count, room);
+    } else if (column->single) {
+        for (int i = 0; i < count; i++) {
+            float value;
+            memcpy(&value, from + i * step, sizeof value);
+            room[i] = value;
+        }
+    } else {
+        for (int i = 0; i < count; i++)
+            memcpy(&room[i], from + i * step, sizeof(double));
+    }
+    return room;
+}
+
+static void add_up(const Task *task, Totals *totals)
+{
+    Block block;
+    double y_room[BLOCK], p_room[BLOCK], sigma_room[BLOCK], weight_room[BLOCK];
+    memset(totals, 0, sizeof *totals);
+    totals->extreme[MIN_SIGMA] = totals->extreme[MIN_WEIGHT] = INFINITY;
+    memset(block.sum, 0, sizeof block.sum);
+    memset(block.extreme, 0, sizeof block.extreme);
+    for (Py_ssize_t start = 0; start < task->count; start += BLOCK) {
+        const int count = task->count - start < BLOCK ? (int)(task->count - start) : BLOCK;
+        block.count = count;
+        block.y = doubles(&task->y, start, count, y_room);
+        block.p = doubles(&task->prediction, start, count, p_room);
+        block.sigma = doubles(&task->sigma, start, count, sigma_room);
+        block.weight = doubles(&task->weight, start, count, weight_room);
+        folded_normal(&block);
+        if (task->weight.constant)
+            sum_plain(&block);
+        else
+            sum_weighted(&block);
+        if (task->with_tolerance)
+            sum_within(&block, task->tolerance);
+        if (task->with_labels)
+            sum_labels(&block, task->reference);
+        add_block(totals, &block);
+    }
+}
+
+/* ------------------------------------------------------------------ Python */
+
+static int take_number(PyObject *object, double *value)
+{
+    *value = PyFloat_AsDouble(object);
+    return *value == -1.0 && PyErr_Occurred() ? -1 : 0;
+}
+
+/* A Python number becomes a constant column, None the constant 1, an array a column of its buffer. */
+static int take_column(PyObject *object, const char *name, Column *column)
+{
+    if (object == Py_None || PyFloat_Check(object)) {
+        column->constant = 1;
+        column->value = 1.0;
+        return object == Py_None ? 0 : take_number(object, &column->value);
+    }
+    if (PyObject_GetBuffer(object, &column->buffer, PyBUF_STRIDES | PyBUF_FORMAT) < 0)
+        return -1;
+    column->held = 1;
+    const char *format = column->buffer.format != NULL ? column->buffer.format : "";
+    if (*format == '@' || *format == '=') /* native byte order; NumPy writes '=' for misaligned arrays */
+        format++;
+    column->single = strcmp(format, "f") == 0;
+    if (column->buffer.ndim != 1 || !(column->single || strcmp(format, "d") == 0)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a 1-D array of float32 or float64 in native byte order", name);
+        return -1;
+    }
+    return 0;
+}
+
+static int fits(const Column *column, Py_ssize_t count)
+{
+    return column->constant || column->buffer.shape[0] == count;
+}
+
+static int take_task(PyObject *const *args, Task *task)
+{
+    if (take_column(args[0], "y", &task->y) < 0 || take_column(args[1], "prediction", &task->prediction) < 0 ||
+        take_column(args[2], "sigma", &task->sigma) < 0 || take_column(args[3], "weight", &task->weight) < 0)
+        return -1;
+    if (task->y.constant || task->prediction.constant || args[2] == Py_None || PyFloat_Check(args[3])) {
+        PyErr_SetString(PyExc_TypeError,
+                        "y and prediction must be arrays, sigma an array or a float, weight an array or None");
+        return -1;
+    }
+    task->count = task->y.buffer.shape[0];
+    if (!fits(&task->prediction, task->count) || !fits(&task->sigma, task->count) ||
+        !fits(&task->weight, task->count)) {
+        PyErr_SetString(PyExc_ValueError, "y, prediction, sigma and weight must have the same length");
+        return -1;
+    }
+    task->with_tolerance = args[4] != Py_None;
+    task->with_labels = args[5] != Py_None;
+    if ((task->with_tolerance && take_number(args[4], &task->tolerance) < 0) ||
+        (task->with_labels && take_number(args[5], &task->reference) < 0))
+        return -1;
+    return 0;
+}
+
+static void give_back(Task *task)
+{
+    Column *columns[4] = {&task->y, &task->prediction, &task->sigma, &task->weight};
+    for (int k = 0; k < 4; k++)
+        if (columns[k]->held)
+            PyBuffer_Release(&columns[k]->buffer);
+}
+
+static PyObject *as_tuple(const Totals *totals)
+{
+    PyObject *result = PyTuple_New(N_SUMS + N_EXTREMES);
+    for (int k = 0; result != NULL && k < N_SUMS + N_EXTREMES; k++) {
+        const double value = k < N_SUMS ? totals->sum[k] + totals->lost[k] : totals->extreme[k - N_SUMS];
+        PyObject *number = PyFloat_FromDouble(value);
+        if (number == NULL || PyTuple_SetItem(result, k, number) < 0)
+            Py_CLEAR(result);
+    }
+    return result;
+}
+
+PyDoc_STRVAR(chunk_sums_doc,
+             "chunk_sums(y, prediction, sigma, weight, tolerance, reference) -> tuple of floats\n\n"
+             "The sums named in NAMES. sigma may be a float, weight None, tolerance and reference None\n"
+             "(their sums are then 0). Other threads run meanwhile.");
+
+static PyObject *chunk_sums(PyObject *module, PyObject *const *args, Py_ssize_t n_args)
+{
+    (void)module;
+    if (n_args != 6) {
+        PyErr_SetString(PyExc_TypeError, "chunk_sums(y, prediction, sigma, weight, tolerance, reference)");
+        return NULL;
+    }
+    Task task;
+    Totals totals;
+    memset(&task, 0, sizeof task);
+    PyObject *result = NULL;
+    if (take_task(args, &task) == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        add_up(&task, &totals);
+        Py_END_ALLOW_THREADS
+        result = as_tuple(&totals);
+    }
+    give_back(&task);
+    return result;
+}
+
+PyDoc_STRVAR(instruction_set_doc, "instruction_set() -> which build of the loops this processor runs");
+
+static PyObject *instruction_set(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    const char *name = "as compiled";
+#if HAS_CLONES
+    __builtin_cpu_init();
+    name = "x86-64 baseline";
+    if (__builtin_cpu_supports("x86-64-v3"))
+        name = "x86-64-v3 (AVX2)";
+    if (__builtin_cpu_supports("x86-64-v4"))
+        name = "x86-64-v4 (AVX-512)";
+#endif
+    return PyUnicode_FromString(name);
+}
+
+static int add_names(PyObject *module)
+{
+    PyObject *names = PyTuple_New(N_SUMS + N_EXTREMES);
+    for (int k = 0; names != NULL && k < N_SUMS + N_EXTREMES; k++) {
+        PyObject *name = PyUnicode_FromString(NAMES[k]);
+        if (name == NULL || PyTuple_SetItem(names, k, name) < 0)
+            Py_CLEAR(names);
+    }
+    const int failed = names == NULL || PyModule_AddObjectRef(module, "NAMES", names) < 0;
+    Py_XDECREF(names);
+    return failed ? -1 : 0;
+}
+
+static PyMethodDef methods[] = {
+    {"chunk_sums", (PyCFunction)(void (*)(void))chunk_sums, METH_FASTCALL, chunk_sums_doc},
+    {"instruction_set", instruction_set, METH_NOARGS, instruction_set_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)add_names},
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "scorebars.engines._kernel",
+    .m_doc = "Sums over labels with normal errors, compiled.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void)
+{
+    return PyModuleDef_Init(&definition);
+}

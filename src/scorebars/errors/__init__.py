@@ -1,0 +1,53 @@
+"""What is known about the labels.
+
+Which one do I use?
+
+=====================================================  =======================================================
+what you know                                          model
+=====================================================  =======================================================
+a standard deviation, one for all or one a label       ``Normal(sigma)``, or the plain number or array
+a covariance matrix of all labels                      ``Normal(cov=matrix)``
+independent errors and common systematic shifts        ``Normal(sigma, shared=shifts)``
+a quoted value with upper and lower error              ``SplitNormal(lower, upper)``, or an array of shape (2, n)
+a tolerance: anything within, nothing outside          ``Uniform(halfwidth)``
+a tolerance, small errors more likely                  ``Triangular(halfwidth)``
+labels rounded to a step                               ``Rounding(step)``
+a mean absolute error, exponential tails               ``Laplace(scale)``
+now and then a gross error                             ``StudentT(scale, df)``
+a relative error, a factor                             ``LogNormal(sigma_log)``
+counts                                                 ``Poisson()``
+draws of each label                                    ``Empirical(samples)``
+the probability that a class label is wrong            ``Flip(q)``, or the plain number or array
+=====================================================  =======================================================
+
+Every model has a `kind`: ``"classical"`` if the label is the truth plus an error (a measurement), ``"berkson"`` if
+the truth is the label plus an error (a set point, a calibrated posterior).
+"""
+
+from scorebars.errors.base import ErrorModel, MeasurementError
+from scorebars.errors.empirical import Empirical
+from scorebars.errors.flip import Flip
+from scorebars.errors.laplace import Laplace
+from scorebars.errors.log_normal import LogNormal
+from scorebars.errors.normal import Normal
+from scorebars.errors.poisson import Poisson
+from scorebars.errors.split_normal import SplitNormal
+from scorebars.errors.student_t import StudentT
+from scorebars.errors.triangular import Triangular
+from scorebars.errors.uniform import Rounding, Uniform
+
+__all__ = [
+    "Empirical",
+    "ErrorModel",
+    "Flip",
+    "Laplace",
+    "LogNormal",
+    "MeasurementError",
+    "Normal",
+    "Poisson",
+    "Rounding",
+    "SplitNormal",
+    "StudentT",
+    "Triangular",
+    "Uniform",
+]

@@ -1,0 +1,161 @@
+"""Log-normal errors: a label that is right within a factor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from scorebars import checks
+from scorebars.errors.base import FloatArray, check_kind, picked
+from scorebars.errors.continuous import Continuous
+from scorebars.errors.normal import NORMAL_EDGES, normal_density
+from scorebars.errors.parameters import described, non_negative
+
+
+class LogNormal(Continuous):
+    r"""Multiplicative errors: the logarithm of a fresh label is normal about the logarithm of the label.
+
+    The label is the *median*. The mean is :math:`y\,e^{s^2/2}` with s = `sigma_log`. Labels must be positive.
+
+    Parameters
+    ----------
+    sigma_log : number or (n,)
+        Standard deviation of the natural logarithm, about the relative error where that is small: 0.05 for 5 %.
+        Multiply an error in decades (dex) by ln 10 = 2.303.
+    kind : {"classical", "berkson"}
+        Whether label = truth * error (a measurement) or truth = label * error.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> sb.errors.LogNormal(0.05)
+    LogNormal(sigma_log=0.05)
+    """
+
+    edges = NORMAL_EDGES
+
+    sigma_log: FloatArray | float
+
+    def __init__(self, sigma_log: Any, *, kind: str = "classical") -> None:
+        self.kind = check_kind(kind)
+        self.sigma_log = non_negative(sigma_log, "sigma_log", "sigma_log is the standard deviation of the logarithm")
+
+    @property
+    def size(self) -> int | None:
+        return len(self.sigma_log) if isinstance(self.sigma_log, np.ndarray) else None
+
+    def __getitem__(self, index: Any) -> Self:
+        part = type(self).__new__(type(self))
+        part.kind, part.sigma_log = self.kind, picked(self.sigma_log, index)
+        return part
+
+    def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
+        bad = np.asarray(y) <= 0
+        if bad.any():
+            raise checks.complain(
+                argument,
+                "has values that are not positive, which log-normal errors cannot describe",
+                bad,
+                np.asarray(y),
+                "LogNormal takes each label as the median of positive values; use Normal or SplitNormal for others.",
+            )
+
+    # moments: E x^k = y^k exp(k^2 s^2 / 2) -----------------------------------------------------
+
+    def _spread(self, y: FloatArray) -> FloatArray:
+        """w - 1 with w = exp(s^2)."""
+        with np.errstate(over="ignore"):
+            return np.broadcast_to(np.expm1(np.square(self.sigma_log)), y.shape)
+
+    def mean(self, y: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return y * np.exp(np.square(self.sigma_log) / 2)
+
+    def variance(self, y: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.square(self.mean(y)) * self._spread(y)
+
+    def third(self, y: FloatArray) -> FloatArray:
+        v = self._spread(y)
+        with np.errstate(over="ignore"):
+            return self.mean(y) ** 3 * v * v * (v + 3.0)
+
+    def fourth(self, y: FloatArray) -> FloatArray:
+        v = self._spread(y)
+        w = v + 1.0
+        with np.errstate(over="ignore"):
+            return np.square(self.variance(y)) * (w**4 + 2 * w**3 + 3 * w**2 - 3.0)
+
+    # the standard coordinate is the normal one of the logarithm --------------------------------
+
+    def at(self, y: FloatArray, u: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return y * np.exp(self.sigma_log * u)
+
+    def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        s = np.where(np.equal(self.sigma_log, 0.0), 1.0, self.sigma_log)
+        positive = np.greater(x, 0)
+        return np.where(positive, log_ratio(np.where(positive, x, 1.0), y) / s, -math.inf)
+
+    def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        s = np.where(np.equal(self.sigma_log, 0.0), 1.0, self.sigma_log)
+        return np.where(np.greater(x, 0), 1.0 / (s * np.where(np.greater(x, 0), x, 1.0)), 0.0)
+
+    def exact(self, y: FloatArray) -> NDArray[np.bool_]:
+        return np.broadcast_to(np.equal(self.sigma_log, 0.0), y.shape)
+
+    def density(self, u: FloatArray) -> FloatArray:
+        return normal_density(u)
+
+    def _lower(self, u: FloatArray) -> FloatArray:
+        return np.asarray(ndtr(u))
+
+    def _upper(self, u: FloatArray) -> FloatArray:
+        return np.asarray(ndtr(-u))
+
+    def _quantile(self, q: FloatArray) -> FloatArray:
+        return np.asarray(ndtri(q))
+
+    # against the truth, the median: multiplicative corrections ---------------------------------
+
+    def noisier(self, y: FloatArray, level: FloatArray | float) -> tuple[LogNormal, FloatArray]:
+        part = type(self)(0.0, kind=self.kind)
+        part.sigma_log = self.sigma_log * np.sqrt(level)
+        return part, y
+
+    def unbiased_label(self, y: FloatArray) -> FloatArray:
+        """y exp(-s^2/2), since the mean of a fresh label is the truth times exp(s^2/2)."""
+        return y * np.exp(-np.square(self.sigma_log) / 2)
+
+    def unbiased_square(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        """y^2 exp(-2 s^2) - 2 p y exp(-s^2/2) + p^2, written so that equal terms cancel exactly."""
+        t = self.unbiased_label(y)
+        return np.square(t - p) + np.square(t) * np.expm1(-np.square(self.sigma_log))
+
+    def unbiased_square_variance(self, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """v t^2 [4 (t - p)^2 + v t (t (v^2 + 4v + 6) - 4p)] with v = exp(s^2) - 1, at the label for the truth t."""
+        v = self._spread(y)
+
+        def variance(c: FloatArray) -> FloatArray:
+            with np.errstate(over="ignore", invalid="ignore"):
+                inner = 4.0 * np.square(y - c) + v * y * (y * (v * v + 4.0 * v + 6.0) - 4.0 * c)
+                found = v * np.square(y) * inner
+            return np.maximum(np.where(np.isnan(found), np.inf, found), 0.0)
+
+        return variance(p), variance(y)
+
+    def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        return self.at(y, rng.standard_normal((size, len(y))))
+
+    def __repr__(self) -> str:
+        return described("LogNormal", self.kind, sigma_log=self.sigma_log)
+
+
+def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+    """log(x / y) of positive numbers, with the digits of their difference where they are close."""
+    close = np.abs(x - y) < 0.5 * y
+    return np.where(close, np.log1p(np.where(close, (x - y) / y, 0.0)), np.log(x) - np.log(y))

@@ -1,0 +1,173 @@
+"""Poisson errors: the label is a count, and counting scatters by itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import gammaln, pdtr, pdtrc, pdtrik
+
+from scorebars import checks
+from scorebars.errors.base import FloatArray, MeasurementError, check_kind
+from scorebars.errors.log_normal import LogNormal
+
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+_LARGEST_DRAWN = 1e15  # above, counts are drawn from the normal law: NumPy's generator ends at 2^63
+
+
+class Poisson(MeasurementError):
+    r"""Counts: a fresh label is a Poisson variable whose mean is the label (which need not be a whole number).
+
+    The variance of a count is its mean, so there is nothing to pass. Labels must not be negative.
+
+    Parameters
+    ----------
+    kind : {"classical", "berkson"}
+        Whether the label was counted or is itself the set mean of a count.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> sb.mean_squared_error([4, 9, 16], [5, 8, 15], yerr=sb.errors.Poisson()).truth.value
+    -8.666666666666666
+    """
+
+    discrete = True
+
+    unit: float = 1.0
+    """What one count is in the unit of the labels."""
+
+    def __init__(self, *, kind: str = "classical") -> None:
+        self.kind = check_kind(kind)
+
+    @property
+    def size(self) -> int | None:
+        return None
+
+    def __getitem__(self, index: Any) -> Self:
+        return self
+
+    def scaled(self, factor: float) -> Self:
+        """The same counts in another unit."""
+        part = type(self)(kind=self.kind)
+        part.unit = self.unit * factor
+        return part
+
+    def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
+        bad = np.asarray(y) < 0
+        if bad.any():
+            raise checks.complain(
+                argument,
+                "has negative values, which are no counts",
+                bad,
+                np.asarray(y),
+                "Poisson needs counts of at least 0.",
+            )
+
+    def mean(self, y: FloatArray) -> FloatArray:
+        return y
+
+    def variance(self, y: FloatArray) -> FloatArray:
+        return self.unit * y
+
+    def third(self, y: FloatArray) -> FloatArray:
+        return self.unit * self.unit * y
+
+    def fourth(self, y: FloatArray) -> FloatArray:
+        return self.unit * self.unit * y * (self.unit + 3.0 * y)
+
+    # probabilities of counts -------------------------------------------------------------------
+
+    def probability(self, y: FloatArray, count: FloatArray) -> FloatArray:
+        """P(count), count = 0, 1, 2, ...; between whole numbers the smooth continuation of it."""
+        return _probability(np.asarray(count, dtype=np.float64), y / self.unit)
+
+    def window(self, y: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
+        """First and last count within `reach` standard deviations of the mean, with room for small means."""
+        mean = y / self.unit
+        spread = reach * np.sqrt(mean)
+        return np.maximum(np.floor(mean - spread), 0.0), np.ceil(mean + spread + reach * reach / 3)
+
+    def pdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        count = np.divide(x, self.unit)
+        whole = (count >= 0) & (count == np.floor(count))
+        return np.where(whole, self.probability(y, np.where(whole, count, 0.0)), 0.0)
+
+    def cdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        return self._up_to(y, np.floor(np.divide(x, self.unit)))
+
+    def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        return self._beyond(y, np.floor(np.divide(x, self.unit)))
+
+    def below(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        return self._up_to(y, np.ceil(np.divide(x, self.unit)) - 1.0)
+
+    def at_least(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        return self._beyond(y, np.ceil(np.divide(x, self.unit)) - 1.0)
+
+    def _up_to(self, y: FloatArray, count: FloatArray) -> FloatArray:
+        return np.where(count < 0, 0.0, pdtr(np.maximum(count, 0.0), y / self.unit))
+
+    def _beyond(self, y: FloatArray, count: FloatArray) -> FloatArray:
+        return np.where(count < 0, 1.0, pdtrc(np.maximum(count, 0.0), y / self.unit))
+
+    def ppf(self, y: FloatArray, q: FloatArray) -> FloatArray:
+        mean = y / self.unit
+        none = np.less_equal(q, np.exp(-mean))
+        count = np.ceil(pdtrik(np.where(none, 0.5, q), np.where(none, 1.0, mean)))
+        before = np.maximum(count - 1.0, 0.0)
+        count = np.where(pdtr(before, mean) >= q, before, count)
+        return np.where(none, 0.0, count) * self.unit
+
+    # against the truth -------------------------------------------------------------------------
+
+    def noisier(self, y: FloatArray, level: FloatArray | float) -> tuple[LogNormal, FloatArray]:
+        """Log-normal, with the mean at the label and `level` times the variance of a count: labels stay positive."""
+        some = y > 0
+        log_variance = np.where(some, np.log1p(level * self.unit / np.where(some, y, 1.0)), 0.0)
+        model = LogNormal(0.0, kind=self.kind)
+        model.sigma_log = np.sqrt(log_variance)
+        return model, y * np.exp(-log_variance / 2)
+
+    def unbiased_square_variance(self, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Var((y - p)^2 - y) = 4 mu (mu - p)^2 + 2 mu^2, at the label for the mean mu."""
+        floor = 2.0 * np.square(self.unit * y)
+        return 4.0 * self.unit * y * np.square(y - p) + floor, floor
+
+    def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        mean = np.asarray(y, dtype=np.float64) / self.unit
+        many = mean > _LARGEST_DRAWN
+        counts = rng.poisson(np.where(many, 0.0, mean), (size, len(mean))).astype(np.float64)
+        if many.any():
+            counts[:, many] = np.rint(rng.normal(mean[many], np.sqrt(mean[many]), (size, int(many.sum()))))
+        return counts * self.unit
+
+    def __repr__(self) -> str:
+        return "Poisson()" if self.kind == "classical" else f"Poisson(kind={self.kind!r})"
+
+
+def _probability(count: FloatArray, mean: FloatArray) -> FloatArray:
+    """exp(-mean) mean^count / count! by Loader's method: the exponent is a deviance, not a difference of large numbers."""
+    k = np.maximum(count, 1.0)
+    with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+        stirling = np.where(
+            k < 16,
+            gammaln(k + 1.0) - (k + 0.5) * np.log(k) + k - 0.5 * math.log(2 * math.pi),
+            np.polynomial.polynomial.polyval(1.0 / (k * k), _STIRLING) / k,
+        )
+        p = np.exp(-stirling - _deviance(k, mean)) / np.sqrt(2 * math.pi * k)
+        small = np.exp(count * np.where(mean > 0, np.log(mean), 0.0) - mean - gammaln(count + 1.0))
+    small = np.where(mean > 0, small, 1.0 * (count == 0))
+    return np.where(count < 1, small, np.where(mean > 0, p, 0.0))
+
+
+def _deviance(k: FloatArray, mean: FloatArray) -> FloatArray:
+    """k log(k/mean) + mean - k, by a series where k and mean are close."""
+    gap = k - mean
+    v = gap / (k + mean)
+    close = np.abs(v) < 0.1
+    v2 = np.where(close, v * v, 0.0)
+    series = np.polynomial.polynomial.polyval(v2, [1 / (2 * j + 3) for j in range(9)])
+    near = gap * v + 2.0 * k * v * v2 * series
+    return np.where(close, near, k * np.log(k / mean) - gap)

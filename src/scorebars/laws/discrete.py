@@ -1,0 +1,184 @@
+"""Laws on finitely many values: tables of atoms, looked up by binary search.
+
+Accuracy, F1 and every other metric of labels that may be wrong take finitely many values. Once the
+probability of each is known, all questions are answered from three sorted columns: the values, their
+probabilities, and the two tails. The tails are summed from their own ends, so that neither loses its digits.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from scorebars.laws.base import FloatArray, Law
+
+# Two numbers this close are the same value reached by different roundings (k/M against k*(1/M), say).
+ROUNDING = 8 * np.finfo(float).eps
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """Ascending values with their probabilities, P(X <= value) and P(X > value)."""
+
+    values: FloatArray
+    pmf: FloatArray
+    cdf: FloatArray
+    sf: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, pmf: FloatArray) -> Atoms:
+        below = np.cumsum(pmf)
+        above = np.append(np.cumsum(pmf[:0:-1])[::-1], 0.0)
+        lower_half = below <= 0.5
+        # each half takes the tail that was summed over it; the running extremes remove a last-digit step in between
+        cdf = np.maximum.accumulate(np.minimum(np.where(lower_half, below, 1.0 - above), 1.0))
+        sf = np.minimum.accumulate(np.maximum(np.where(lower_half, 1.0 - below, above), 0.0))
+        return cls(values, pmf, cdf, sf)
+
+
+def as_given(values: FloatArray, like: ArrayLike) -> Any:
+    """A float for a scalar question, an array for an array of questions."""
+    return float(values) if np.ndim(like) == 0 else values
+
+
+class AtomicLaw(Law):
+    """A discrete law whose atoms are listed in `atoms`; subclasses build that table when it is first needed.
+
+    A question about x means the atom at x when one lies within a few roundings of it.
+    """
+
+    discrete = True
+
+    @cached_property
+    @abstractmethod
+    def atoms(self) -> Atoms: ...
+
+    def _slack(self, x: FloatArray) -> FloatArray:
+        """How far from x an atom may lie and still be the one that is meant."""
+        return ROUNDING * np.abs(np.where(np.isfinite(x), x, 0.0))
+
+    def _cdf(self, x: float) -> float:
+        return float(self.cdf(x))
+
+    def _sf(self, x: float) -> float:
+        return float(self.sf(x))
+
+    def _rank(self, x: FloatArray, side: int = 1) -> Any:
+        """How many atoms lie at or below x (side = 1), or below x (side = -1)."""
+        return np.searchsorted(self.atoms.values, x + side * self._slack(x), side="right" if side > 0 else "left")
+
+    def _tail(self, column: FloatArray, start: float, x: ArrayLike, side: int) -> Any:
+        x = np.asarray(x, dtype=float)
+        rank = self._rank(x, side)
+        return as_given(np.where(np.isnan(x), math.nan, np.where(rank > 0, column[rank - 1], start)), x)
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """P(value <= x)."""
+        return self._tail(self.atoms.cdf, 0.0, x, 1)
+
+    def sf(self, x: ArrayLike) -> Any:
+        """P(value > x)."""
+        return self._tail(self.atoms.sf, 1.0, x, 1)
+
+    def below(self, x: ArrayLike) -> Any:
+        """P(value < x)."""
+        return self._tail(self.atoms.cdf, 0.0, x, -1)
+
+    def at_least(self, x: ArrayLike) -> Any:
+        """P(value >= x)."""
+        return self._tail(self.atoms.sf, 1.0, x, -1)
+
+    def pmf(self, x: ArrayLike) -> Any:
+        """Probability of the value x."""
+        x = np.asarray(x, dtype=float)
+        atom = np.maximum(self._rank(x) - 1, 0)
+        with np.errstate(invalid="ignore"):
+            hit = np.abs(self.atoms.values[atom] - x) <= self._slack(x)
+        return as_given(np.where(np.isnan(x), math.nan, np.where(hit, self.atoms.pmf[atom], 0.0)), x)
+
+    def ppf(self, q: ArrayLike) -> Any:
+        """The smallest value v with P(value <= v) >= q."""
+        q = probabilities(q)
+        atom = np.minimum(np.searchsorted(self.atoms.cdf, q, side="left"), self.atoms.values.size - 1)
+        return as_given(self._clamped(q, self.atoms.values[atom], *self.support), q)
+
+    def upper_ppf(self, q: ArrayLike) -> Any:
+        """The largest value v with P(value >= v) >= q: the quantile counted from the top, exact for small q."""
+        q = probabilities(q)
+        at_least = np.append(self.atoms.sf[:-1][::-1], 1.0)  # P(value >= atom), from the highest atom down
+        atom = self.atoms.values.size - 1 - np.searchsorted(at_least, q, side="left")
+        return as_given(self._clamped(q, self.atoms.values[atom], *self.support[::-1]), q)
+
+    @staticmethod
+    def _clamped(q: FloatArray, values: FloatArray, at_zero: float, at_one: float) -> FloatArray:
+        return np.where(q == 0, at_zero, np.where(q == 1, at_one, values))
+
+    def snap(self, x: FloatArray, tolerance: FloatArray) -> FloatArray:
+        """The atom nearest to x where one lies within the tolerance, else x itself."""
+        values = self.atoms.values
+        right = np.clip(np.searchsorted(values, x), 0, values.size - 1)
+        left = np.maximum(right - 1, 0)
+        with np.errstate(invalid="ignore"):
+            nearest = np.where(np.abs(values[left] - x) < np.abs(values[right] - x), values[left], values[right])
+            return np.where(np.abs(nearest - x) <= tolerance, nearest, x)
+
+
+def probabilities(q: ArrayLike) -> FloatArray:
+    """q as an array, or an error that names the first entry that is no probability."""
+    values = np.asarray(q, dtype=float)
+    good = (values >= 0) & (values <= 1)
+    if not np.all(good):
+        raise ValueError(f"q must be a probability between 0 and 1, got {values[~good].flat[0]}")
+    return values
+
+
+class DiscreteLaw(AtomicLaw):
+    """The law with the given probabilities on the given values, in any order; equal values are merged.
+
+    The probabilities are divided by their sum. Values that differ by a few roundings count as equal.
+    """
+
+    def __init__(self, values: ArrayLike, probabilities: ArrayLike, method: str = "exact") -> None:
+        value = np.asarray(values, dtype=float).ravel()
+        weight = np.asarray(probabilities, dtype=float).ravel()
+        value, weight = value[weight > 0], weight[weight > 0]
+        order = np.argsort(value)
+        value, weight = value[order], weight[order]
+        new = np.append(True, np.diff(value) > ROUNDING * np.abs(value[1:]))
+        starts = np.flatnonzero(new)
+        self.method = method
+        self._values = value[starts]
+        self._pmf = np.add.reduceat(weight, starts) / np.add.reduce(weight)
+        self.support = (float(self._values[0]), float(self._values[-1]))
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        return Atoms.of(self._values, self._pmf)
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """Mean and standard deviation, about the middle and in units of the range: no overflow, no cancellation."""
+        low, high = self.support
+        half_range = high / 2 - low / 2
+        if half_range == 0:
+            return low, 0.0
+        middle = low / 2 + high / 2
+        u = self._values / half_range - middle / half_range
+        mean = float(np.add.reduce(self._pmf * u))
+        spread = math.sqrt(float(np.add.reduce(self._pmf * (u - mean) ** 2)))
+        return min(max(middle + half_range * mean, low), high), half_range * spread
+
+    def _mean(self) -> float:
+        return self._moments[0]
+
+    def _std(self) -> float:
+        return self._moments[1]
+
+    def _var(self) -> float:
+        return self._moments[1] * self._moments[1]

@@ -1,0 +1,86 @@
+"""How large can the true mean squared error be, given the observed one?
+
+The observed mean square q = sum w (D_i + s_i Z_i)^2 / sum w holds the true deviations D and label errors of
+standard deviation s. With D_i^2 = theta c_i the law of q depends on theta alone, and shifts up with it: the
+interval holds the theta that make neither a smaller nor a larger q too improbable,
+
+    P(Q >= q | low) = P(Q <= q | high) = (1 - level) / 2.
+
+With constant s and c = 1 this is the exact inversion of the non-central chi-square in its non-centrality.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from scorebars.laws.base import FloatArray
+from scorebars.laws.cgf import DiagonalCGF
+from scorebars.laws.compress import BLOCK, DEPTH, compress
+from scorebars.laws.contour import tails
+
+
+def noncentrality_interval(
+    observed: float,
+    sigma: FloatArray,
+    level: float = 0.95,
+    *,
+    weight: FloatArray | None = None,
+    shape: FloatArray | None = None,
+) -> tuple[float, float]:
+    """Interval for theta = sum w D^2 / sum w from the observed mean square.
+
+    `sigma` (n,) label standard deviations, `shape` (n,) c with weighted mean 1 (default: all 1). The low end is 0
+    where q is no larger than label errors alone make it, and so is the high end where q is too small even for them.
+    """
+    n = sigma.size
+    total = float(n) if weight is None else float(np.sum(weight))
+    certain: list[float] = []
+
+    def labels() -> Iterator[tuple[FloatArray, FloatArray]]:
+        certain.clear()
+        for start in range(0, n, BLOCK):
+            part = slice(start, start + BLOCK)
+            share = np.full(sigma[part].size, 1.0 / total) if weight is None else weight[part] / total
+            lam = sigma[part] ** 2 * share
+            b2 = share if shape is None else shape[part] * share
+            keep = lam > 0
+            certain.append(float(np.sum(b2[~keep])))
+            yield lam[keep], np.stack([np.ones(int(keep.sum())), b2[keep]])
+
+    nodes, columns = compress(labels)
+    fixed = math.fsum(certain)
+    if nodes.size == 0:
+        return observed, observed
+    count, b2 = columns
+
+    def both(theta: float) -> tuple[float, float]:
+        rest = observed - theta * fixed
+        return (0.0, 1.0) if rest <= 0 else tails(DiagonalCGF(count, nodes, theta * b2, depth=DEPTH), rest)
+
+    tail = 0.5 * (1.0 - level)
+    low = high = 0.0
+    if both(0.0)[1] < tail:
+        low = _solve(lambda theta: both(theta)[1], tail, 0.0, observed)
+    if both(0.0)[0] > tail:
+        reach = observed
+        while both(reach)[0] > tail:
+            reach *= 2.0
+        high = _solve(lambda theta: both(theta)[0], tail, low, reach)
+    return low, high
+
+
+def _solve(probability: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where the probability meets the target, on the scale of normal quantiles on which it is nearly straight."""
+
+    def miss(theta: float) -> float:
+        return float(ndtri(max(probability(theta), 1e-300))) - goal
+
+    goal = float(ndtri(target))
+    if miss(low) * miss(high) >= 0:  # closer together than rounding
+        return low
+    return float(brentq(miss, low, high, xtol=1e-14 * high, rtol=1e-14))

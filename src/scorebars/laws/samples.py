@@ -1,0 +1,61 @@
+"""The law of a metric from draws, where no formula has it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from scorebars.laws.base import RNG, FloatArray, Law
+
+
+class SampleLaw(Law):
+    """Empirical law of `draws`; `mean` and `var` may be given where they are known exactly."""
+
+    method = "simulation"
+
+    def __init__(self, draws: FloatArray, *, mean: float | None = None, var: float | None = None) -> None:
+        self.draws = np.sort(np.asarray(draws, dtype=np.float64))
+        self._known_mean = float(np.mean(self.draws)) if mean is None else float(mean)
+        self._known_var = float(np.var(self.draws)) if var is None else float(var)
+        self.support = (float(self.draws[0]), float(self.draws[-1]))
+
+    def _mean(self) -> float:
+        return self._known_mean
+
+    def _var(self) -> float:
+        return self._known_var
+
+    def _positions(self) -> FloatArray:
+        return (np.arange(self.draws.size) + 0.5) / self.draws.size
+
+    def _cdf(self, x: float) -> float:
+        return float(np.interp(x, self.draws, self._positions(), left=0.0, right=1.0))
+
+    def _pdf(self, x: float) -> float:
+        """Share of draws within a tenth of a std, over that width."""
+        width = 0.1 * float(np.std(self.draws))
+        if width == 0:
+            return math.inf if x == self.draws[0] else 0.0
+        low, high = np.searchsorted(self.draws, [x - width, x + width])
+        return float(high - low) / (self.draws.size * 2 * width)
+
+    def ppf(self, q: ArrayLike) -> Any:
+        """The value below which the metric falls with probability q, between order statistics."""
+        values = np.asarray(q, dtype=float)
+        if np.any((values < 0) | (values > 1)):
+            raise ValueError(f"q must be a probability between 0 and 1, got {q}")
+        out = np.interp(values, self._positions(), self.draws)
+        return float(out) if out.ndim == 0 else out
+
+    def standard_error(self, q: float) -> float:
+        """Standard error of the quantile at q, from the finite number of draws."""
+        step = math.sqrt(q * (1 - q) / self.draws.size)
+        low, high = self.ppf([max(q - step, 0.0), min(q + step, 1.0)])
+        return float(high - low) / 2
+
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
+        """Draws again from the draws."""
+        return np.random.default_rng(rng).choice(self.draws, size)

@@ -1,0 +1,102 @@
+"""Labels, predictions, errors and weights that belong together, checked and aligned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.errors import MeasurementError
+from scorebars.errors.base import FloatArray
+
+_SAFE = 2.0**60
+"""Magnitudes between 1/_SAFE and _SAFE can be raised to the fourth power and summed without leaving the doubles."""
+
+
+def near_one(largest: float) -> float:
+    """The power of two to divide by, so that `largest` comes near 1; 1 where it is ordinary already."""
+    if 1 / _SAFE < largest < _SAFE or largest == 0:
+        return 1.0
+    exponent = 1024 if math.isinf(largest) else math.frexp(largest)[1]
+    return math.ldexp(1.0, min(max(exponent, -1021), 1021))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One output: labels y, predictions p, their error model and weights (None: all equal)."""
+
+    y: NDArray[Any]
+    p: NDArray[Any]
+    errors: MeasurementError
+    weight: FloatArray | None = None
+    outputs: int = 1
+    """Consecutive entries that belong to one item, where several outputs were laid out in one row."""
+
+    BLOCK: ClassVar[int] = 65_536
+    """Labels per block where a law or estimate walks over the data: temporaries stay small at any size."""
+
+    COPIED: ClassVar[int] = 4096
+    """Up to this many labels a score keeps copies; above, it keeps references and checks that they did not change."""
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return len(self.y)
+
+    @property
+    def items(self) -> int:
+        """Number of items of the test set."""
+        return len(self.y) // self.outputs
+
+    def kept(self) -> Measured:
+        """The data as a score keeps it: copies of small arrays, so that later changes by the user do no harm."""
+        if self.n > self.COPIED:
+            return self
+        weight = None if self.weight is None else self.weight.copy()
+        return Measured(self.y.copy(), self.p.copy(), self.errors, weight, self.outputs)
+
+    @cached_property
+    def total_weight(self) -> float:
+        return float(self.n) if self.weight is None else float(np.add.reduce(self.weight))
+
+    @cached_property
+    def residual(self) -> FloatArray:
+        """y - p as float64."""
+        return np.subtract(self.y, self.p, dtype=np.float64)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Weights that sum to 1."""
+        if self.weight is None:
+            return np.broadcast_to(1.0 / self.n, (self.n,))
+        return self.weight / self.total_weight
+
+    def find_scale(self) -> float:
+        """A power of two near the largest residual or error where these are extreme, else 1."""
+        with np.errstate(over="ignore"):
+            spread = np.max(np.abs(np.subtract(self.y, self.p, dtype=np.float64)))
+        largest = max(float(spread), self.errors.largest(np.asarray(self.y, dtype=np.float64)))
+        return near_one(largest)
+
+    def scaled(self, scale: float) -> Measured:
+        """The same data in units of `scale`, a power of two, so that fourth powers stay in range."""
+        if scale == 1.0:
+            return self
+        y, p = (np.multiply(a, 1.0 / scale, dtype=np.float64) for a in (self.y, self.p))
+        return Measured(y, p, self.errors.scaled(1.0 / scale), self.weight, self.outputs)
+
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, MeasurementError, FloatArray | None]]:
+        """The data in blocks of float64 labels, predictions, errors, weights."""
+        if self.n <= self.BLOCK:
+            yield np.asarray(self.y, float), np.asarray(self.p, float), self.errors, self.weight
+            return
+        step = self.BLOCK // self.outputs * self.outputs or self.outputs
+        for start in range(0, self.n, step):
+            part = slice(start, start + step)
+            weight = None if self.weight is None else self.weight[part]
+            yield np.asarray(self.y[part], float), np.asarray(self.p[part], float), self.errors[part], weight

@@ -1,0 +1,60 @@
+"""Reduced chi-squared: are the residuals as large as the errors of the labels say?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from scorebars.answers.chi_squared import ChiSquaredAnswers, ChiSquaredScore, pulls
+from scorebars.losses import SquaredError
+from scorebars.metrics.inputs import measured_totals
+from scorebars.metrics.registry import declares
+from scorebars.metrics.single import one_output
+from scorebars.score import Declaration
+
+_CHI_SQUARED = Declaration(
+    "reduced_chi_squared", "Reduced chi-squared", False, "regression", low=0.0, high=math.inf, degree=0, perfect=0.0
+)
+
+
+@declares(_CHI_SQUARED)
+def reduced_chi_squared(y_true: Any, y_pred: Any, *, yerr: Any, sample_weight: Any = None) -> ChiSquaredScore:
+    r"""Are the residuals as large as the errors of the labels say?
+
+    With residuals :math:`d_i = y_i - p_i` and label errors :math:`s_i`,
+
+    .. math:: \mathrm{observed} = \frac1n\sum \frac{d_i^2}{s_i^2}, \qquad
+              \text{correlated errors:}\quad \frac1n\,d' S^{-1} d .
+
+    Nothing is subtracted for fitted parameters. A perfect model scores :math:`\chi^2_n/n`, 1 on average: `perfect`, and
+    `pvalue`, the probability that it scores at least the observed value. Labels that move within their errors once more
+    give :math:`\mathrm{expected} = \mathrm{observed} + 1` and the law :math:`\chi'^2_n(n\,\mathrm{observed})/n`;
+    against the true values :math:`\mathrm{truth} = \mathrm{observed} - 1`, the mean of
+    :math:`D_i^2/s_i^2`, unbiased (:math:`\mathrm{tr}` and :math:`S^{-1}` for correlated errors).
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,)
+        Labels and predictions.
+    yerr : number, (n,), (2, n) or error model
+        *Standard deviation* of each label, above zero. Asymmetric errors divide by (lower + upper)/2. Correlated errors
+        as ``Normal(cov=...)`` or ``Normal(sigma, shared=...)``.
+    sample_weight : (n,), optional
+        How much each label counts; not with correlated errors.
+
+    Returns
+    -------
+    Score with `pvalue`
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> from scorebars.metrics.chi_squared import reduced_chi_squared
+    >>> s = reduced_chi_squared([1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.0, 4.5], yerr=0.2)
+    >>> round(s.observed, 4), round(s.pvalue, 4), round(s.truth.value, 4), s.perfect.value
+    (1.875, 0.1117, 0.875, 1.0)
+    """
+    if yerr is None:
+        raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
+    data = pulls(one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared"))
+    return ChiSquaredScore(ChiSquaredAnswers(_CHI_SQUARED, SquaredError(), data, measured_totals(SquaredError(), data)))

@@ -1,0 +1,135 @@
+"""Means of residuals that punish outliers less, or one side more: pinball, Huber, log-cosh."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from scorebars.answers.generic import GenericAnswers
+from scorebars.losses import Huber, LogCosh, Pinball
+from scorebars.metrics.additive import mean_loss, score
+from scorebars.metrics.parameters import above_zero, fraction
+from scorebars.metrics.registry import declares
+from scorebars.score import Declaration, Score, Scores
+
+_PINBALL = Declaration(
+    "mean_pinball_loss", "Mean pinball loss", False, "regression", low=0.0, high=math.inf, degree=1, perfect=0.0
+)
+_HUBER = Declaration(
+    "huber_loss", "Mean Huber loss", False, "regression", low=0.0, high=math.inf, degree=None, perfect=0.0
+)
+_LOG_COSH = Declaration(
+    "log_cosh_loss", "Mean log-cosh loss", False, "regression", low=0.0, high=math.inf, degree=None, perfect=0.0
+)
+
+
+@declares(_PINBALL)
+def mean_pinball_loss(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    alpha: float = 0.5,
+    multioutput: Any = "uniform_average",
+) -> Score | Scores:
+    r"""How good is a predicted quantile, and how well do the labels let us know it?
+
+    With :math:`\delta_i = y_i - p_i` the loss is :math:`\alpha\delta` above the prediction and
+    :math:`(1-\alpha)|\delta|` below it. Under normal errors, for :math:`\delta_i \ge 0`, :math:`z_i = \delta_i/\sigma_i`,
+
+    .. math::
+        \mathrm{expected} = \frac1M\sum\bigl(\alpha\delta_i + \tfrac12\sigma_i g(z_i)\bigr), \qquad
+        \mathrm{variance} = \frac1{M^2}\sum\sigma_i^2\bigl(\alpha^2 - 2\alpha Q(z_i) + g_2(z_i) - \tfrac14 g(z_i)^2\bigr)
+
+    (and with :math:`1-\alpha` for :math:`\alpha` below), :math:`g(z) = 2[\varphi(z) - zQ(z)]`,
+    :math:`g_2(z) = (1+z^2)Q(z) - z\varphi(z)`. Other error families are integrated. The score against the truth has no
+    unbiased estimate (the loss has a kink); `truth` says how it was estimated.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) or (n, outputs)
+        Labels and predicted quantiles.
+    yerr : number, (n,), (2, n) or error model, optional
+        *Standard deviation* of each label, lower and upper errors, or a model from `scorebars.errors`. Without it the
+        labels are exact and the score equals scikit-learn's.
+    sample_weight : (n,), optional
+        How much each label counts.
+    alpha : number in [0, 1]
+        The quantile that is predicted; 0.5 gives half the mean absolute error.
+    multioutput : {"uniform_average", "raw_values"} or (outputs,)
+        Average over outputs, one Score for each, or weights for the average.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> s = sb.mean_pinball_loss([1.0, 2.0, 3.0], [0.5, 2.5, 3.5], yerr=0.2, alpha=0.9)
+    >>> round(s.observed, 6), round(s.expected, 6)
+    (0.183333, 0.183734)
+    """
+    maker = mean_loss(_PINBALL, Pinball(fraction(alpha, "alpha")), GenericAnswers)
+    return score(maker, y_true, y_pred, yerr, sample_weight, multioutput)
+
+
+@declares(_HUBER)
+def huber_loss(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    delta: float = 1.0,
+    multioutput: Any = "uniform_average",
+) -> Score | Scores:
+    r"""How large are residuals on average if outliers count less, and how well do the labels let us know it?
+
+    The loss is :math:`\tfrac12 d^2` up to :math:`|d| = \delta` and :math:`\delta(|d| - \tfrac12\delta)` beyond. Under
+    normal errors mean and variance are closed forms, with :math:`a = |y - p| \le \delta` and
+    :math:`g_2(z) = (1+z^2)Q(z) - z\varphi(z)`:
+
+    .. math:: E = \tfrac12(a^2 + \sigma^2) - \tfrac12\sigma^2\Bigl[g_2\bigl(\tfrac{\delta-a}\sigma\bigr)
+        + g_2\bigl(\tfrac{\delta+a}\sigma\bigr)\Bigr]
+
+    and other error families are integrated.
+
+    Parameters are those of `mean_pinball_loss`, and
+
+    delta : positive number
+        Residual from which on the loss is linear, in the unit of the labels.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> s = sb.huber_loss([1.0, 2.0, 9.0], [1.5, 2.0, 4.0], yerr=0.5)
+    >>> round(s.observed, 6), round(s.expected, 6)
+    (1.541667, 1.621372)
+    """
+    maker = mean_loss(_HUBER, Huber(above_zero(delta, "delta")), GenericAnswers)
+    return score(maker, y_true, y_pred, yerr, sample_weight, multioutput)
+
+
+_log_cosh = mean_loss(_LOG_COSH, LogCosh(), GenericAnswers)
+
+
+@declares(_LOG_COSH)
+def log_cosh_loss(
+    y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
+) -> Score | Scores:
+    r"""How large is the mean of log cosh of the residuals, and how well do the labels let us know it?
+
+    .. math:: \mathrm{observed} = \frac1M\sum\log\cosh(y_i - p_i), \qquad
+        \mathrm{expected} = \frac1M\sum E\,\log\cosh(y_i + e_i - p_i)
+
+    Small residuals count like half their square, large ones like their size less log 2. There is no closed form; mean and
+    variance are integrals, exact to rounding.
+
+    Parameters are those of `mean_squared_error`.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> s = sb.log_cosh_loss([0.5, -1.25, 3.0], [0.0, 0.0, 0.25], yerr=[0.75, 0.5, 1.0])
+    >>> round(s.expected, 12), round(s.variance, 12)
+    (1.02504575071, 0.134807853966)
+    """
+    return score(_log_cosh, y_true, y_pred, yerr, sample_weight, multioutput)

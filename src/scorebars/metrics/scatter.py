@@ -1,0 +1,120 @@
+"""The model's own error: what nuclear physics calls sigma_th and astronomy intrinsic scatter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scorebars import checks
+from scorebars.answers.scatter import most_likely, unit_chi_squared
+from scorebars.errors import MeasurementError, Normal, SplitNormal
+from scorebars.errors.base import FloatArray
+from scorebars.measured import Measured
+from scorebars.metrics.single import one_output
+from scorebars.moments.scatter import standardised
+from scorebars.score import Estimate
+
+_METHODS = {"ml": most_likely, "chi2": unit_chi_squared}
+
+
+def intrinsic_scatter(
+    y_true: Any,
+    y_pred: Any,
+    yerr: Any,
+    *,
+    prederr: Any = None,
+    offset: bool = False,
+    method: str = "ml",
+    sample_weight: Any = None,
+) -> Estimate:
+    r"""How large is the model's own error, when labels (and predictions) have errors too?
+
+    Residuals :math:`d_i = y_i - p_i` are taken as normal with variance :math:`\tau^2 + s_i^2`, where
+    :math:`s_i^2 = \mathrm{yerr}_i^2 + \mathrm{prederr}_i^2`. With weights :math:`w_i`, the scatter :math:`\tau`
+
+    .. math::
+        \text{"ml":}\quad \text{maximises}\quad
+        -\tfrac12\sum w_i\Bigl[\log(\tau^2+s_i^2) + \frac{(d_i-\mu)^2}{\tau^2+s_i^2}\Bigr], \qquad
+        \text{"chi2":}\quad \text{solves}\quad \sum w_i\frac{(d_i-\mu)^2}{\tau^2+s_i^2} = \sum w_i ,
+
+    and is 0 where the errors alone explain the residuals. :math:`\mu` is 0, or with `offset` the value that fits best.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,)
+        Labels and predictions.
+    yerr : number, (n,), (2, n) or error model
+        *Standard deviation* of each label; of asymmetric errors the mean of lower and upper counts.
+    prederr : number, (n,) or (2, n), optional
+        Standard deviation of each prediction.
+    offset : bool
+        Allow the model a common offset that is not counted as scatter.
+    method : {"ml", "chi2"}
+        Maximum likelihood, or unit reduced chi-squared.
+    sample_weight : (n,), optional
+        How much each label counts.
+
+    Returns
+    -------
+    Estimate
+        `interval` is the likelihood profile (``"ml"``), or holds every scatter whose chi-squared is not too unlikely
+        (``"chi2"``). It speaks of the population of residuals, so `total_interval` is the same.
+
+    Examples
+    --------
+    The error of a nuclear mass model, the errors of the measured masses removed:
+
+    >>> from scorebars.datasets import load_nuclear_masses
+    >>> from scorebars.metrics.scatter import intrinsic_scatter
+    >>> masses = load_nuclear_masses()
+    >>> print(intrinsic_scatter(masses.y, masses.predictions["FRDM2012"], masses.yerr))
+    0.5595 ± 0.0087
+    """
+    if method not in _METHODS:
+        raise ValueError(
+            f"method must be 'ml' (maximum likelihood) or 'chi2' (unit reduced chi-squared), got {method!r}."
+        )
+    data = one_output(y_true, y_pred, yerr, sample_weight, "intrinsic_scatter")
+    s = label_errors(data)
+    if prederr is not None:
+        s = np.hypot(s, prediction_errors(prederr, data.n))
+    scatter, unit = standardised(data.residual, s, data.weight, bool(offset))
+    return _METHODS[method](scatter, unit)
+
+
+def label_errors(data: Measured) -> FloatArray:
+    """One standard deviation for each label; of asymmetric errors the mean of lower and upper."""
+    errors: MeasurementError = data.errors
+    if errors.kind == "berkson":
+        raise ValueError(
+            "intrinsic_scatter needs classical errors (label = truth + error): under Berkson error the residuals do "
+            "not hold the label errors, so there is nothing to remove."
+        )
+    if not errors.independent:
+        raise ValueError(
+            "intrinsic_scatter needs independent errors: pass sigma, the standard deviation of each label, instead of "
+            "a covariance or shared shifts."
+        )
+    if isinstance(errors, SplitNormal):
+        return np.broadcast_to((np.asarray(errors.lower) + errors.upper) / 2, (data.n,))
+    if isinstance(errors, Normal):
+        return np.broadcast_to(np.asarray(errors.label_level().sigma, dtype=np.float64), (data.n,))
+    s = np.sqrt(errors.label_variance(np.asarray(data.y, dtype=np.float64)))
+    checks.require_finite(s, "yerr (its standard deviation)")
+    return s
+
+
+def prediction_errors(prederr: Any, n: int) -> FloatArray:
+    """One standard deviation for each prediction: from a number, (n,), or (2, n) for lower and upper errors."""
+    values = np.asarray(checks.real_array(prederr, "prederr"), dtype=np.float64)
+    if values.ndim == 2 and values.shape == (n, 1):
+        values = values[:, 0]
+    if values.shape not in ((), (n,), (2, n)):
+        raise ValueError(
+            f"prederr has shape {values.shape} but there are {n} predictions. Give a number, one standard deviation "
+            f"for each prediction, or shape (2, {n}) for lower and upper errors."
+        )
+    checks.require_finite(values, "prederr")
+    checks.require_non_negative(values, "prederr", "prederr is a standard deviation: it cannot be below 0.")
+    return np.broadcast_to(values.mean(axis=0) if values.ndim == 2 else values, (n,))

@@ -1,0 +1,57 @@
+"""The share of labels that are predicted well enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scorebars.answers.generic import GenericAnswers
+from scorebars.losses import Within
+from scorebars.metrics.additive import mean_loss, score
+from scorebars.metrics.parameters import at_least_zero
+from scorebars.metrics.registry import declares
+from scorebars.score import Declaration, Score, Scores
+
+_WITHIN = Declaration(
+    "fraction_within", "Fraction within tolerance", True, "regression", low=0.0, high=1.0, degree=None, perfect=1.0
+)
+
+
+@declares(_WITHIN)
+def fraction_within(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    tolerance: float,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    multioutput: Any = "uniform_average",
+) -> Score | Scores:
+    r"""What share of the labels is predicted to within a tolerance, and how well do the labels let us know it?
+
+    A fresh label is within the tolerance with probability
+    :math:`P_i = P(p_i - tol \le y_i + e_i \le p_i + tol)`, so under every error family
+
+    .. math:: \mathrm{expected} = \frac1M\sum P_i, \qquad \mathrm{variance} = \frac1{M^2}\sum P_i(1-P_i),
+
+    and the number of hits is exactly Poisson-binomial.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) or (n, outputs)
+        Labels and predictions.
+    tolerance : number of at least 0
+        Largest residual that counts as a hit, in the unit of the labels; the end belongs to it.
+    yerr, sample_weight, multioutput
+        As in `mean_squared_error`.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> s = sb.fraction_within([1.0, 2.0, 3.0], [1.1, 2.6, 3.0], tolerance=0.5, yerr=0.2)
+    >>> round(s.observed, 6), round(s.expected, 6)
+    (0.666667, 0.757339)
+    >>> round(s.distribution.pmf(1.0), 6)
+    0.297866
+    """
+    maker = mean_loss(_WITHIN, Within(at_least_zero(tolerance, "tolerance")), GenericAnswers)
+    return score(maker, y_true, y_pred, yerr, sample_weight, multioutput)

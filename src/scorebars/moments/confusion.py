@@ -1,0 +1,135 @@
+"""Mean and covariance of the confusion matrix when labels are uncertain.
+
+Rows are labels, columns predictions. The predictions are fixed, so columns are independent, and within column l the
+labels of its items add up:
+
+    E C[k, l] = sum_{i: pred_i = l} w_i P_i(k)
+    Cov(C[k, l], C[k', l]) = sum_{i: pred_i = l} w_i^2 (1[k = k'] P_i(k) - P_i(k) P_i(k'))
+
+with P_i(k) the probability that label i is class k, and w_i the sample weight. Where P_i depends on the shown label
+only, through a matrix T with rows P(label | shown), the counts of (shown, predicted) pairs say it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+ConfusionMetric = Callable[[FloatArray], Any]  # (..., K, K) -> (...)
+
+
+@dataclass(frozen=True)
+class ConfusionMoments:
+    """Expected confusion matrix (K, K) and the covariance (K, K, K) of each column: [l, k, k']."""
+
+    mean: FloatArray
+    columns: FloatArray
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of all cells in row-major order, (K^2, K^2); different columns are independent."""
+        k = self.mean.shape[0]
+        full = np.zeros((k, k, k, k))
+        full[:, np.arange(k), :, np.arange(k)] = self.columns
+        return full.reshape(k * k, k * k)
+
+    def factor(self) -> FloatArray:
+        """Directions (m, K, K) whose outer products sum to the covariance: independent unit steps of the cells."""
+        k = self.mean.shape[0]
+        values, vectors = np.linalg.eigh(self.columns)
+        steps = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        spread = np.zeros((k, k, k, k))
+        for column in range(k):
+            spread[column, :, :, column] = steps[column].T
+        directions = spread.reshape(k * k, k, k)
+        # a column's labels add up to its fixed total, so one direction of each column is null up to rounding
+        size = np.sum(directions**2, axis=(1, 2))
+        return np.asarray(directions[size > 1e-14 * np.max(size, initial=0.0)])
+
+
+def confusion_of_probabilities(p: FloatArray, pred: Any, weights: ArrayLike | None = None) -> ConfusionMoments:
+    """Moments from label probabilities p (n, K), predicted class indices (n,) and sample weights (n,)."""
+    n, k = p.shape
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    mean, columns = np.zeros((k, k)), np.zeros((k, k, k))
+    order = np.argsort(pred, kind="stable")
+    edges = np.searchsorted(np.asarray(pred)[order], np.arange(k + 1))
+    for column in range(k):
+        items = order[edges[column] : edges[column + 1]]
+        probabilities, weight = p[items], w[items]
+        mean[:, column] = weight @ probabilities
+        weighted = probabilities * weight[:, None]
+        columns[column] = np.diag(weight @ weighted) - weighted.T @ weighted
+    return ConfusionMoments(mean, columns)
+
+
+def confusion_of_counts(
+    shown: ArrayLike, transition: ArrayLike, squared_weights: ArrayLike | None = None
+) -> ConfusionMoments:
+    """Moments from the matrix shown[k, l] of shown labels and predictions, and rows T_k = P(label | shown label k).
+
+    With sample weights `shown` holds their sums and `squared_weights` the sums of their squares.
+    """
+    counts = np.asarray(shown, dtype=float)
+    squares = counts if squared_weights is None else np.asarray(squared_weights, dtype=float)
+    rows = np.asarray(transition, dtype=float)
+    spread = np.eye(rows.shape[1])[None] * rows[:, :, None] - rows[:, :, None] * rows[:, None, :]
+    return ConfusionMoments(rows.T @ counts, np.einsum("kl,kab->lab", squares, spread))
+
+
+def true_confusion(
+    shown: ArrayLike, transition: ArrayLike, squared_weights: ArrayLike | None = None
+) -> ConfusionMoments:
+    """Unbiased estimate of the confusion matrix of the true classes, when k is shown as j with probability T[k, j].
+
+    The estimate is T'^{-1} C, with the covariance T'^{-1} [sum_k C_true[k, l] (diag T_k - T_k T_k')] T^{-1} of column l
+    at the estimated C_true. Cells may come out negative where T is hard to invert; a singular T raises LinAlgError.
+    """
+    rows = np.asarray(transition, dtype=float)
+    inverse = np.linalg.inv(rows.T)
+    estimate = inverse @ np.asarray(shown, dtype=float)
+    squares = estimate if squared_weights is None else inverse @ np.asarray(squared_weights, dtype=float)
+    noise = confusion_of_counts(estimate, rows, np.maximum(squares, 0.0)).columns
+    return ConfusionMoments(estimate, inverse @ noise @ inverse.T)
+
+
+class DeltaMoments(NamedTuple):
+    """Second-order mean and first-order variance of a function of the confusion matrix, and what they rest on."""
+
+    mean: float
+    var: float
+    value: float
+    curvature: float
+    gradient: FloatArray
+
+
+def delta_moments(f: ConfusionMetric, moments: ConfusionMoments, step: float = 1e-3) -> DeltaMoments:
+    """The delta method for f(C), by central differences along the independent directions of the covariance.
+
+    `value` is f at the expected matrix, `curvature` the sum of |second-order terms|, and `gradient` (K, K) the part of
+    the gradient that label errors can reach. `step` is in units of the standard deviation.
+    """
+    directions = moments.factor()
+    value = float(f(moments.mean[None])[0])
+    first, second = np.zeros(len(directions)), np.zeros(len(directions))
+    block = max(1, 1_000_000 // moments.mean.size)
+    for start in range(0, len(directions), block):
+        part = slice(start, start + block)
+        up = f(np.maximum(moments.mean + step * directions[part], 0.0))
+        down = f(np.maximum(moments.mean - step * directions[part], 0.0))
+        first[part] = (up - down) / (2 * step)
+        second[part] = (up - 2 * value + down) / (2 * step * step)
+    norms = np.sum(directions**2, axis=(1, 2))
+    gradient = np.tensordot(first / np.where(norms > 0, norms, 1.0), directions, axes=1)
+    return DeltaMoments(
+        value + float(np.add.reduce(second)),
+        float(np.add.reduce(first**2)),
+        value,
+        float(np.add.reduce(np.abs(second))),
+        gradient,
+    )

@@ -1,0 +1,145 @@
+"""The most likely mixing weights: a concave programme on the simplex.
+
+Which weights w (w >= 0, sum 1) maximise
+
+    f(w) = sum_i a_i log(sum_k L_ik w_k) + tilt . w ?
+
+L_ik is the likelihood of datum i under component k, a_i how much the datum counts (sum 1). With tilt = 0 this is the
+nonparametric maximum likelihood estimate of Kiefer & Wolfowitz on a grid; with tilt = lambda * values its solutions run
+along the likelihood profile of the mean of `values`. EM needs thousands of sweeps. Here each step maximises the
+quadratic expansion of f over the present support and the local maxima of the gradient (Wang 2007, constrained Newton),
+which takes some five steps. It stops when the duality gap, max_k gradient_k - w . gradient >= f(best) - f(w), is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.errors.base import FloatArray
+
+_FIRST_SWEEPS = 20
+"""EM sweeps from equal weights: the quadratic steps converge from there at once."""
+_STEPS = 200
+_RIDGE = 1e-10
+"""Neighbouring components are almost the same: this part of the diagonal keeps the second derivatives regular."""
+_BLOCKS = 8
+"""Rounds in which many weights may become zero or positive at once; afterwards one at a time, which always ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Data that come from a mixture of known components: `likelihood` (data, components) and the data's shares."""
+
+    likelihood: FloatArray
+    share: FloatArray
+
+    def log_likelihood(self, weights: FloatArray) -> float:
+        """sum a log(L w), per datum."""
+        return self._objective(self.likelihood @ weights, weights, np.zeros(len(weights)))
+
+    def first_weights(self) -> FloatArray:
+        """A start: a few sweeps of EM from equal weights."""
+        weights = np.full(self.likelihood.shape[1], 1.0 / self.likelihood.shape[1])
+        for _ in range(_FIRST_SWEEPS):
+            weights = weights * ((self.share / (self.likelihood @ weights)) @ self.likelihood)
+        return np.asarray(weights / weights.sum())
+
+    def most_likely(self, start: FloatArray, tilt: FloatArray | None = None, gap: float = 1e-10) -> FloatArray:
+        """Weights that maximise the objective up to a duality gap; every datum must be possible at the start."""
+        weights, slope = start, np.zeros(len(start)) if tilt is None else tilt
+        density = self.likelihood @ weights
+        for _ in range(_STEPS):
+            gradient = (self.share / density) @ self.likelihood + slope
+            if float(gradient.max()) - float(weights @ gradient) <= gap:
+                break
+            better = self._uphill(weights, density, gradient, slope)
+            if better is None:  # rounding: no higher value can be told from this one
+                break
+            weights, density = better, self.likelihood @ better
+        return weights
+
+    def _objective(self, density: FloatArray, weights: FloatArray, slope: FloatArray) -> float:
+        if not float(density.min()) > 0:
+            return -np.inf
+        return float(self.share @ np.log(density)) + float(slope @ weights)
+
+    def _uphill(
+        self, weights: FloatArray, density: FloatArray, gradient: FloatArray, slope: FloatArray
+    ) -> FloatArray | None:
+        """Better weights: towards the maximum of the quadratic expansion, else towards the steepest component."""
+        value = self._objective(density, weights, slope)
+        steepest = np.zeros(len(weights))
+        steepest[np.argmax(gradient)] = 1.0
+        for target in (self._newton(weights, density, gradient, slope), steepest):
+            direction = target - weights
+            rise, change = float(gradient @ direction), self.likelihood @ direction
+            step = 1.0
+            while rise > 0 and step > 1e-9:
+                reached = self._objective(density + step * change, weights + step * direction, slope)
+                if reached > value + 0.15 * step * rise:
+                    moved = np.maximum(weights + step * direction, 0.0)
+                    return np.asarray(moved / moved.sum())
+                step /= 2
+        return None
+
+    def _newton(self, weights: FloatArray, density: FloatArray, gradient: FloatArray, slope: FloatArray) -> FloatArray:
+        """Maximum of the quadratic expansion over the support and the local maxima of the gradient.
+
+        -log(u) = 1/2 (u/u0 - 2)^2 + constant up to third order, so the expansion is a least-squares problem.
+        """
+        padded = np.concatenate([[-np.inf], gradient, [-np.inf]])
+        peak = (gradient >= padded[:-2]) & (gradient >= padded[2:]) & (gradient > float(weights @ gradient))
+        candidates = np.flatnonzero((weights > 0) | peak)
+        pulls = self.likelihood[:, candidates] * (np.sqrt(self.share) / density)[:, None]
+        second = pulls.T @ pulls
+        second[np.diag_indices(len(candidates))] *= 1.0 + _RIDGE
+        first = (2.0 * gradient - slope)[candidates]
+        target = np.zeros(len(weights))
+        target[candidates] = smallest_quadratic(second, first, weights[candidates])
+        return target
+
+
+def smallest_quadratic(second: FloatArray, first: FloatArray, start: FloatArray) -> FloatArray:
+    """The x >= 0 with sum 1 that minimises x' second x / 2 - first . x, by an active set from a feasible start."""
+    x, free = start.copy(), start > 0
+    for turn in range(_BLOCKS + 3 * len(x)):
+        blocks = turn < _BLOCKS
+        chosen = np.flatnonzero(free)
+        sides = np.stack([first[chosen], np.ones(len(chosen))], axis=1)
+        part, ones = np.linalg.solve(second[np.ix_(chosen, chosen)], sides).T
+        multiplier = float((1.0 - part.sum()) / ones.sum())
+        best = part + multiplier * ones
+        if float(best.min()) <= 0:
+            if blocks and float(best.max()) > 0:
+                free[chosen[best <= 0]] = False
+                x[chosen] = np.maximum(best, 0.0)
+                x /= x.sum()
+            else:
+                leaving = _walk(x, chosen, best)
+                free[leaving] = False
+            continue
+        x[:] = 0.0
+        x[chosen] = best
+        wish = first + multiplier - second @ x
+        wish[chosen] = 0.0
+        wanted = wish > 1e-10 * max(1.0, abs(multiplier))
+        if not wanted.any():
+            break
+        if blocks:
+            free |= wanted
+        else:
+            free[int(np.argmax(wish))] = True
+    return np.asarray(x / x.sum())
+
+
+def _walk(x: FloatArray, chosen: NDArray[np.intp], best: FloatArray) -> int:
+    """Move x towards `best` until the first weight is zero; says which."""
+    here, falling = x[chosen], best <= 0
+    reach = np.where(falling, here / np.where(falling & (here > best), here - best, 1.0), np.inf)
+    out = int(np.argmin(reach))
+    x[chosen] = np.maximum(here + min(float(reach[out]), 1.0) * (best - here), 0.0)
+    x[chosen[out]] = 0.0
+    return int(chosen[out])

@@ -1,0 +1,311 @@
+"""What to measure next: how many labels, how many repeats of each, and of which."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from scorebars import checks
+from scorebars.errors import Flip, MeasurementError
+from scorebars.errors.base import FloatArray
+from scorebars.metrics.inputs import measured
+from scorebars.metrics.labels import class_labels, flip_model
+from scorebars.moments.votes import majority_error
+
+_MOST_REPEATS = 10_000
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Variance of the estimate with M labels of n repeats each: (sampling + measurement/n + curvature/n^2) / M."""
+
+    sampling: float
+    measurement: float
+    curvature: float = 0.0
+
+    def per_label(self, repeats: float) -> float:
+        return self.sampling + self.measurement / repeats + self.curvature / repeats**2
+
+
+@dataclass(frozen=True)
+class VotingBudget:
+    """Variance per item of the difference of two accuracies, in units of the true difference, with n raters each."""
+
+    discordant: float
+    q: float
+    difference: float
+
+    def per_label(self, repeats: float) -> float:
+        contrast = 1.0 - 2.0 * float(majority_error(self.q, int(repeats)))
+        return max(self.discordant / contrast**2 - self.difference**2, 0.0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is needed to reach a goal.
+
+    Attributes
+    ----------
+    labels, repeats : number of labels, and of repeats (raters) of each
+    cost : what they cost
+    power : the power they give (None for a plan that reaches a std)
+    allocation : how to spread the repeats over the pilot's labels, as shares of the total (None without pilot data)
+    repeats_continuous : the best number of repeats before rounding to a whole one (raters: the whole one)
+    """
+
+    labels: int
+    repeats: int
+    cost: float
+    power: float | None
+    allocation: FloatArray | None
+    repeats_continuous: float
+    goal: str
+    budget: Budget | VotingBudget = field(repr=False)
+    target_variance: float = field(repr=False)
+    """The variance of the estimate at which the goal is reached."""
+    difference: float | None = field(default=None, repr=False)
+    level: float = field(default=0.95, repr=False)
+
+    def std_at(self, labels: float, repeats: float = 1) -> float:
+        """Standard error of the estimate with this many labels and repeats."""
+        return math.sqrt(self.budget.per_label(repeats) / labels)
+
+    def power_at(self, labels: float, repeats: float = 1) -> float:
+        """Power of the two-sided test with this many labels and repeats."""
+        if self.difference is None:
+            raise ValueError("this plan reaches a std; it has no difference to be detected, so no power.")
+        return _power(self.difference, self.budget.per_label(repeats) / labels, self.level)
+
+    def labels_for(self, repeats: float) -> float:
+        """How many labels (not rounded) reach the goal with this many repeats of each."""
+        return self.budget.per_label(repeats) / self.target_variance
+
+    def __str__(self) -> str:
+        power = "" if self.power is None else f", power {self.power:.3f}"
+        return f"{self.labels} labels with {self.repeats} repeat(s) each (cost {self.cost:g}{power}) {self.goal}"
+
+
+def plan(
+    y_true: Any = None,
+    y_pred: Any = None,
+    *,
+    yerr: Any = None,
+    difference: float | None = None,
+    std: float | None = None,
+    sampling_variance: float | None = None,
+    measurement_variance: float | None = None,
+    power: float = 0.9,
+    level: float = 0.95,
+    cost_label: float = 1.0,
+    cost_repeat: float = 1.0,
+) -> Plan:
+    r"""How many labels, and how many repeats of each, are needed?
+
+    Two goals: to tell two models apart (`difference` of their mean squared errors, or of their accuracies where
+    ``yerr`` is a `Flip`), or to bring the standard error of a model's mean squared error against the truth below `std`.
+    With variances per label :math:`V_s` (between items) and :math:`V_m` (of a single repeat):
+
+    .. math::
+        M = (z_{1-\alpha/2} + z_{power})^2\,\frac{V_s + V_m/n}{\Delta^2}, \qquad
+        n^* = \sqrt{\frac{V_m\,c_{label}}{V_s\,c_{repeat}}} .
+
+    Repeats alone cannot go below :math:`V_s/M`; for classes the raters' majority takes the place of the repeats.
+
+    Parameters
+    ----------
+    y_true, y_pred, yerr : pilot data
+        Labels, the predictions of two models (a mapping or a pair) or of one, and the error of a single repeat.
+    difference : number, optional
+        The difference to detect; by default that of the pilot.
+    std : number, optional
+        The standard error to reach, instead of a difference.
+    sampling_variance, measurement_variance : numbers
+        Assumed variances per label, instead of pilot data.
+    power, level : probabilities
+        Power and two-sided confidence level of the comparison.
+    cost_label, cost_repeat : numbers
+        What a label costs once, and each of its repeats.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> print(sb.plan(difference=0.15, sampling_variance=2.0, measurement_variance=8.0, cost_label=5))
+    1868 labels with 4 repeat(s) each (cost 16812, power 0.900) to detect a difference of 0.15
+    """
+    power, level = checks.probability(power, "power"), checks.probability(level, "level")
+    for name, cost in (("cost_label", cost_label), ("cost_repeat", cost_repeat)):
+        if not cost >= 0 or math.isinf(cost):
+            raise ValueError(f"{name} must be a number of at least 0, got {cost!r}.")
+    if cost_label + cost_repeat == 0:
+        raise ValueError("cost_label and cost_repeat are both 0: something must cost, or the plan has no limit.")
+    if difference is not None and std is not None:
+        raise ValueError("give either difference (two models) or std (one model), not both.")
+    assumed = sampling_variance is not None or measurement_variance is not None
+    if assumed == (y_true is not None or y_pred is not None):
+        raise ValueError(
+            "plan needs either pilot data (y_true, y_pred, yerr) or assumed variances (sampling_variance, measurement_variance)."
+        )
+    allocation: FloatArray | None = None
+    budget: Budget | VotingBudget
+    if assumed:
+        budget = Budget(
+            _variance(sampling_variance, "sampling_variance"), _variance(measurement_variance, "measurement_variance")
+        )
+    elif isinstance(yerr, Flip):
+        budget, difference = _voting_pilot(y_true, y_pred, yerr, difference)
+    elif std is not None:
+        budget = _one_model_pilot(y_true, y_pred, yerr)
+    else:
+        budget, difference, allocation = _two_model_pilot(y_true, y_pred, yerr, difference)
+    if std is None and difference is None:
+        raise ValueError("say what to reach: difference (to tell two models apart) or std (of one model's score).")
+    goal_value = std if difference is None else difference
+    assert goal_value is not None
+    if not (math.isfinite(goal_value) and goal_value != 0) or (difference is None and goal_value < 0):
+        name = "std" if difference is None else "difference"
+        raise ValueError(f"{name} must be a number that is not 0, got {goal_value!r}: nothing finite reaches it.")
+    goal = (
+        f"to reach a std of {goal_value:g}" if difference is None else f"to detect a difference of {abs(goal_value):g}"
+    )
+    return _cheapest(budget, difference, std, power, level, cost_label, cost_repeat, allocation, goal)
+
+
+def _variance(value: float | None, name: str) -> float:
+    if value is None:
+        return 0.0
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
+    return float(value)
+
+
+def _predictions(y_pred: Any, wanted: int) -> list[Any]:
+    models = list(y_pred.values()) if isinstance(y_pred, Mapping) else None
+    if models is None:
+        models = list(y_pred) if wanted == 2 and len(y_pred) == 2 else [y_pred]
+    if len(models) != wanted:
+        what = "two models (a mapping or a pair of predictions)" if wanted == 2 else "one model"
+        raise ValueError(f"y_pred must hold the predictions of {what}, but holds {len(models)}.")
+    return models
+
+
+def _require_errors(yerr: Any) -> None:
+    if yerr is None:
+        raise ValueError("yerr is missing: planning repeats needs the error of a single measurement.")
+
+
+def _two_model_pilot(
+    y_true: Any, y_pred: Any, yerr: Any, difference: float | None
+) -> tuple[Budget, float, FloatArray | None]:
+    """V_s = Var(D_A^2 - D_B^2) without its measurement part, V_m = 4 mean((b-a)^2 sigma^2)."""
+    _require_errors(yerr)
+    first, second = _predictions(y_pred, 2)
+    data, other = measured(y_true, first, yerr, None)[0], measured(y_true, second, yerr, None)[0]
+    y, a, b = np.asarray(data.y, float), np.asarray(data.p, float), np.asarray(other.p, float)
+    if len(y) < 2:
+        raise ValueError("a pilot needs at least two labels to show how they scatter.")
+    errors: MeasurementError = data.errors
+    gap = b - a
+    own = 4.0 * np.square(gap) * errors.label_variance(y)
+    terms = gap * (2.0 * y - a - b)
+    sampling = max(float(np.var(terms, ddof=1) - np.mean(own)), 0.0)
+    measurement = float(np.mean(4.0 * np.square(gap) * errors.variance(y)))
+    lever = np.abs(gap) * np.sqrt(errors.variance(y))
+    allocation = lever / lever.sum() if lever.sum() > 0 else None
+    return Budget(sampling, measurement), float(np.mean(terms)) if difference is None else difference, allocation
+
+
+def _one_model_pilot(y_true: Any, y_pred: Any, yerr: Any) -> Budget:
+    """Variance of the truth's estimate of the MSE: V_s + 4 mean(D^2 sigma^2)/n + 2 mean(sigma^4)/n^2."""
+    _require_errors(yerr)
+    data = measured(y_true, _predictions(y_pred, 1)[0], yerr, None)[0]
+    y, d = np.asarray(data.y, float), data.residual
+    if len(y) < 2:
+        raise ValueError("a pilot needs at least two labels to show how they scatter.")
+    s2, single = data.errors.label_variance(y), data.errors.variance(y)
+    true_square = np.square(d) - s2
+    own = 4.0 * np.square(d) * s2 - 2.0 * np.square(s2)
+    sampling = max(float(np.var(true_square, ddof=1) - np.mean(own)), 0.0)
+    measurement = max(4.0 * float(np.mean(true_square * single)), 0.0)
+    return Budget(sampling, measurement, 2.0 * float(np.mean(np.square(single))))
+
+
+def _voting_pilot(y_true: Any, y_pred: Any, yerr: Flip, difference: float | None) -> tuple[VotingBudget, float]:
+    """Only items on which the two classifiers differ matter; noise shrinks their difference by 1 - 2q."""
+    first, second = _predictions(y_pred, 2)
+    a, b = class_labels(y_true, first), class_labels(y_true, second)
+    q = float(np.mean(np.asarray(flip_model(yerr, len(a.y)).q)))
+    if q >= 0.5:
+        raise ValueError(f"q = {q:g} on average: labels that are wrong half of the time tell no classifiers apart.")
+    right_a, right_b = np.asarray(a.y == a.p), np.asarray(b.y == b.p)
+    discordant = float(np.mean(right_a != right_b))
+    if difference is None:
+        difference = float(np.mean(right_a) - np.mean(right_b)) / (1.0 - 2.0 * q)
+    if discordant == 0:
+        raise ValueError("the two classifiers agree on every item of the pilot: there is nothing to tell apart.")
+    return VotingBudget(discordant, q, difference), difference
+
+
+def _power(difference: float, variance: float, level: float) -> float:
+    if variance == 0:
+        return 1.0
+    z = float(ndtri((1.0 + level) / 2))
+    shift = abs(difference) / math.sqrt(variance)
+    return float(ndtr(shift - z) + ndtr(-shift - z))
+
+
+def _cheapest(
+    budget: Budget | VotingBudget,
+    difference: float | None,
+    std: float | None,
+    power: float,
+    level: float,
+    cost_label: float,
+    cost_repeat: float,
+    allocation: FloatArray | None,
+    goal: str,
+) -> Plan:
+    """The cheapest whole numbers of labels and repeats that reach the goal."""
+    if difference is not None:
+        z = float(ndtri((1.0 + level) / 2) + ndtri(power))
+        target = (difference / z) ** 2
+    else:
+        assert std is not None
+        target = std**2
+    if isinstance(budget, VotingBudget):
+        candidates, continuous = range(1, 52, 2), None
+    else:
+        candidates, continuous = (
+            _candidates(budget, cost_label, cost_repeat),
+            _continuous(budget, cost_label, cost_repeat),
+        )
+
+    def cost_of(repeats: int) -> tuple[float, int]:
+        labels = max(math.ceil(budget.per_label(repeats) / target * (1 - 1e-12)), 1)
+        return labels * (cost_label + repeats * cost_repeat), labels
+
+    best = min(candidates, key=lambda n: (cost_of(n)[0], n))
+    cost, labels = cost_of(best)
+    reached = None if difference is None else _power(difference, budget.per_label(best) / labels, level)
+    if continuous is None:
+        continuous = float(best)
+    return Plan(labels, best, cost, reached, allocation, continuous, goal, budget, target, difference, level)
+
+
+def _continuous(budget: Budget, cost_label: float, cost_repeat: float) -> float:
+    """n* = sqrt(V_m c_label / (V_s c_repeat)); infinite where items do not scatter or repeats are free."""
+    below = budget.sampling * cost_repeat
+    return math.sqrt(budget.measurement * cost_label / below) if below > 0 else math.inf
+
+
+def _candidates(budget: Budget, cost_label: float, cost_repeat: float) -> range:
+    best = _continuous(budget, cost_label, cost_repeat)
+    if budget.curvature:
+        return range(1, 201)
+    if not math.isfinite(best):
+        return range(1, 101) if budget.measurement > 0 else range(1, 2)
+    return range(max(1, math.floor(best) - 1), min(math.ceil(best) + 2, _MOST_REPEATS) + 1)

@@ -1,0 +1,342 @@
+"""Score, Estimate and Interval: what a metric returns.
+
+A `Score` is a float, the expected value of the metric when the labels move within their errors. Everything else it
+answers is computed when it is first asked for, by the `Answers` object that the metric gave it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from scorebars import checks
+from scorebars._render import explain, html, text
+from scorebars.laws.base import Law
+
+
+class UndefinedEstimate(ValueError):
+    """The data and the error model do not determine what was asked for; the message says why."""
+
+
+class UndefinedMomentWarning(UserWarning):
+    """An expected value or a variance does not exist under these errors; the message says what to use instead."""
+
+
+class Interval(NamedTuple):
+    """Lower and upper end of an interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is true of a metric whatever the data: declared once, read by tests, docs and command line."""
+
+    name: str
+    title: str
+    greater_is_better: bool
+    task: str
+    """``"regression"`` or ``"classification"``."""
+    low: float
+    high: float
+    """The range of possible values."""
+    degree: int | None
+    """The metric scales with the degree-th power of the labels' unit; None if it does not scale."""
+    perfect: float
+    """The value of a perfect model on exact labels."""
+
+
+class Estimate(float):
+    """An estimated number with its uncertainty.
+
+    Attributes
+    ----------
+    value, std : the estimate and its standard error
+    method : how it was obtained
+    note : what to know about it, bounds included
+    """
+
+    method: str
+    note: str
+    _std: float | Callable[[], float]
+    _interval: Callable[[float], Interval]
+    _total: Callable[[float], Interval] | None
+
+    def __new__(
+        cls,
+        value: float,
+        std: float | Callable[[], float],
+        *,
+        method: str,
+        note: str = "",
+        interval: Callable[[float], Interval],
+        total_interval: Callable[[float], Interval] | None = None,
+    ) -> Estimate:
+        self = super().__new__(cls, value)
+        self.__dict__.update(_std=std, method=method, note=note, _interval=interval, _total=total_interval)
+        return self
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"an Estimate cannot be changed: {name} was not set")
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float, float | Callable[[], float]], dict[str, Any]]:
+        extra = {"method": self.method, "note": self.note, "interval": self._interval, "total_interval": self._total}
+        return (float(self), self._std), extra
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        args, extra = self.__getnewargs_ex__()
+        return _rebuild_estimate, (args, extra)
+
+    @property
+    def value(self) -> float:
+        """The estimate as a plain float."""
+        return float(self)
+
+    @property
+    def std(self) -> float:
+        """The standard error of the estimate; where it costs more than the estimate, found when first asked for."""
+        if callable(self._std):
+            self.__dict__["_std"] = float(self._std())
+        return float(self._std)  # type: ignore[arg-type]
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Where the quantity lies, at this confidence level, the items of the test set taken as fixed."""
+        return Interval(*map(float, self._interval(checks.probability(level, "level"))))
+
+    def total_interval(self, level: float = 0.95) -> Interval:
+        """Where the quantity lies in the population that the test set was drawn from."""
+        if self._total is None:
+            raise UndefinedEstimate("this estimate has no interval for a population: it speaks of these items only.")
+        return Interval(*map(float, self._total(checks.probability(level, "level"))))
+
+    def __str__(self) -> str:
+        return text.with_error(float(self), self.std)
+
+    def __repr__(self) -> str:
+        return f"Estimate({text.with_error(float(self), self.std)}, method={self.method!r})"
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+
+def _rebuild_estimate(args: tuple[float, float | Callable[[], float]], extra: dict[str, Any]) -> Estimate:
+    return Estimate(*args, **extra)
+
+
+class Answers(ABC):
+    """Where a Score finds its answers: one metric on one data set. Values are computed when asked for."""
+
+    declaration: Declaration
+    observed: float
+    expected: float
+    n: int
+
+    @property
+    @abstractmethod
+    def std(self) -> float:
+        """Standard deviation of the metric when the labels move within their errors."""
+
+    @abstractmethod
+    def law(self) -> Law:
+        """The law of the metric when the labels move within their errors."""
+
+    @abstractmethod
+    def truth(self) -> Estimate:
+        """The metric against the true values behind the labels."""
+
+    @abstractmethod
+    def remeasured(self, repeats: float) -> Estimate:
+        """The metric on labels measured afresh."""
+
+    @abstractmethod
+    def perfect(self) -> Estimate:
+        """The metric of a perfect model on these labels."""
+
+    @abstractmethod
+    def noise_share(self) -> float:
+        """How much of the observed error is label error."""
+
+    @abstractmethod
+    def sampling_std(self) -> float:
+        """Standard deviation of the expected metric over test sets of this size."""
+
+    @abstractmethod
+    def total_interval(self, level: float) -> Interval:
+        """Where the metric falls on a new test set with its own label errors."""
+
+    def warnings(self) -> list[str]:
+        """Plain sentences about what is unusual here."""
+        return []
+
+    def why_undefined(self) -> str:
+        """Why `expected` or `std` is infinite, where it is, and what to use instead."""
+        return "its moments do not exist under these label errors."
+
+
+class Score(float):
+    """A metric's value with its error bar.
+
+    As a float it is `expected`. The attributes answer different questions:
+
+    ==================  ==========================================================================================
+    ``observed``        What does the classical metric say?
+    ``expected``        What does it become when the labels move within their errors?
+    ``std``             How far does it move? (also ``variance``, ``interval(level)``, ``distribution``)
+    ``truth``           How far is the model from the true values behind the labels?
+    ``remeasured(k)``   What will the metric be on labels measured afresh, each the mean of k repeats?
+    ``perfect``         What would a perfect model score on these labels?
+    ==================  ==========================================================================================
+    """
+
+    _answers: Answers
+    _cache: dict[str, Any]
+
+    def __new__(cls, answers: Answers) -> Score:
+        self = super().__new__(cls, answers.expected)
+        self.__dict__["_answers"] = answers
+        self.__dict__["_cache"] = {}
+        return self
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Score cannot be changed: {name} was not set")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Score, (self._answers,)
+
+    def _once(self, key: str, compute: Callable[[], Any]) -> Any:
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return self._cache[key]
+
+    # the six answers ---------------------------------------------------------------------------
+
+    @property
+    def observed(self) -> float:
+        """What the classical metric says: the labels taken as exact."""
+        return self._answers.observed
+
+    @property
+    def expected(self) -> float:
+        """What the metric becomes on average when the labels move within their errors."""
+        return float(self)
+
+    @property
+    def correction(self) -> float:
+        """expected - observed."""
+        return float(self) - self._answers.observed
+
+    @property
+    def std(self) -> float:
+        """How far the metric moves: its standard deviation when the labels move within their errors."""
+        return float(self._once("std", lambda: self._answers.std))
+
+    @property
+    def variance(self) -> float:
+        """The square of `std`."""
+        return float(np.square(self.std, dtype=np.float64)) if self.std < 1e154 else float("inf")
+
+    @property
+    def distribution(self) -> Law:
+        """The law of the metric when the labels move within their errors."""
+        law: Law = self._once("law", self._answers.law)
+        return law
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Where the metric falls with probability `level` when the labels move within their errors."""
+        tail = (1.0 - checks.probability(level, "level")) / 2
+        law = self.distribution
+        return Interval(float(law.ppf(tail)), float(law.ppf(1.0 - tail)))
+
+    @property
+    def truth(self) -> Estimate:
+        """The metric against the true values behind the labels."""
+        estimate: Estimate = self._once("truth", self._answers.truth)
+        return estimate
+
+    def remeasured(self, repeats: float = 1) -> Estimate:
+        """What the metric will be on labels measured afresh, each the mean of `repeats` repeats."""
+        k = checks.repeats(repeats)
+        estimate: Estimate = self._once(f"remeasured {k}", lambda: self._answers.remeasured(k))
+        return estimate
+
+    @property
+    def perfect(self) -> Estimate:
+        """What a perfect model would score on these labels: the noise floor, or the noise ceiling."""
+        estimate: Estimate = self._once("perfect", self._answers.perfect)
+        return estimate
+
+    # around them -------------------------------------------------------------------------------
+
+    @property
+    def noise_share(self) -> float:
+        """How much of the observed error is label error: the perfect model's error over the observed one."""
+        return float(self._once("noise_share", self._answers.noise_share))
+
+    @property
+    def sampling_std(self) -> float:
+        """Standard deviation of the expected metric over test sets of this size drawn from the same population."""
+        return float(self._once("sampling_std", self._answers.sampling_std))
+
+    def total_interval(self, level: float = 0.95) -> Interval:
+        """Where the metric falls on a new test set of this size with its own label errors."""
+        return Interval(*map(float, self._answers.total_interval(checks.probability(level, "level"))))
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return self._answers.n
+
+    @property
+    def name(self) -> str:
+        """Name of the metric."""
+        return self._answers.declaration.name
+
+    @property
+    def method(self) -> str:
+        """How the law was found: "exact", "quadrature", "saddlepoint", "delta" or "simulation"."""
+        return self.distribution.method
+
+    @property
+    def greater_is_better(self) -> bool:
+        """The metric's direction."""
+        return self._answers.declaration.greater_is_better
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is true of the metric whatever the data."""
+        return self._answers.declaration
+
+    def explain(self) -> str:
+        """Plain sentences: what each number means here, and warnings."""
+        return explain.score(self, self._answers.warnings())
+
+    def to_dict(self) -> dict[str, float | int | str | None]:
+        """All answers under flat names; None where an estimate cannot be had."""
+        return text.flat(self)
+
+    def __str__(self) -> str:
+        return text.with_error(float(self), self.std)
+
+    def __repr__(self) -> str:
+        return f"Score({self.name}: {self}, n={self.n})"
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+    def _repr_html_(self) -> str:
+        return html.score(self)
+
+
+class Scores(tuple[Score, ...]):
+    """One Score for each output; NumPy reads it as an array of the expected values."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array([float(s) for s in self], dtype=dtype or np.float64)
+
+    def __repr__(self) -> str:
+        return "Scores(" + ", ".join(map(repr, self)) + ")"

@@ -1,0 +1,111 @@
+"""Each module imports only from layers above it, and nothing but the standard library, NumPy and SciPy outside."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import scorebars
+
+ROOT = Path(scorebars.__file__).parent
+
+# From the border to the user. Modules on one line do not import each other, except inside their own package.
+LAYERS = [
+    ["checks", "special", "datasets", "data"],
+    ["errors"],
+    ["losses"],
+    ["measured"],
+    ["moments"],
+    ["engines"],
+    ["laws"],
+    ["_render"],
+    ["score"],
+    ["answers"],
+    ["metrics"],
+    ["evaluate", "compare", "plan", "accumulate"],
+    ["adapters", "plot"],
+    ["report", "cli", "web"],
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+# These see only the public names.
+OUTSIDE = {"adapters", "plot", "report", "cli", "web"}
+ALLOWED = {"numpy", "scipy", "scorebars"}
+
+
+def modules():
+    return sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+def dotted(path):
+    return ".".join(["scorebars", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
+
+
+MODULES = {dotted(path): path for path in modules()}
+
+
+def layer_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def only_for_types(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def imports(path):
+    """Absolute names of the imported modules, those under TYPE_CHECKING left out."""
+    package = ["scorebars", *path.relative_to(ROOT).parent.parts]
+    pending = [ast.parse(path.read_text(encoding="utf-8"))]
+    found = []
+    while pending:
+        node = pending.pop()
+        if only_for_types(node):
+            pending += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, node.module] if node.module else base)
+            # `from scorebars import checks` imports the module scorebars.checks
+            names = [f"{start}.{alias.name}" for alias in node.names]
+            found += [name if name in MODULES else start for name in names]
+        pending += ast.iter_child_nodes(node)
+    return found
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_imports_come_from_above(path):
+    here = layer_of(path)
+    assert here in RANK, f"{here} has no place among the layers"
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] != "scorebars" or len(parts) == 1:
+            continue
+        there = parts[1]
+        if there == here:
+            continue
+        if here in OUTSIDE and (there not in RANK or RANK[there] >= RANK["evaluate"]):
+            continue
+        assert here not in OUTSIDE, f"{name_of(path)} imports {name}: it may see only the public names"
+        assert there in RANK, f"{name_of(path)} imports {name}, which has no place among the layers"
+        assert RANK[there] < RANK[here], f"{name_of(path)} imports {name}, a layer that is not above it"
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if layer_of(p) not in OUTSIDE], ids=name_of)
+def test_only_numpy_and_scipy(path):
+    outside = {name.split(".")[0] for name in imports(path)} - ALLOWED - set(sys.stdlib_module_names)
+    assert not outside
+
+
+def test_no_circle_of_modules():
+    """No two files need each other to be imported."""
+    needs = {name: {other for other in imports(path) if other in MODULES} for name, path in MODULES.items()}
+    done: set[str] = set()
+    while ready := {name for name in needs if name not in done and needs[name] - {name} <= done}:
+        done |= ready
+    assert done == set(MODULES), f"a circle among {sorted(set(MODULES) - done)}"
