@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -36,6 +36,9 @@ class Measured:
     weight: FloatArray | None = None
     outputs: int = 1
     """Consecutive entries that belong to one item, where several outputs were laid out in one row."""
+
+    shelf: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Where an engine leaves what it has summed, so that several metrics share one pass."""
 
     BLOCK: ClassVar[int] = 65_536
     """Labels per block where a law or estimate walks over the data: temporaries stay small at any size."""

@@ -67,7 +67,7 @@ def propagate(
     >>> import scorebars as sb
     >>> p = sb.propagate(lambda volts, ohms: volts / ohms, [[10.0, 12.0], 5.0], [0.1, 0.05])
     >>> p.y.round(5), p.yerr.round(5)
-    (array([2.0002 , 2.40024]), array([0.02829, 0.03125]))
+    (array([2.0002 , 2.40024]), array([0.02829, 0.03124]))
     """
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}, got {method!r}.")

@@ -36,20 +36,16 @@ METRICS = {
 }
 DEGREE = {"mse": 2, "rmse": 1, "mae": 1, "mean_error": 1}
 
-LEVELS = (0.5, 0.95)
-
 
 def answers(score: sb.Score, degree: int = 1) -> dict[str, tuple[float, int]]:
     """Every answer of a score by name, with the power of the unit that it scales with."""
-    found = {name: (getattr(score, name), degree) for name in ("observed", "expected", "std", "sampling_std")}
-    found["correction"] = score.correction, degree
-    found["noise_share"] = score.noise_share, 0
-    for level in LEVELS:
-        _ends(found, f"interval {level}", score.interval(level), degree)
-        _ends(found, f"total interval {level}", score.total_interval(level), degree)
-    for q in (0.1, 0.5, 0.9):
-        found[f"quantile {q}"] = score.distribution.ppf(q), degree
-        found[f"cdf of quantile {q}"] = score.distribution.cdf(score.distribution.ppf(q)), 0
+    law = score.distribution
+    found = {name: (getattr(score, name), degree) for name in ("observed", "expected", "std", "correction")}
+    found["sampling std"] = score.sampling_std, degree
+    found["noise share"] = score.noise_share, 0
+    _ends(found, "interval", score.interval(0.8), degree)
+    _ends(found, "total interval", score.total_interval(0.9), degree)
+    found["cdf of median"] = law.cdf(law.ppf(0.5)), 0
     estimates = {"truth": lambda: score.truth, "perfect": lambda: score.perfect}
     estimates |= {f"remeasured {k}": lambda k=k: score.remeasured(k) for k in (1, 3)}
     for name, ask in estimates.items():
@@ -76,11 +72,16 @@ def assert_same_answers(
     scale: float = 1.0,
     skip: tuple[str, ...] = (),
     degree: int = 1,
+    drawn: bool = False,
 ) -> None:
-    """All answers of `score` are those of `other` times scale**degree, where they have a unit."""
+    """All answers of `score` are those of `other` times scale**degree, where they have a unit.
+
+    `drawn` says that laws found by simulation have other draws.
+    """
     ours, theirs = answers(score, degree), answers(other, degree)
     assert ours.keys() == theirs.keys()
     size = max(abs(theirs["expected"][0]), theirs["std"][0], abs(theirs["observed"][0]))
+    loose = drawn and "simulation" in (score.method, other.method)
     for name, (value, power) in ours.items():
         if name.startswith(skip):
             continue
@@ -88,7 +89,10 @@ def assert_same_answers(
         for _ in range(power):
             expected, reach = expected * scale, reach * scale
         assert not np.isnan(value), name
+        tolerance = (
+            0.03 if loose and name.startswith(("interval", "perfect", "cdf", "noise", "truth interval")) else rtol
+        )
         if np.isinf(expected):
             assert value == expected, name
         else:
-            assert abs(value - expected) <= rtol * max(abs(expected), reach), f"{name}: {value!r} != {expected!r}"
+            assert abs(value - expected) <= tolerance * max(abs(expected), reach), f"{name}: {value!r} != {expected!r}"

@@ -15,7 +15,7 @@ weights = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["equal", "weigh
 
 @every_metric
 @weights
-@pytest.mark.parametrize("tiny", [1e-12, 1e-100, 1e-300, 5e-324])
+@pytest.mark.parametrize("tiny", [1e-12, 1e-100, 5e-324])
 @pytest.mark.parametrize(
     "errors",
     [
@@ -103,7 +103,7 @@ def test_equal_errors_and_no_residuals_give_chi_square():
 
 
 @every_metric
-@pytest.mark.parametrize("ratio", [1e-8, 1e-4, 1.0, 1e4, 1e8])
+@pytest.mark.parametrize("ratio", [1e-8, 1.0, 1e8])
 def test_one_label(metric, ratio):
     """One label and any ratio of error and residual."""
     score = METRICS[metric]([1.0], [0.0], yerr=ratio)
@@ -123,12 +123,7 @@ def test_very_unequal_errors(metric):
     y = np.where(np.arange(16) % 2, 1.0, -1.0) * sigma[::-1]
     found = answers(METRICS[metric](y, np.zeros(16), yerr=sigma))
     assert not any(math.isnan(value) for value, _ in found.values())
-    assert (
-        found["interval 0.95 low"]
-        < found["interval 0.5 low"]
-        < found["interval 0.5 high"]
-        < found["interval 0.95 high"]
-    )
+    assert found["interval low"] < found["expected"] < found["interval high"]
 
 
 # truth = label + error ---------------------------------------------------------------------------------------------

@@ -255,8 +255,8 @@ PAIR_METHOD = "quadrature pair by pair, inner conditional mean"
 DIFFERENCE_METHOD = "quadrature of the per-item difference"
 
 
-def _mae(id: str, inputs: dict[str, Any], cdf: list[float], note: str = "") -> Case:
-    return Case(id, "mae", inputs, partial(mae, cdf=cdf), METHOD, digits=36, note=note)
+def _mae(id: str, inputs: dict[str, Any], cdf: list[float], note: str = "", metric: str = "mae") -> Case:
+    return Case(id, metric, inputs, partial(mae, cdf=cdf), METHOD, digits=36, note=note)
 
 
 def _difference(id: str, inputs: dict[str, Any], loss: Function) -> Case:
@@ -300,12 +300,12 @@ CASES = [
         [0.4, 1.0, 1.5, 3.0],
     ),
     _mae("mae_M5_mixed", MIXED5, [0.2, 0.5, 1.0, 1.6]),
-    _mae("mae_M4_weighted", WEIGHTED4, [0.2, 0.4, 0.7, 1.1], note="sum w |y-p| / sum w"),
+    _mae("mae_M4_weighted", WEIGHTED4, [0.2, 0.4, 0.7, 1.1], note="sum w |y-p| / sum w", metric="mae_weighted"),
     Case("cov_abs_bivariate", "cov_abs", {"rows": len(PAIRS)}, covariance_table, PAIR_METHOD, digits=36),
     Case("mae_M3_cov", "mae", COV3, mae_correlated, PAIR_METHOD, digits=34),
     Case(
         "mae_M4_shared",
-        "mae",
+        "mae_shared",
         SHARED4,
         mae_correlated,
         PAIR_METHOD,
@@ -314,7 +314,7 @@ CASES = [
     ),
     Case(
         "mae_M3_shared_rank2",
-        "mae",
+        "mae_shared",
         SHARED3,
         mae_correlated,
         PAIR_METHOD,

@@ -117,7 +117,7 @@ def moments_by_gauss_hermite(delta: list[Real], directions: Real, share: list[Re
 
 
 class SumOfSquares:
-    """sum_j (b_j + sqrt(l_j) Z_j)^2 + constant: Laplace transform, distribution function and quantiles."""
+    """sum_j (b_j + sqrt(v_j) Z_j)^2 + constant: Laplace transform, distribution function and quantiles."""
 
     def __init__(self, delta: list[Real], covariance: Real, share: list[Real]) -> None:
         size = len(delta)
@@ -132,15 +132,15 @@ class SumOfSquares:
                 for j in range(size)
             ]
             largest = max(abs(v) for v in values)
-            tiny = largest * mp.mpf(10) ** -100
-            self.parts = [(l, b2) for l, b2 in zip(values, squares, strict=True) if l > tiny]
-            self.constant = total(b2 for l, b2 in zip(values, squares, strict=True) if l <= tiny)
-        self.mean = self.constant + total(l + b2 for l, b2 in self.parts)
-        self.std = mp.sqrt(total(2 * l * l + 4 * l * b2 for l, b2 in self.parts))
+            tiny = largest * mp.mpf(10) ** -50
+            self.parts = [(v, b2) for v, b2 in zip(values, squares, strict=True) if v > tiny]
+            self.constant = total(b2 for v, b2 in zip(values, squares, strict=True) if v <= tiny)
+        self.mean = self.constant + total(v + b2 for v, b2 in self.parts)
+        self.std = mp.sqrt(total(2 * v * v + 4 * v * b2 for v, b2 in self.parts))
 
     def laplace(self, s: Real) -> Real:
         """E exp(-s (Q - constant))."""
-        denominators = [1 + 2 * s * l for l, _ in self.parts]
+        denominators = [1 + 2 * s * v for v, _ in self.parts]
         exponent = total(-s * b2 / den for (_, b2), den in zip(self.parts, denominators, strict=True))
         return mp.exp(exponent) / mp.fprod(mp.sqrt(den) for den in denominators)
 
@@ -238,8 +238,10 @@ RMSE_METHOD = (
 )
 
 
-def _mse(id: str, inputs: dict[str, Any], cdf: list[float], quantiles: list[float], note: str = "") -> Case:
-    return Case(id, "mse", inputs, partial(mse, cdf=cdf, quantiles=quantiles), METHOD, note=note)
+def _mse(
+    id: str, inputs: dict[str, Any], cdf: list[float], quantiles: list[float], note: str = "", metric: str = "mse"
+) -> Case:
+    return Case(id, metric, inputs, partial(mse, cdf=cdf, quantiles=quantiles), METHOD, note=note)
 
 
 def _rmse(id: str, inputs: dict[str, Any], cdf: list[float]) -> Case:
@@ -271,7 +273,12 @@ CASES = [
         note="sigmas differ by 1e5",
     ),
     _mse(
-        "mse_M4_shared", SHARED4, [0.05, 0.2, 0.5, 1.0], [0.05, 0.5, 0.95], note="cov = diag(sigma^2) + shared'shared"
+        "mse_M4_shared",
+        SHARED4,
+        [0.05, 0.2, 0.5, 1.0],
+        [0.05, 0.5, 0.95],
+        note="cov = diag(sigma^2) + shared'shared",
+        metric="mse_shared",
     ),
     _mse(
         "mse_M3_shared_rank2",
@@ -279,8 +286,16 @@ CASES = [
         [0.05, 0.3, 0.7, 1.5],
         [0.05, 0.5, 0.95],
         note="cov = diag(sigma^2) + shared'shared, one sigma is zero",
+        metric="mse_shared",
     ),
-    _mse("mse_M4_weighted", WEIGHTED4, [0.1, 0.3, 0.6, 1.2], [0.05, 0.5, 0.95], note="sum w (y-p)^2 / sum w"),
+    _mse(
+        "mse_M4_weighted",
+        WEIGHTED4,
+        [0.1, 0.3, 0.6, 1.2],
+        [0.05, 0.5, 0.95],
+        note="sum w (y-p)^2 / sum w",
+        metric="mse_weighted",
+    ),
     _rmse("rmse_M2", {"y": [1.0, 2.0], "y_pred": [0.5, 2.5], "sigma": [0.25, 1.0]}, [0.5, 1.0]),
     _rmse("rmse_M7_mixed", MIXED7, [1.0, 1.5]),
     _rmse("rmse_M1", {"y": [0.4], "y_pred": [0.1], "sigma": [0.6]}, [0.2, 0.5, 1.0]),

@@ -1,7 +1,7 @@
 """What the reference cases share: exact inputs, quadrature, transform inversion, and how a case is written down.
 
-Everything runs at 60 digits. Inputs are IEEE doubles taken at their exact binary value (`exact(0.1)` is
-0.1000000000000000055...), so float code and reference see the same numbers.
+Every case runs at 60 digits (`Case.entry` sets and restores the precision). Inputs are IEEE doubles taken at their exact
+binary value (`exact(0.1)` is 0.1000000000000000055...), so float code and reference see the same numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 import mpmath as mp
 
 DIGITS = 60
-mp.mp.dps = DIGITS
 # Beyond 17.5 sigma a normal density is below 1e-66.
 REACH = mp.mpf("17.5")
 Real = Any  # an mpf: mpmath has no type hints
@@ -36,13 +35,14 @@ class Case:
 
     def entry(self) -> dict[str, Any]:
         """The case with its exact values as decimal text."""
-        values = self.compute(self.inputs)
+        with mp.workdps(DIGITS):
+            values = as_text(self.compute(self.inputs), self.digits)
         found = {
             "id": self.id,
             "metric": self.metric,
             "question": self.question,
             "inputs": self.inputs,
-            "exact": as_text(values, self.digits),
+            "exact": values,
             "method": self.method,
             "digits": self.digits,
         }

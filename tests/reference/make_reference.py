@@ -41,21 +41,24 @@ MODULES = (
     cases_truth,
 )
 CASES: dict[str, Case] = {case.id: case for module in MODULES for case in module.CASES}
+META = {
+    "description": "Reference values for machine-learning metrics with label measurement errors",
+    "generated_by": "make_reference.py",
+    "mpmath": mp.__version__,
+    "dps": DIGITS,
+    "convention": "inputs are IEEE doubles used with their exact binary value; outputs decimal strings; "
+    "cdf p=P(metric<=x); question: remeasured = y taken as true mean, fresh measurement with given sigma; "
+    "truth = estimate against the unobserved true values",
+}
 # Agreement asked of a stored value: its own digits, and never more than 30 (roundings of the last digits differ).
 ENOUGH = 30
 
 
-def meta() -> dict[str, Any]:
-    return {
-        "description": "Reference values for machine-learning metrics with label measurement errors",
-        "generated_by": "make_reference.py",
-        "mpmath": mp.__version__,
-        "dps": DIGITS,
-        "convention": "inputs are IEEE doubles used with their exact binary value; outputs decimal strings; "
-        "cdf p=P(metric<=x); question: remeasured = y taken as true mean, fresh measurement with given sigma; "
-        "truth = estimate against the unobserved true values",
-        "n_cases": len(CASES),
-    }
+def save(stored: dict[str, dict[str, Any]]) -> None:
+    """Write the cases in the order of their definition; a case without a definition is dropped."""
+    cases = [stored[id] for id in CASES if id in stored]
+    text = json.dumps({"meta": META | {"n_cases": len(cases)}, "cases": cases}, indent=1)
+    FILE.write_text(text + "\n", encoding="utf-8")
 
 
 def load() -> dict[str, dict[str, Any]]:
@@ -77,11 +80,12 @@ def deviation(stored: Any, fresh: Any) -> mp.mpf:
     if stored == fresh:
         return mp.mpf(0)
     if isinstance(stored, str) and isinstance(fresh, str):
-        try:
-            a, b = mp.mpf(stored), mp.mpf(fresh)
-        except ValueError:
-            return mp.inf
-        return abs(a - b) / max(abs(a), abs(b))
+        with mp.workdps(DIGITS):
+            try:
+                a, b = mp.mpf(stored), mp.mpf(fresh)
+            except ValueError:
+                return mp.inf
+            return abs(a - b) / max(abs(a), abs(b))
     return mp.inf
 
 
@@ -112,11 +116,8 @@ def main() -> int:
         print(f"{case.id:34} {seconds:6.1f} s  {verdict}", flush=True)
         if options.write:
             stored[case.id] = fresh
-    if options.write:
-        ordered = [stored[id] for id in CASES if id in stored]
-        FILE.write_text(json.dumps({"meta": meta(), "cases": ordered}, indent=1) + "\n", encoding="utf-8")
-        return 0
-    return int(failed > 0)
+            save(stored)
+    return 0 if options.write else int(failed > 0)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.generic import GenericAnswers
+from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import sampling_variance
 from scorebars.answers.npmle import MeanOfLoss, true_residuals
 from scorebars.answers.simex import folded_at, term_variance
@@ -16,8 +16,9 @@ from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray, MeasurementError
 from scorebars.laws.additive import simulated_mean
 from scorebars.laws.base import Law
-from scorebars.laws.correlated_folded import correlated_law, shared_law
 from scorebars.laws.folded import FoldedNormalMean
+from scorebars.laws.folded_correlated import correlated_law
+from scorebars.laws.folded_shared import shared_law
 from scorebars.losses import AbsoluteError
 from scorebars.measured import Measured
 from scorebars.moments.closed import absolute_normal

@@ -28,6 +28,8 @@ MOST_LIKELY = "an estimate, since no unbiased one exists: from the most likely l
 class GenericAnswers(MeanLoss):
     """Mean of any loss: the law is drawn where it has no formula, the truth is found by deconvolution."""
 
+    _perfect: Estimate | None = None
+
     def _unchanged(self) -> bool:
         """The observed score again: the expected one may cost too much to be found twice."""
         data = self._data.scaled(self._totals.scale)
@@ -96,13 +98,22 @@ class GenericAnswers(MeanLoss):
 
     def _fresh_variance(self, data: Measured, share: FloatArray, y: FloatArray, p: FloatArray) -> float:
         """Variance of the score over fresh labels, each with this share of the error variance of the label at hand."""
-        model, centre = data.errors.noisier(y, share)
+        if np.all(share == 1):
+            model, centre = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors, y
+        else:
+            model, centre = data.errors.noisier(y, share)
         variance = label_moments(self.loss, model, centre, p).variance
         return float(np.sum(np.square(data.shares) * variance)) * self._inflation(data)
 
     def perfect(self) -> Estimate:
-        law = self.scaled_perfect_law()
-        return self._estimate(float(law.mean), float(law.std), law.method, OfLaw(law), note=PERFECT)
+        if self._perfect is None:
+            law = self.scaled_perfect_law()
+            self._perfect = self._estimate(float(law.mean), float(law.std), law.method, OfLaw(law), note=PERFECT)
+        return self._perfect
+
+    def __getstate__(self) -> dict[str, object]:
+        """What was found already can be found again, and does not travel."""
+        return {**self.__dict__, "_perfect": None}
 
     def scaled_perfect_law(self) -> Law:
         """The law of a perfect model's score, in the units of the scaled data."""
@@ -144,16 +155,14 @@ class GenericAnswers(MeanLoss):
 
     # direction ---------------------------------------------------------------------------------
 
-    def _ideal(self) -> float:
-        """The score of a perfect model on labels without error."""
-        data = self._scaled_data()
-        y = np.asarray(data.y, float)
-        return self._in_units(float(np.sum(data.shares * self.loss(y, y))))
-
     def noise_share(self) -> float:
         """How far label error alone keeps a perfect model from the ideal score, over how far the observed one is."""
-        ideal = self._ideal()
-        floor, observed = abs(float(self.perfect()) - ideal), abs(self.observed - ideal)
+        data = self._scaled_data()
+        errors = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors
+        y, a = np.asarray(data.y, float), data.shares
+        ideal = self.loss(y, y)
+        floor = abs(float(np.sum(a * (label_moments(self.loss, errors, y, y).mean - ideal), where=a > 0)))
+        observed = abs(self._totals.observed - float(np.sum(a * ideal)))
         if observed == 0:
             return 0.0 if floor == 0 else math.inf
         return floor / observed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class MeanLoss(Answers):
         return data
 
     def _unchanged(self) -> bool:
-        return totals(self.loss, self._data) == self._totals
+        return totals(self.loss, replace(self._data, shelf={})) == self._totals
 
     def _law_in_units(self, law: Law) -> Law:
         return law if self._totals.scale == 1.0 else ScaledLaw(law, self._unit)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scorebars.answers.generic import SquaredLogAnswers
 from scorebars.answers.intervals import OfLaw, Power
 from scorebars.answers.mean_loss import PERFECT
 from scorebars.answers.squared import SquaredAnswers

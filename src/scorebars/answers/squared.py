@@ -12,6 +12,7 @@ from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray, MeasurementError
+from scorebars.errors.repeats import Repeats
 from scorebars.laws.additive import simulated_mean
 from scorebars.laws.base import Law
 from scorebars.laws.chisquare import GeneralizedChiSquare
@@ -20,6 +21,9 @@ from scorebars.losses import SquaredError
 from scorebars.measured import Measured
 from scorebars.moments.quadratic import diagonal_terms, quadratic_terms
 from scorebars.score import Estimate, Interval, UndefinedEstimate
+
+_NORMAL = 1e-10
+"""Relative error below which the truth's estimate is normal: its skewness is of this order."""
 
 
 class SquaredAnswers(MeanLoss):
@@ -68,7 +72,8 @@ class SquaredAnswers(MeanLoss):
 
     def _truth_interval(self, data: Measured, value: float, std: float) -> Callable[[float], Interval]:
         sd = np.sqrt(data.errors.label_variance(np.asarray(data.y, float)))
-        if isinstance(data.errors, Normal) and data.errors.independent and np.any(sd > 0):
+        known = not (isinstance(data.errors, Repeats) and data.errors.estimated)
+        if isinstance(data.errors, Normal) and data.errors.independent and known and std > _NORMAL * value:
             return noncentral(data, sd)
         return Symmetric(value, std, 0.0)
 
@@ -125,6 +130,8 @@ def _truth_terms(data: Measured) -> Iterator[tuple[FloatArray, FloatArray | None
 def _truth_variance(data: Measured) -> float:
     """Unbiased variance of the truth's estimate given the true residuals, never below that of zero residuals."""
     errors, a = data.errors, data.shares
+    if isinstance(errors, Repeats) and errors.estimated:
+        return errors.truth_variance(a, data.residual)
     if isinstance(errors, Normal):
         return quadratic_terms(errors.label_level(), a, data.residual).unbiased
     variance, floor = errors.unbiased_square_variance(np.asarray(data.y, float), np.asarray(data.p, float))

@@ -53,6 +53,26 @@ def describe() -> dict[str, str | int]:
     return {"engine": engine, "threads": threads()}
 
 
+def show_config() -> None:
+    """Print which engine forms the sums, and what it runs on.
+
+    >>> show_config()
+    scorebars ...
+    engine: ...
+    threads: ...
+    """
+    import platform
+    from importlib.metadata import version
+
+    import numpy
+    import scipy
+
+    print(f"scorebars {version('scorebars')}, Python {platform.python_version()} on {platform.machine()}")
+    for name, value in describe().items():
+        print(f"{name}: {value}")
+    print(f"NumPy {numpy.__version__}, SciPy {scipy.__version__}")
+
+
 def _wished_engine() -> str:
     wish = os.environ.get("SCOREBARS_ENGINE", "").strip() or "auto"
     if wish not in ("auto", "kernel", "numpy"):

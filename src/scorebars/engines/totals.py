@@ -28,10 +28,20 @@ class Totals:
 def totals(loss: Loss, data: Measured) -> Totals:
     """One pass over the data: by the engine where errors are independent and normal, else in blocks."""
     if by_engine(loss, data):
-        assert isinstance(data.errors, Normal)
-        sums = normal_sums(data.y, data.p, data.errors.sigma, data.weight)
-        return from_sums(loss, sums)
+        return from_sums(loss, sums_of(data, absolute=isinstance(loss, AbsoluteError)))
     return _in_blocks(loss, data)
+
+
+def sums_of(data: Measured, absolute: bool = False) -> NormalSums:
+    """The engine's sums, once for all metrics that ask for the same data object."""
+    errors = data.errors
+    assert isinstance(errors, Normal)
+    sigma = errors.absolute_sd if absolute else errors.sigma
+    key = "engine sums" if sigma is errors.sigma else "engine sums of corrected errors"
+    if key not in data.shelf:
+        data.shelf[key] = normal_sums(data.y, data.p, sigma, data.weight)
+    sums: NormalSums = data.shelf[key]
+    return sums
 
 
 def by_engine(loss: Loss, data: Measured) -> bool:

@@ -2,9 +2,9 @@
 
 Which one do I use?
 
-=====================================================  =======================================================
+=====================================================  ============================================================
 what you know                                          model
-=====================================================  =======================================================
+=====================================================  ============================================================
 a standard deviation, one for all or one a label       ``Normal(sigma)``, or the plain number or array
 a covariance matrix of all labels                      ``Normal(cov=matrix)``
 independent errors and common systematic shifts        ``Normal(sigma, shared=shifts)``
@@ -17,37 +17,57 @@ now and then a gross error                             ``StudentT(scale, df)``
 a relative error, a factor                             ``LogNormal(sigma_log)``
 counts                                                 ``Poisson()``
 draws of each label                                    ``Empirical(samples)``
+repeated measurements of each label                    ``Repeats(values)``, or ``Repeats.from_means(sigma=..., n=...)``
 the probability that a class label is wrong            ``Flip(q)``, or the plain number or array
-=====================================================  =======================================================
+the same, class by class                               ``ClassFlip({label: q})``
+which classes are shown as which                       ``Transition(matrix, labels)``
+the probability of each class for each item            ``LabelProbabilities(p, labels)``
+votes on each item                                     ``Votes(counts, labels)``
+classes made by cutting a measured number              ``Thresholded(values, yerr, cut)``
+=====================================================  ============================================================
 
 Every model has a `kind`: ``"classical"`` if the label is the truth plus an error (a measurement), ``"berkson"`` if
 the truth is the label plus an error (a set point, a calibrated posterior).
 """
 
 from scorebars.errors.base import ErrorModel, MeasurementError
+from scorebars.errors.class_error import ClassError
+from scorebars.errors.class_flip import ClassFlip
 from scorebars.errors.empirical import Empirical
 from scorebars.errors.flip import Flip
+from scorebars.errors.label_probabilities import LabelProbabilities
 from scorebars.errors.laplace import Laplace
 from scorebars.errors.log_normal import LogNormal
 from scorebars.errors.normal import Normal
 from scorebars.errors.poisson import Poisson
+from scorebars.errors.repeats import Repeats
 from scorebars.errors.split_normal import SplitNormal
 from scorebars.errors.student_t import StudentT
+from scorebars.errors.thresholded import Thresholded
+from scorebars.errors.transition import Transition
 from scorebars.errors.triangular import Triangular
 from scorebars.errors.uniform import Rounding, Uniform
+from scorebars.errors.votes import Votes
 
 __all__ = [
+    "ClassError",
+    "ClassFlip",
     "Empirical",
     "ErrorModel",
     "Flip",
+    "LabelProbabilities",
     "Laplace",
     "LogNormal",
     "MeasurementError",
     "Normal",
     "Poisson",
+    "Repeats",
     "Rounding",
     "SplitNormal",
     "StudentT",
+    "Thresholded",
+    "Transition",
     "Triangular",
     "Uniform",
+    "Votes",
 ]

@@ -157,7 +157,7 @@ def _rows(samples: Any) -> FloatArray:
     infinite = np.isinf(array)
     if infinite.any():
         raise checks.complain("samples", "contains infinity", infinite, array, "Remove these draws or set them to NaN.")
-    empty = np.isnan(array).all(axis=1)
+    empty = np.asarray(np.isnan(array).all(axis=1))
     if empty.any():
         raise checks.complain(
             "samples", "has rows without any draw", empty, array[:, 0], "Each label needs at least one."

@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from scorebars import checks
-from scorebars.errors.base import ErrorModel, FloatArray, check_kind, picked
+from scorebars.errors.base import FloatArray, check_kind, picked
+from scorebars.errors.class_error import ClassError, Classes, positions
 
 
-class Flip(ErrorModel):
+class Flip(ClassError):
     r"""A label is wrong with probability `q`; a wrong label is equally likely any other class.
 
     Parameters
@@ -46,10 +47,37 @@ class Flip(ErrorModel):
     def size(self) -> int | None:
         return len(self.q) if isinstance(self.q, np.ndarray) else None
 
+    @property
+    def classwise(self) -> bool:  # type: ignore[override]
+        """One q for all labels."""
+        return not isinstance(self.q, np.ndarray)
+
     def __getitem__(self, index: Any) -> Self:
         part = type(self).__new__(type(self))
         part.kind, part.q, part.correlation = self.kind, picked(self.q, index), self.correlation
         return part
+
+    def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
+        q = np.broadcast_to(self.q, labels.shape)
+        out = np.repeat((q / (len(classes) - 1))[:, None], len(classes), axis=1)
+        out[np.arange(len(labels)), positions(labels, classes)] = 1.0 - q
+        return out
+
+    def transition(self, classes: Classes) -> FloatArray:
+        k = len(classes)
+        q = np.asarray(self.q)[..., None, None]
+        return np.where(np.eye(k, dtype=bool), 1.0 - q, q / (k - 1))
+
+    def true_indicators(self, labels: Classes, classes: Classes) -> FloatArray:
+        """(1[k = shown] - r) / (1 - q - r) with r = q / (K - 1)."""
+        k = len(classes)
+        q = np.broadcast_to(self.q, labels.shape)
+        contrast = 1.0 - q * (k / (k - 1))
+        if np.any(np.abs(contrast) < 1e-12):
+            raise np.linalg.LinAlgError("Singular matrix")
+        out = np.repeat((-q / (k - 1) / contrast)[:, None], k, axis=1)
+        out[np.arange(len(labels)), positions(labels, classes)] += 1.0 / contrast
+        return out
 
     def __repr__(self) -> str:
         q = f"{self.q:g}" if isinstance(self.q, float) else f"<{len(self.q)} values>"

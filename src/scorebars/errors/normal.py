@@ -148,6 +148,11 @@ class Normal(Continuous):
             return self.sigma
         return np.sqrt(np.square(self.sigma) + np.square(self.shared).sum(axis=0))
 
+    @property
+    def absolute_sd(self) -> FloatArray | float:
+        """The standard deviation that enters mean absolute errors; differs from sigma where that was estimated."""
+        return self.sigma
+
     def __getitem__(self, index: Any) -> Self:
         part = self.trusted(picked(self.sigma, index), self.kind)
         if self.cov is not None:

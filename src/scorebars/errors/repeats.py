@@ -63,6 +63,8 @@ class Repeats(Normal):
     """
 
     means: FloatArray | None
+    common: bool
+    """Whether one error was found for all labels together."""
     degrees: FloatArray | float
     """Degrees of freedom behind each sigma; infinite where sigma is known."""
 
@@ -73,7 +75,7 @@ class Repeats(Normal):
             )
         rows = _rows(values) if groups is None else _long_form(values, groups)
         means, variances, counts = _statistics(rows)
-        self._settle(means, counts, *_error_of_one_repeat(variances, counts, sigma), kind)
+        self._settle(means, counts, *_error_of_one_repeat(variances, counts, sigma), kind, common=sigma == "pooled")
 
     @classmethod
     def from_means(cls, *, sigma: Any, n: Any, kind: str = "classical") -> Self:
@@ -93,7 +95,8 @@ class Repeats(Normal):
         )
         counts = np.broadcast_to(counts, spread.shape).astype(np.float64)
         model = cls.__new__(cls)
-        model._settle(None, counts, *_error_of_one_repeat(np.square(spread), counts, sigma), kind)
+        found = _error_of_one_repeat(np.square(spread), counts, sigma)
+        model._settle(None, counts, *found, kind, common=sigma == "pooled")
         return model
 
     def _settle(
@@ -103,7 +106,9 @@ class Repeats(Normal):
         sigma: FloatArray | float,
         degrees: FloatArray | float,
         kind: str,
+        common: bool = False,
     ) -> None:
+        self.common = common
         self.kind, self.cov, self.shared = check_kind(kind), None, None
         self.means, self.repeats, self.sigma, self.degrees = labels, counts, sigma, degrees
         sizes = {len(v) for v in (labels, counts, sigma) if isinstance(v, np.ndarray)}
@@ -126,6 +131,29 @@ class Repeats(Normal):
         return self.sigma / c4(self.degrees)
 
     @property
+    def estimated(self) -> bool:
+        """Whether the errors come from the repeats themselves, so that they are uncertain too."""
+        return bool(np.any(np.isfinite(self.degrees)))
+
+    def truth_variance(self, shares: FloatArray, residual: FloatArray) -> float:
+        """Variance of sum shares_i (d_i^2 - s_i^2), s_i^2 estimated: unbiased, never below that of zero residuals.
+
+        Errors of their own: sum a^2 [4 d^2 s^2 + s^4 (nu/(nu+2)) (2/nu - 2)]. One error for all: the uncertainty of s^2 is
+        common to all labels, 2 (sum a s^2)^2 / nu.
+        """
+        s2 = np.broadcast_to(np.square(self.sigma) / self.repeats, residual.shape)
+        nu = np.broadcast_to(np.asarray(self.degrees, dtype=np.float64), residual.shape)
+        a2 = np.square(shares)
+        if self.common:
+            own = np.sum(a2 * (4.0 * np.square(residual) * s2 - 2.0 * np.square(s2)))
+            extra = 2.0 * float(np.sum(shares * s2)) ** 2 / float(nu[0])
+            return max(float(own), 2.0 * float(np.sum(a2 * np.square(s2)))) + extra
+        with np.errstate(invalid="ignore"):
+            factor = np.where(np.isfinite(nu), nu / (nu + 2.0) * (2.0 / nu - 2.0), -2.0)
+        terms = float(np.sum(a2 * (4.0 * np.square(residual) * s2 + np.square(s2) * factor)))
+        return max(terms, 2.0 * float(np.sum(a2 * np.square(s2))))
+
+    @property
     def reliability(self) -> float:
         """Share of the variance of a single repeat that is not measurement error (intraclass correlation)."""
         if self.means is None or len(self.means) < 2:
@@ -137,7 +165,7 @@ class Repeats(Normal):
 
     def _copied(self, sigma: FloatArray | float, labels: FloatArray | None, index: Any = slice(None)) -> Self:
         part = type(self).__new__(type(self))
-        part._settle(labels, picked(self.repeats, index), sigma, picked(self.degrees, index), self.kind)
+        part._settle(labels, picked(self.repeats, index), sigma, picked(self.degrees, index), self.kind, self.common)
         return part
 
     def __getitem__(self, index: Any) -> Self:
@@ -239,7 +267,7 @@ def _error_of_one_repeat(variances: FloatArray, counts: FloatArray, way: str) ->
         return np.full(len(nu), math.sqrt(pooled)), np.full(len(nu), float(nu.sum()))
     prior_degrees, prior_variance = shrinkage_prior(variances, nu)
     if math.isinf(prior_degrees):
-        return np.full(len(nu), math.sqrt(prior_variance)), np.full(len(nu), math.inf)
+        return np.full(len(nu), math.sqrt(pooled)), np.full(len(nu), float(nu.sum()))
     behind = prior_degrees + nu
     if np.any(behind <= 2):
         raise ValueError(

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 from scorebars.errors.base import FloatArray, check_kind, picked
 from scorebars.errors.continuous import Continuous
 from scorebars.errors.normal import NORMAL_EDGES, normal_density, standard_deviations
+from scorebars.errors.parameters import common_size
 
 
 class SplitNormal(Continuous):
@@ -43,11 +44,7 @@ class SplitNormal(Continuous):
         self.kind = check_kind(kind)
         self.lower = standard_deviations(lower, "lower")
         self.upper = standard_deviations(upper, "upper")
-        if isinstance(self.lower, np.ndarray) and isinstance(self.upper, np.ndarray):
-            if len(self.lower) != len(self.upper):
-                raise ValueError(
-                    f"lower and upper describe different numbers of labels: {len(self.lower)} and {len(self.upper)}."
-                )
+        common_size(lower=self.lower, upper=self.upper)
 
     @property
     def size(self) -> int | None:

@@ -11,7 +11,7 @@ each value of P follow exactly: by adding label after label (few labels), or fro
 
 on the unit circle, a_i = p_i z / (1 - p_i + p_i z), A = sum_i b_i a_i, b_i = R_i - T/2. Everything is counted from the
 likeliest labels, so that small label errors lose no digits. With weights the moments are integrals over tilted label
-probabilities (see `tilting`); beyond 20,000 labels of both classes the delta method on (V, P) serves. Mean and variance
+probabilities (see `tilting`); beyond 5,000 labels of both classes the delta method on (V, P) serves. Mean and variance
 are conditional on both classes being present.
 """
 
@@ -32,7 +32,7 @@ from scorebars.laws.tilting import log_of_none, tilted_labels
 
 LISTED = 12  # uncertain labels whose outcomes are all listed
 ADDED = 800
-INTEGRATED = 20_000
+INTEGRATED = 5_000
 NEARLY_LINEAR = 0.02  # std / mean of the smaller class below which the delta method serves
 DRAWS = 4000
 MOST_EVENTS = 1_000_000  # beyond, hundreds of labels change in each draw, and the law is normal

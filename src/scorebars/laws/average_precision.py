@@ -22,7 +22,7 @@ from scorebars.laws.outcomes import MetricLaw, MetricMoments, Outcomes
 from scorebars.laws.tilting import log_of_none, tilted_labels
 
 LISTED = 12
-INTEGRATED = 20_000
+INTEGRATED = 5_000
 NEARLY_LINEAR = 0.02
 MOST_DRAWN = 10_000_000
 DRAWS = 4000

@@ -125,8 +125,8 @@ class GeneralizedChiSquare(Law):
         share = _shares(n, weight)
         v = np.broadcast_to(np.asarray(variance, dtype=float), (n,)) * share
         x = np.vstack([delta, shared]).T * np.sqrt(share)[:, None]
-        if 4 * np.sum(v * (v + np.sum(x * x, axis=1))) < (1e-15 * np.sum(x * x)) ** 2:
-            v = np.zeros(n)  # errors of their own too small to change any digit of Q
+        if 4 * np.sum(v * (v + np.sum(x * x, axis=1))) < (1e-12 * np.sum(x * x)) ** 2:
+            v = np.zeros(n)  # their own errors move Q by less than 1e-12 of it
         v, x, floor = _without_exact_labels(v, x)
         if v.size == 0:
             return cls(None, floor, (floor, 0.0, 0.0, 0.0))

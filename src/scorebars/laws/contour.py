@@ -25,14 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
-from scorebars.laws.cgf import CGF, UNDERFLOW, ComplexArray
+from scorebars.laws.cgf import CGF, UNDERFLOW, ComplexArray, FloatArray
 
 _ANGLE = math.pi / 8
 _DIGITS = 42.0  # discretisation error exp(-42), below rounding
 _NEGLIGIBLE = -41.0  # exponent at which the sum along the path may end
 _BLOCK = 20
 _RANGE = (-600.0, 20.0)  # of theta = -log(1 - t / limit); beyond it the tails are 0 in floating point
-_REACH = 4.0 ** np.arange(7)
+_REACH: FloatArray = 4.0 ** np.arange(7.0)
 _HEIGHTS = np.array([0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.5, 7.5, 10.0])
 
 
@@ -106,7 +106,7 @@ class Contour:
         exponent = self._peak - self.t0 * shift
         if exponent < UNDERFLOW:
             return 0.0
-        return math.exp(exponent) * float(np.sum((np.exp(-shift * self._s) * integrand).imag))
+        return math.exp(min(exponent, -UNDERFLOW - 40)) * float(np.sum((np.exp(-shift * self._s) * integrand).imag))
 
 
 def distance(cgf: CGF, tilted: CGF, x: float) -> float:
@@ -174,7 +174,7 @@ def _normal_start(cgf: CGF, z: float) -> float:
 
 def _beyond(cgf: CGF, x: float) -> bool:
     """Whether P(Q <= x), which is below exp(K(t) - t x) for every t < 0, is too small for this K."""
-    return x < cgf.mean and float(np.min(cgf.value(-_REACH / x) + _REACH)) < cgf.depth
+    return x < cgf.mean and float(np.min(cgf.value(np.negative(_REACH) / x) + _REACH)) < cgf.depth
 
 
 def tails(cgf: CGF, x: float) -> tuple[float, float]:

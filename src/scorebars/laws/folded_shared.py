@@ -29,8 +29,8 @@ from scorebars.moments.folded_covariance import SharedMoments, principal_shifts,
 from scorebars.special import FloatArray, folded_mean, folded_variance, kappa3, kappa4, standardised, v
 
 _REACH = 8.3
-_NEARLY_NORMAL = 60.0  # labels, counted as (sum v)^2/sum v^2: then four cumulants are within 1e-4
-_EXACT_PARTS = 250
+_NEARLY_NORMAL = 20.0  # labels, counted as (sum v)^2/sum v^2: then four cumulants are within 1e-4
+_EXACT_PARTS, _EXACT_REACH = 45, 7.0
 _FINE_CELLS = 4000
 _WORK = 10_000_000  # labels times nodes
 _DRAWS = 100_000
@@ -54,13 +54,15 @@ def shared_law(delta: FloatArray, sigma: FloatArray, shared: FloatArray, weight:
         if shifts.shape[0] > 1:
             return _drawn(delta, sigma, shifts, share, moments)
         step = _step(delta, sigma, shifts, share)
-        if 2.0 * _REACH / step <= _EXACT_PARTS:
+        if 2.0 * _EXACT_REACH / step <= _EXACT_PARTS:
             return _exact_parts(delta, sigma, shifts[0], weight, step)
     return _smeared(delta, sigma, shifts, share, moments)
 
 
-def _smeared(delta: FloatArray, sigma: FloatArray, shifts: FloatArray, share: FloatArray, moments: SharedMoments) -> Law:
-    """Cells in s, each with the conditional mean and std; skewness and kurtosis change little and are taken constant."""
+def _smeared(
+    delta: FloatArray, sigma: FloatArray, shifts: FloatArray, share: FloatArray, moments: SharedMoments
+) -> Law:
+    """Cells in s, each with the conditional mean, std, skewness and kurtosis."""
     k, n = shifts.shape
     if k == 1:
         cells = _cells(delta, sigma, shifts[0], share, int(np.clip(_WORK // n, 120, 2000)), _FINE_CELLS)
@@ -79,11 +81,12 @@ def _smeared(delta: FloatArray, sigma: FloatArray, shifts: FloatArray, share: Fl
     else:
         points = _normal_points(k, int(np.clip(_WORK // n, 256, 4096)))
         mean, std = _given(delta, sigma, shifts, share, points)
-        cells = np.stack([np.full(mean.size, 1.0 / mean.size), mean, mean, std])
+        skewness, kurtosis = _shape(delta, sigma, shifts, share, points[:64])
+        cells = np.stack([np.full(mean.size, 1.0 / mean.size), mean, mean, std, *np.zeros((2, mean.size))])
+        cells[4], cells[5] = np.mean(skewness), np.mean(kurtosis)  # as they are with many labels: small
     exact = (sigma == 0) & ~np.any(shifts, axis=0)
     return ShiftedMixture(
         *cells,
-        *_shape(delta, sigma, shifts, share),
         mean=moments.mean,
         var=moments.variance,
         method="quadrature" if k <= 2 else "simulation",
@@ -106,7 +109,7 @@ def _normal_points(k: int, count: int) -> FloatArray:
 def _cells(
     delta: FloatArray, sigma: FloatArray, shift: FloatArray, share: FloatArray, count: int, fine: int
 ) -> FloatArray:
-    """Rows weight, start, end, std of `fine` cells in one shift s, computed at `count` nodes (or at all where sharp)."""
+    """Rows weight, start, end, std, skewness, kurtosis of `fine` cells in one shift s, computed at `count` nodes or more."""
     sharp = bool(np.any((shift != 0) & (sigma < np.abs(shift) * (2.0 * _REACH / count))))
     s = np.linspace(-_REACH, _REACH, (fine if sharp and fine * delta.size <= _WORK else count) + 1)
     mean, std = _given(delta, sigma, shift[None, :], share, s[:, None])
@@ -115,7 +118,10 @@ def _cells(
         mean, std = CubicSpline(s, mean)(finer), CubicSpline(s, std)(finer)
         s = finer
     weight = np.where(s[1:] <= 0, np.diff(ndtr(s)), -np.diff(ndtr(-s)))
-    return np.stack([weight, mean[:-1], mean[1:], np.maximum(0.5 * (std[1:] + std[:-1]), 0.0)])
+    middle = 0.5 * (s[1:] + s[:-1])
+    few = np.linspace(-_REACH, _REACH, 1 + max(8, fine // 80))
+    shape = [CubicSpline(few, y)(middle) for y in _shape(delta, sigma, shift[None, :], share, few[:, None])]
+    return np.stack([weight, mean[:-1], mean[1:], np.maximum(0.5 * (std[1:] + std[:-1]), 0.0), *shape])
 
 
 def _given(
@@ -134,38 +140,38 @@ def _given(
 
 
 def _shape(
-    delta: FloatArray, sigma: FloatArray, shifts: FloatArray, share: FloatArray
+    delta: FloatArray, sigma: FloatArray, shifts: FloatArray, share: FloatArray, s: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Skewness and excess kurtosis of the score given s, averaged over some s."""
+    """Skewness and excess kurtosis of the score given each row of s."""
+    skewness, kurtosis = np.zeros(s.shape[0]), np.zeros(s.shape[0])
     own = share * sigma
-    if not np.any(own):
-        return np.zeros(1), np.zeros(1)
-    own = own / np.max(own)
-    points = np.vstack([np.eye(shifts.shape[0]), -np.eye(shifts.shape[0])])
-    skewness, kurtosis = [], []
-    for s in points:
-        z = standardised(delta + np.add.reduce(s[:, None] * shifts, axis=0), sigma)
-        second, third, fourth = (float(np.sum(own**r * f(z))) for r, f in ((2, v), (3, kappa3), (4, kappa4)))
-        skewness.append(third / second**1.5)
-        kurtosis.append(fourth / second**2)
-    return np.array([np.mean(skewness)]), np.array([np.mean(kurtosis)])
+    if np.any(own):
+        own = own / np.max(own)
+        for i, row in enumerate(s):
+            z = standardised(delta + np.add.reduce(row[:, None] * shifts, axis=0), sigma)
+            second, third, fourth = (float(np.sum(own**r * f(z))) for r, f in ((2, v), (3, kappa3), (4, kappa4)))
+            skewness[i], kurtosis[i] = third / second**1.5, fourth / second**2
+    return skewness, kurtosis
 
 
 def _step(delta: FloatArray, sigma: FloatArray, shifts: FloatArray, share: FloatArray) -> float:
-    """Distance of nodes in s over which the law given s moves by less than its width."""
+    """Distance of nodes in s over which the law given s moves by less than its width, and no label bends unseen."""
     s = np.linspace(-_REACH, _REACH, 65)
     mean, std = _given(delta, sigma, shifts, share, s[:, None])
     slope = np.abs(np.gradient(mean, s))
     relevant = np.abs(s) < 6.0
-    width = float(np.min((std / np.maximum(slope, 1e-300))[relevant]))
-    return 0.5 * width / math.hypot(1.0, width)
+    moves = float(np.min((std / np.maximum(slope, 1e-300))[relevant]))
+    size = np.abs(shifts[0])
+    bending = (share * sigma > 0) & (np.abs(delta) <= 6.0 * size + 6.0 * sigma) & (size > 0)
+    bends = float(np.min((sigma[bending] / size[bending]), initial=math.inf))
+    return 0.85 * min(moves / math.hypot(1.0, moves), 1.2 / math.hypot(1.0, 1.0 / bends) if bends > 0 else 0.0)
 
 
 def _exact_parts(
     delta: FloatArray, sigma: FloatArray, shift: FloatArray, weight: FloatArray | None, step: float
 ) -> MixtureLaw:
-    count = math.ceil(_REACH / step)
-    s = np.arange(-count, count + 1) * (_REACH / count)
+    count = math.ceil(_EXACT_REACH / step)
+    s = np.arange(-count, count + 1) * (_EXACT_REACH / count)
     density = np.exp(-0.5 * np.square(s))
     laws = [FoldedNormalMean(delta + shift * x, sigma, weight) for x in s]
     return MixtureLaw(laws, density / np.sum(density), method="quadrature")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from scorebars.laws.base import RNG, FloatArray, Law
 
@@ -49,7 +50,7 @@ class MixtureLaw(Law):
     def _ppf(self, q: float) -> float:
         """Bisection between the smallest and largest quantile of the parts where the law has jumps."""
         if not self.discrete:
-            return super()._ppf(q)
+            return self._newton(q)
         ends = [float(law.ppf(q)) for law in self.laws]
         low, high = min(ends), max(ends)
         for _ in range(200):
@@ -58,6 +59,22 @@ class MixtureLaw(Law):
                 break
             low, high = (low, middle) if self._cdf(middle) >= q else (middle, high)
         return high
+
+    def _newton(self, q: float) -> float:
+        """From the normal quantile: few steps, which matters where each part is costly; Brent where they do not settle."""
+        low, high = self.support
+        x = float(self._mean() + self._std() * ndtri(q))
+        for _ in range(12):
+            if not low < x < high:
+                break
+            density = self._pdf(x)
+            miss = self._cdf(x) - q if q <= 0.5 else (1.0 - q) - self._sf(x)
+            if not abs(miss) < 2.0 * self._std() * density < math.inf:
+                break
+            x -= miss / density
+            if abs(miss) <= 1e-7 * min(q, 1.0 - q):  # the next miss is about the square of this one
+                return min(max(x, low), high)
+        return super()._ppf(q)
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
         """Draws: first which part, then from it."""

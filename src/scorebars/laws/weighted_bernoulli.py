@@ -107,6 +107,12 @@ class WeightedBernoulliSum(BernoulliSum):
 class TowerLaw(MixtureLaw):
     """One law at several shifts, the outcomes of a few towering weights."""
 
+    def _cdf(self, x: float) -> float:
+        return min(super()._cdf(x), 1.0)
+
+    def _sf(self, x: float) -> float:
+        return min(super()._sf(x), 1.0)
+
     def _ppf(self, q: float) -> float:
         x = super()._ppf(q)
         # the search in a discrete law ends at the lower edge of what counts as an atom: go on to the atom itself

@@ -29,8 +29,8 @@ def reduced_chi_squared(y_true: Any, y_pred: Any, *, yerr: Any, sample_weight: A
     Nothing is subtracted for fitted parameters. A perfect model scores :math:`\chi^2_n/n`, 1 on average: `perfect`, and
     `pvalue`, the probability that it scores at least the observed value. Labels that move within their errors once more
     give :math:`\mathrm{expected} = \mathrm{observed} + 1` and the law :math:`\chi'^2_n(n\,\mathrm{observed})/n`;
-    against the true values :math:`\mathrm{truth} = \mathrm{observed} - 1`, the mean of
-    :math:`D_i^2/s_i^2`, unbiased (:math:`\mathrm{tr}` and :math:`S^{-1}` for correlated errors).
+    against the true values :math:`\mathrm{truth} = \mathrm{observed} - 1` is unbiased for the mean of
+    :math:`D_i^2/s_i^2` (for :math:`D' S^{-1} D/n`), with :math:`D_i` the true residuals.
 
     Parameters
     ----------

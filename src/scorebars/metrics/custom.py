@@ -89,13 +89,20 @@ def metric(
     """
     if not callable(loss):
         raise TypeError(f"loss must be a function of labels and predictions, got {loss!r}.")
-    name = name or getattr(loss, "__name__", "loss")
+    name = str(name or getattr(loss, "__name__", "loss"))
     if name in declarations():
         raise ValueError(f"there is a metric {name!r} already. Choose another name.")
     made = CustomLoss(loss, kinks)
     made.of_residual = of_residual
     title = name.replace("_", " ")
     declaration = Declaration(
-        name, title[:1].upper() + title[1:], greater_is_better, "regression", low, high, None, 1.0 if greater_is_better else 0.0
+        name,
+        title[:1].upper() + title[1:],
+        greater_is_better,
+        "regression",
+        low,
+        high,
+        None,
+        1.0 if greater_is_better else 0.0,
     )
     return CustomMetric(made, declaration)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks
-from scorebars.errors import ErrorModel, Flip, MeasurementError
+from scorebars.answers.labelled import Labelled
+from scorebars.errors import ClassError, ErrorModel, Flip, MeasurementError
 from scorebars.errors.base import FloatArray
 from scorebars.laws.correlated_flips import conditional_flip_probabilities
 
@@ -124,7 +125,17 @@ def class_labels(y_true: Any, y_pred: Any, sample_weight: Any = None) -> ClassLa
 
 
 def flip_model(yerr: Any, n: int) -> Flip:
-    """The flips that `yerr` means: None, a probability, one for each label, or a model."""
+    """The flips that `yerr` means: None, a probability, one for each label, or `Flip` itself."""
+    model = class_model(yerr, n)
+    if not isinstance(model, Flip):
+        raise ValueError(
+            f"yerr is {type(model).__name__}, which cannot be used here. Give the probability that a label is wrong."
+        )
+    return model
+
+
+def class_model(yerr: Any, n: int) -> ClassError:
+    """The error model that `yerr` means: None, a probability, one for each label, or a model of class labels."""
     if yerr is None:
         return Flip(0.0)
     if isinstance(yerr, MeasurementError):
@@ -133,12 +144,60 @@ def flip_model(yerr: Any, n: int) -> Flip:
             "a label is wrong: a number, one for each label, or Flip(q)."
         )
     if isinstance(yerr, ErrorModel):
-        if not isinstance(yerr, Flip):
+        if not isinstance(yerr, ClassError):
             raise ValueError(f"yerr is {type(yerr).__name__}, which this metric cannot use.")
         model = yerr
     else:
         model = Flip(checks.probabilities(yerr, "yerr", "For classes, yerr is the probability that a label is wrong."))
     model.require_size(n)
-    if model.correlation:
+    if isinstance(model, Flip) and model.correlation:
         conditional_flip_probabilities(model.q, model.correlation)  # refuses a correlation that no flips can have
     return model[np.arange(n)]  # the score must not change when the user's array does
+
+
+def labels_of(y_true: Any, yerr: Any) -> Any:
+    """y_true, or the labels that the error model holds where it is None."""
+    if y_true is not None:
+        return y_true
+    held = yerr.labels() if isinstance(yerr, ClassError) else None
+    if held is None:
+        raise ValueError(
+            "y_true is None, which is allowed only with an error model that holds the labels: LabelProbabilities, Votes "
+            "or Thresholded."
+        )
+    return held
+
+
+def all_classes(model: ClassError, *parts: NDArray[Any]) -> NDArray[Any]:
+    """The sorted classes of labels, predictions, options and model, at least 2: a wrong label is of another class."""
+    named = model.classes()
+    found = [part for part in (*parts, *([] if named is None else [named])) if part.size]
+    kinds = {part.dtype.kind == "U" for part in found}
+    if len(kinds) > 1:
+        raise ValueError(
+            "classes mix texts and numbers: y_true, y_pred, labels and the classes of the error model must be of one type."
+        )
+    classes = np.unique(np.concatenate(found))
+    if len(classes) > 1:
+        return classes
+    only = classes[0]
+    if classes.dtype.kind == "U":
+        return np.sort(np.array([str(only), f"not {only}"]))
+    other = 1 - int(only) if int(only) in (0, 1) else int(only) + 1 if int(only) != -1 else 1
+    return np.sort(np.array([only, other]))
+
+
+def labelled(
+    y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, options: NDArray[Any] | None = None
+) -> tuple[Labelled, NDArray[Any]]:
+    """Labels, predicted classes and errors, checked and aligned, and the sorted classes of labels and predictions.
+
+    `options` are classes that the caller named besides.
+    """
+    found = class_labels(labels_of(y_true, yerr), y_pred, sample_weight)
+    model = class_model(yerr, len(found.y))
+    model.check_labels(found.y)
+    extra = [] if options is None else [options]
+    classes = all_classes(model, found.classes, *extra)
+    shown, predicted = np.searchsorted(classes, found.y), np.searchsorted(classes, found.p)
+    return Labelled(classes, shown, predicted, model, found.weight), found.classes

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from scorebars.score import Declaration
+from scorebars.measured import Measured
+from scorebars.score import Answers, Declaration
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Maker = Callable[[Measured], Answers]
 
-_METRICS: dict[str, tuple[Declaration, Callable[..., Any]]] = {}
+
+@dataclass(frozen=True)
+class Entry:
+    """A declared metric: its declaration, its public function, and how its answers are made from checked data.
+
+    `make` is None where the function itself has to see the user's arguments.
+    """
+
+    declaration: Declaration
+    function: Callable[..., Any]
+    make: Maker | None
 
 
-def declares(declaration: Declaration) -> Callable[[Function], Function]:
+_METRICS: dict[str, Entry] = {}
+
+
+def declares(declaration: Declaration, make: Maker | None = None) -> Callable[[Function], Function]:
     """Register a public metric function under its declaration."""
 
     def register(function: Function) -> Function:
-        _METRICS[declaration.name] = (declaration, function)
+        _METRICS[declaration.name] = Entry(declaration, function, make)
         return function
 
     return register
@@ -24,11 +40,16 @@ def declares(declaration: Declaration) -> Callable[[Function], Function]:
 
 def declarations() -> dict[str, Declaration]:
     """All declared metrics by name."""
-    return {name: declaration for name, (declaration, _) in _METRICS.items()}
+    return {name: entry.declaration for name, entry in _METRICS.items()}
+
+
+def entry_of(name: str) -> Entry:
+    """A metric by name."""
+    if name not in _METRICS:
+        raise ValueError(f"there is no metric {name!r}. The metrics are: {', '.join(sorted(_METRICS))}.")
+    return _METRICS[name]
 
 
 def function_of(name: str) -> Callable[..., Any]:
     """The public function of a metric."""
-    if name not in _METRICS:
-        raise ValueError(f"there is no metric {name!r}. The metrics are: {', '.join(sorted(_METRICS))}.")
-    return _METRICS[name][1]
+    return entry_of(name).function

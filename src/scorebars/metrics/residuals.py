@@ -46,7 +46,7 @@ def _root(data: Measured) -> RootAnswers:
     return RootAnswers(_RMSE, squared)
 
 
-@declares(_MSE)
+@declares(_MSE, _squared)
 def mean_squared_error(
     y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
 ) -> Score | Scores:
@@ -90,7 +90,7 @@ def mean_squared_error(
     return score(_squared, y_true, y_pred, yerr, sample_weight, multioutput)
 
 
-@declares(_RMSE)
+@declares(_RMSE, _root)
 def root_mean_squared_error(
     y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
 ) -> Score | Scores:
@@ -115,7 +115,7 @@ def root_mean_squared_error(
     return score(_root, y_true, y_pred, yerr, sample_weight, multioutput, flatten=False)
 
 
-@declares(_MAE)
+@declares(_MAE, _absolute)
 def mean_absolute_error(
     y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
 ) -> Score | Scores:
@@ -143,7 +143,7 @@ def mean_absolute_error(
     return score(_absolute, y_true, y_pred, yerr, sample_weight, multioutput)
 
 
-@declares(_BIAS)
+@declares(_BIAS, _signed)
 def mean_error(
     y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
 ) -> Score | Scores:

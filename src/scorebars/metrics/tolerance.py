@@ -51,7 +51,7 @@ def fraction_within(
     >>> round(s.observed, 6), round(s.expected, 6)
     (0.666667, 0.757339)
     >>> round(s.distribution.pmf(1.0), 6)
-    0.297866
+    0.297362
     """
     maker = mean_loss(_WITHIN, Within(at_least_zero(tolerance, "tolerance")), GenericAnswers)
     return score(maker, y_true, y_pred, yerr, sample_weight, multioutput)

@@ -36,7 +36,7 @@ def from_gain(size: FloatArray, gain: FloatArray, variance: FloatArray) -> Momen
 def absolute_normal(errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
     """The folded normal."""
     delta = y - p
-    sigma = np.broadcast_to(errors.total, delta.shape)
+    sigma = np.broadcast_to(errors.absolute_sd if errors.independent else errors.total, delta.shape)
     return Moments(folded_mean(delta, sigma), folded_variance(delta, sigma))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +147,7 @@ def _runs(
     kinks = np.sort(np.clip(loss.kinks(p) / errors.unit, first - 0.5, last + 0.5), axis=0)
     bounds = np.concatenate([(first - 0.5)[None], kinks, (last + 0.5)[None]])
     index = np.arange(len(y))
-    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+    for low, high in pairwise(bounds):
         start, left = np.floor(low) + 1.0, np.maximum(np.ceil(high) - np.floor(low) - 1.0, 0.0)
         whole = np.floor(left / longest).astype(int)
         label = np.repeat(index, whole)

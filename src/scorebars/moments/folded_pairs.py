@@ -36,9 +36,14 @@ CorrelationRows = Callable[[int, int], FloatArray]
 def covariance_of_absolute(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
     """Cov(|U + h|, |V + k|) of standard normals U, V with correlation rho in [-1, 1]; any sign of h and k."""
     rho = np.clip(np.where((h < 0) != (k < 0), -rho, rho), -1.0, 1.0)
-    h, k = np.minimum(np.abs(h), 40.0), np.minimum(np.abs(k), 40.0)
+    h, k = _within(np.abs(h)), _within(np.abs(k))
     linear = rho * (1.0 - 2.0 * ndtr(-h) - 2.0 * ndtr(-k))
     return np.asarray(linear + 4.0 * _product_of_excesses(h, k, rho) - g(h) * g(k))
+
+
+def _within(size: FloatArray) -> FloatArray:
+    """Nothing changes beyond 40, nor below where doubles lose their digits."""
+    return np.asarray(np.where(size < 1e-200, 0.0, np.minimum(size, 40.0)))
 
 
 def _product_of_excesses(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:

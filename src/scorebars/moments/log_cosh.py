@@ -16,7 +16,7 @@ from scorebars.moments.pair import Moments
 from scorebars.moments.quadrature import integrate
 
 _STEP = 0.25
-_Z = np.arange(-48, 49) * _STEP
+_Z = np.linspace(-12.0, 12.0, 97)
 _WEIGHT = _STEP * normal_density(_Z)
 _WIDEST = 1.0
 _BLOCK = 2048

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scorebars.errors.base import FloatArray, MeasurementError
+from scorebars.errors.continuous import Continuous
 from scorebars.losses import Within
 from scorebars.moments.pair import Moments
 
@@ -14,6 +15,8 @@ def within_any(loss: Within, errors: MeasurementError, y: FloatArray, p: FloatAr
     low, high = p - loss.tolerance, p + loss.tolerance
     inside = errors.between(y, low, high)
     outside = np.minimum(errors.below(y, low) + errors.sf(y, high), 1.0)
+    if isinstance(errors, Continuous) and errors.bounded:  # what rounding leaves outside is not there
+        outside = np.where(outside < 1e-15, 0.0, outside)
     exact = errors.variance(y) == 0
     if exact.any():  # |y - p| <= tol itself decides, not its rounded bounds
         inside = np.where(exact & (errors.mean(y) == y), loss(y, p), inside)

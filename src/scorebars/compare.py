@@ -1,0 +1,222 @@
+"""Is model A really better than model B, given how well the labels are known?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from scorebars._render import text
+from scorebars.answers.difference import DifferenceAnswers
+from scorebars.contests import Contest, contest
+from scorebars.errors.base import FloatArray
+from scorebars.evaluate import guess_task, named_predictions
+from scorebars.laws.normal import NormalLaw
+from scorebars.score import Declaration, Score
+
+_NOISY_MAE = (
+    "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "
+    "one; compare mean_squared_error, whose noise cancels exactly"
+)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Probability of each rank for each model; `probabilities[model][k]` is that of rank k + 1."""
+
+    probabilities: dict[str, FloatArray]
+    draws: int
+    statement: str
+
+    def best(self) -> str:
+        """The model most likely to be the best."""
+        return max(self.probabilities, key=lambda name: float(self.probabilities[name][0]))
+
+    def expected_rank(self, name: str) -> float:
+        """Mean rank, 1 for a sure winner."""
+        p = self.probabilities[name]
+        return float(np.sum(p * np.arange(1, len(p) + 1)))
+
+    def order(self) -> list[str]:
+        """Models by expected rank."""
+        return sorted(self.probabilities, key=self.expected_rank)
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.probabilities)
+        lines = [f"{'model'.ljust(width)}  P(best)  expected rank"]
+        lines += [
+            f"{name.ljust(width)}  {self.probabilities[name][0]:7.3f}  {self.expected_rank(name):13.1f}"
+            for name in self.order()
+        ]
+        return "\n".join([*lines, self.statement])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two or many models on the same labels.
+
+    `difference(a, b)` is metric(a) - metric(b) as a Score, `probability(a, b)` that a is strictly better, `verdict(a, b)`
+    a plain word, `ranking()` the probabilities of all ranks.
+    """
+
+    metric: str
+    models: list[str]
+    level: float
+    sampling: bool
+    rope: float
+    _contest: Contest = field(repr=False)
+    warnings: list[str] = field(default_factory=list)
+
+    def _check(self, *names: str) -> None:
+        for name in names:
+            if name not in self.models:
+                raise ValueError(
+                    f"there is no model {name!r} in this comparison. The models are: {', '.join(self.models)}."
+                )
+
+    def difference(self, a: str, b: str) -> Score:
+        """metric(a) - metric(b)."""
+        self._check(a, b)
+        match = self._contest.match(a, b)
+        name = self._contest.declaration
+        declared = Declaration(
+            f"{name.name}({a}) - {name.name}({b})",
+            f"Difference of {name.title.lower()}, {a} minus {b}",
+            name.greater_is_better,
+            name.task,
+            low=-math.inf,
+            high=math.inf,
+            degree=name.degree,
+            perfect=0.0,
+        )
+        answers = DifferenceAnswers(
+            declared, self._contest.n, match.observed, match.law, match.truth, match.terms, match.shares
+        )
+        if self.sampling:
+            spread = answers._item_std() if match.terms is not None else match.sampled_std
+            law = NormalLaw(match.observed, spread, method="delta")
+            answers = DifferenceAnswers(
+                declared, self._contest.n, match.observed, law, match.truth, match.terms, match.shares, sampled=True
+            )
+        return Score(answers)
+
+    def probability(self, a: str, b: str) -> float:
+        """Probability that a is strictly better than b when the labels (and with `sampling` the items) vary."""
+        self._check(a, b)
+        if a == b:
+            return 0.0
+        if not self.sampling and self._contest.monotone is not None:
+            law = self._contest.monotone.match(a, b).law
+        else:
+            law = self.difference(a, b).distribution
+        if self._contest.declaration.greater_is_better:
+            return float(law.sf(0.0))
+        return float(law.cdf(0.0)) - (
+            float(law.pmf(0.0)) if law.discrete else float(law.std == 0.0 and law.mean == 0.0)
+        )
+
+    def verdict(self, a: str, b: str) -> str:
+        """ "better", "worse", "equivalent" (within the rope) or "cannot tell", at the comparison's level."""
+        low, high = self.difference(a, b).interval(self.level)
+        if self.rope and -self.rope <= low and high <= self.rope:
+            return "equivalent"
+        sure = self.probability(a, b) >= (1 + self.level) / 2, self.probability(b, a) >= (1 + self.level) / 2
+        return "better" if sure[0] else "worse" if sure[1] else "cannot tell"
+
+    def ranking(self, draws: int = 20_000, rng: np.random.Generator | int | None = 0) -> Ranking:
+        """Probability of each rank for each model, from joint draws of all scores on common labels."""
+        values = self._contest.draws(draws, np.random.default_rng(rng), self.sampling)
+        if self._contest.declaration.greater_is_better:
+            values = -values
+        ranks = np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1)
+        count = len(self.models)
+        table = {name: np.bincount(ranks[:, k], minlength=count) / len(values) for k, name in enumerate(self.models)}
+        best = max(table, key=lambda name: float(table[name][0]))
+        tied = [
+            n for n in self.models if n != best and self.probability(best, n) < 1 - (1 - self.level) / max(count - 1, 1)
+        ]
+        told = count - 1 - len(tied)
+        statement = (
+            f"{best} is most likely the best (probability {table[best][0]:.3f}); at a joint level of {self.level:.0%} "
+            f"(Bonferroni over {count - 1} comparisons) it can be told from {told} of the other {count - 1} models."
+        )
+        return Ranking(table, len(values), statement)
+
+    def __str__(self) -> str:
+        what = "label errors and finite test set" if self.sampling else "label errors"
+        lines = [
+            f"{self.metric} of {len(self.models)} models on {self._contest.n} labels ({what}, level {self.level:.0%})"
+        ]
+        pairs = list(combinations(self.models, 2))
+        if len(pairs) > 28:
+            lines.append(str(self.ranking()))
+        else:
+            for a, b in pairs:
+                d = self.difference(a, b)
+                lines.append(
+                    f"{a} - {b}: {text.with_error(float(d), d.std)}, P({a} better) = {self.probability(a, b):.3f}: "
+                    f"{self.verdict(a, b)}"
+                )
+        return "\n".join([*lines, *(f"Warning: {w}." for w in self.warnings)])
+
+
+def compare(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    yerr: Any = None,
+    metric: str | None = None,
+    sample_weight: Any = None,
+    sampling: bool = False,
+    rope: float = 0.0,
+    level: float = 0.95,
+) -> Comparison:
+    r"""Which model is better, and how sure can the labels make us?
+
+    Models are compared on the same labels, so errors that they share cancel:
+
+    - mean squared error: :math:`\frac1M\sum (b_i-a_i)(2y_i-a_i-b_i)`, exactly normal with variance
+      :math:`\frac4{M^2}(b-a)'\Sigma(b-a)` under any covariance;
+    - mean absolute error: a mean of clipped normals, closed mean and variance;
+    - accuracy: only items on which the models differ count; exact;
+    - others: by joint simulation of the labels.
+
+    Parameters
+    ----------
+    y_true, yerr, sample_weight : as in every metric
+    y_pred : mapping, DataFrame or (n, models)
+        Predictions of two or more models.
+    metric : name, optional
+        By default the mean squared error, or the accuracy for classes.
+    sampling : bool
+        Whether the test set is a sample too (paired); else these items are all that counts.
+    rope : number
+        Differences up to this size are of no practical interest.
+    level : probability
+        How sure a verdict must be.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> models = {name: masses.predictions[name] for name in ("HFB26", "HFB24")}
+    >>> c = sb.compare(masses.y, models, yerr=masses.yerr)
+    >>> print(c.difference("HFB26", "HFB24"), c.verdict("HFB26", "HFB24"))
+    0.0082 ± 0.0015 worse
+    """
+    labels = yerr.labels() if y_true is None and hasattr(yerr, "labels") else y_true
+    models = named_predictions(y_pred, 0 if labels is None else len(labels))
+    if len(models) < 2:
+        raise ValueError("compare needs the predictions of at least two models: a mapping from name to predictions.")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
+    if not (rope >= 0 and math.isfinite(rope)):
+        raise ValueError(f"rope must be a number of at least 0, got {rope!r}.")
+    if metric is None:
+        metric = "mean_squared_error" if guess_task(labels, yerr) == "regression" else "accuracy_score"
+    made = contest(metric, y_true, models, yerr, sample_weight)
+    warnings = [_NOISY_MAE] if metric == "mean_absolute_error" and made.noisy() else []
+    return Comparison(metric, list(models), level, sampling, rope, made, warnings)

@@ -1,0 +1,159 @@
+"""Cross-validation that keeps the spread between folds apart from the error of the labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scorebars._render import text
+from scorebars.errors import ErrorModel
+from scorebars.evaluate import Evaluation, evaluate
+from scorebars.score import Score
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Scores of each fold.
+
+    ``result["metric"]`` is the list of fold scores; `mean`, `spread`, `label_std` and `beyond_labels` take them apart.
+    """
+
+    folds: list[Evaluation]
+    indices: list[np.ndarray]
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics."""
+        return self.folds[0].metrics
+
+    def __getitem__(self, metric: str) -> list[Score]:
+        """The scores of all folds."""
+        return [fold[metric] for fold in self.folds]
+
+    def mean(self, metric: str) -> float:
+        """Mean of the observed scores over the folds."""
+        return float(np.mean([s.observed for s in self[metric]]))
+
+    def spread(self, metric: str) -> float:
+        """Standard deviation of the observed scores between folds: different items, models and label errors."""
+        return float(np.std([s.observed for s in self[metric]], ddof=1)) if len(self.folds) > 1 else math.inf
+
+    def label_std(self, metric: str) -> float:
+        """Standard deviation that the label errors alone give a fold's score: root mean square over the folds."""
+        return math.sqrt(float(np.mean([s.std**2 for s in self[metric]])))
+
+    def beyond_labels(self, metric: str) -> float:
+        """What of the spread between folds the label errors do not explain; 0 where they explain all of it."""
+        return math.sqrt(max(self.spread(metric) ** 2 - self.label_std(metric) ** 2, 0.0))
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.folds)} folds"]
+        for name in self.metrics:
+            lines.append(
+                f"{name}: {text.with_error(self.mean(name), self.spread(name))} between folds, of which label errors "
+                f"{self.label_std(name):.2g}, items and models {self.beyond_labels(name):.2g}"
+            )
+        return "\n".join(lines)
+
+
+def cross_validate(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    yerr: Any = None,
+    metrics: str | Sequence[str] | None = None,
+    cv: Any = 5,
+    groups: Any = None,
+    bootstrap: int | None = None,
+    fit_params: dict[str, Any] | None = None,
+    rng: np.random.Generator | int | None = 0,
+) -> CrossValidation:
+    """How do scores vary between folds, and how much of that is label error?
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator
+        Cloned and fitted on each training part.
+    X, y : data and labels
+    yerr : number, (n,), (2, n) or error model, optional
+        Label errors, split along with y.
+    metrics : names, optional
+        As in `evaluate`.
+    cv : int, splitter or iterable of (train, test)
+        As in scikit-learn.
+    groups : (n,), optional
+        Passed to the splitter.
+    bootstrap : int, optional
+        Number of bootstrap splits instead of folds: train on a sample drawn with replacement, test on what it left out.
+    fit_params : dict, optional
+        Passed to ``fit``.
+    rng : seed or Generator
+        For bootstrap splits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> from sklearn.linear_model import LinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = X @ [1.0, -2.0] + 0.3 * rng.standard_normal(200)
+    >>> result = sb.cross_validate(LinearRegression(), X, y, yerr=0.3, metrics="mean_squared_error")
+    >>> len(result["mean_squared_error"])
+    5
+    """
+    try:
+        from sklearn.base import clone, is_classifier
+        from sklearn.model_selection import check_cv
+    except ImportError as why:
+        raise ImportError("cross_validate needs scikit-learn: pip install 'scorebars[sklearn]'") from why
+    labels = np.asarray(y)
+    n = len(labels)
+    if bootstrap is not None:
+        splits = _bootstrap_splits(n, bootstrap, np.random.default_rng(rng))
+    else:
+        splits = list(check_cv(cv, labels, classifier=is_classifier(estimator)).split(X, labels, groups))
+    task = "classification" if is_classifier(estimator) else "regression"
+    folds, indices = [], []
+    for train, test in splits:
+        model = clone(estimator).fit(_rows(X, train), labels[train], **(fit_params or {}))
+        predicted = model.predict(_rows(X, test))
+        folds.append(evaluate(labels[test], predicted, yerr=_errors_of(yerr, test, n), metrics=metrics, task=task))
+        indices.append(np.asarray(test))
+    return CrossValidation(folds, indices)
+
+
+def _rows(X: Any, index: np.ndarray) -> Any:
+    return X.iloc[index] if hasattr(X, "iloc") else np.asarray(X)[index]
+
+
+def _errors_of(yerr: Any, index: np.ndarray, n: int) -> Any:
+    """The label errors of one fold."""
+    if yerr is None or (np.ndim(yerr) == 0 and not isinstance(yerr, ErrorModel)):
+        return yerr
+    if isinstance(yerr, ErrorModel):
+        return yerr[index] if yerr.size is not None else yerr
+    values = np.asarray(yerr)
+    if values.shape[-1] != n:
+        raise ValueError(
+            f"yerr has shape {values.shape} but y has {n} labels. Give one error for each label, or a number."
+        )
+    return values[..., index]
+
+
+def _bootstrap_splits(n: int, count: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Samples drawn with replacement, each with the items it left out."""
+    if count < 1:
+        raise ValueError(f"bootstrap must be a number of splits of at least 1, got {count!r}.")
+    out = []
+    while len(out) < count:
+        train = rng.integers(0, n, n)
+        left = np.setdiff1d(np.arange(n), train)
+        if len(left):
+            out.append((train, left))
+    return out

@@ -1,0 +1,157 @@
+"""How well labels and predictions agree over all classes: balanced accuracy, Matthews correlation, Cohen's kappa."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from scorebars.answers.confusion import ConfusionAnswers
+from scorebars.answers.confusion_functions import BalancedAccuracy, Kappa, Matthews
+from scorebars.metrics.class_options import given_labels
+from scorebars.metrics.labels import labelled
+from scorebars.metrics.registry import declares
+from scorebars.score import Declaration, Score
+
+_BALANCED = Declaration(
+    "balanced_accuracy_score", "Balanced accuracy", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0
+)
+_ADJUSTED = Declaration(
+    "balanced_accuracy_score", "Balanced accuracy", True, "classification", low=-1.0, high=1.0, degree=None, perfect=1.0
+)
+_MATTHEWS = Declaration(
+    "matthews_corrcoef",
+    "Matthews correlation",
+    True,
+    "classification",
+    low=-1.0,
+    high=1.0,
+    degree=None,
+    perfect=1.0,
+)
+_KAPPA = Declaration(
+    "cohen_kappa_score", "Cohen's kappa", True, "classification", low=-1.0, high=1.0, degree=None, perfect=1.0
+)
+
+
+@declares(_BALANCED)
+def balanced_accuracy_score(
+    y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, adjusted: bool = False
+) -> Score:
+    r"""What share of each class is recognised, averaged over classes, when some labels are wrong?
+
+    .. math::
+        \frac{1}{K} \sum_k \frac{C_{kk}}{\sum_l C_{kl}}
+
+    over the K classes that have labels, also inside the expectation. Two classes without weights: exact.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,)
+        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
+    yerr : number, (n,) or error model of class labels, optional
+        Probability that a label is wrong, or a model.
+    sample_weight : (n,), optional
+        How much each item counts.
+    adjusted : bool
+        Rescale so that chance scores 0.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
+    >>> s = sb.balanced_accuracy_score(labels, predictions, yerr=0.05)
+    >>> print(round(s.observed, 3), s, s.truth)
+    XX
+    """
+    data, _ = labelled(y_true, y_pred, yerr, sample_weight)
+    return Score(ConfusionAnswers(_ADJUSTED if adjusted else _BALANCED, data, BalancedAccuracy(bool(adjusted)), None))
+
+
+@declares(_MATTHEWS)
+def matthews_corrcoef(y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None) -> Score:
+    r"""How strongly are labels and predictions correlated, when some labels are wrong?
+
+    .. math::
+        \frac{s \sum_k C_{kk} - \sum_k t_k p_k}{\sqrt{(s^2 - \sum_k p_k^2)(s^2 - \sum_k t_k^2)}}
+
+    with :math:`t_k` labelled and :math:`p_k` predicted items of class k among s; 0 where labels or predictions are all
+    of one class, also inside the expectation. Two classes without weights: exact.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,)
+        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
+    yerr : number, (n,) or error model of class labels, optional
+        Probability that a label is wrong, or a model.
+    sample_weight : (n,), optional
+        How much each item counts.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
+    >>> s = sb.matthews_corrcoef(labels, predictions, yerr=0.05)
+    >>> print(round(s.observed, 3), s, s.truth)
+    XX
+    """
+    data, _ = labelled(y_true, y_pred, yerr, sample_weight)
+    return Score(ConfusionAnswers(_MATTHEWS, data, Matthews(), 0.0))
+
+
+@declares(_KAPPA)
+def cohen_kappa_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    yerr: Any = None,
+    labels: Any = None,
+    weights: Any = None,
+    sample_weight: Any = None,
+    replace_undefined_by: float = math.nan,
+) -> Score:
+    r"""How far do labels and predictions agree beyond chance, when some labels are wrong?
+
+    .. math::
+        \kappa = 1 - \frac{s \sum_{kl} w_{kl} C_{kl}}{\sum_{kl} w_{kl} t_k p_l}
+
+    with the cost :math:`w_{kl}` of predicting l for k: 1 for any two classes, or their distance or squared distance in
+    the order of the classes. The labels are the first argument, since they have errors and predictions do not.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,)
+        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
+    yerr : number, (n,) or error model of class labels, optional
+        Probability that a label is wrong, or a model.
+    labels : sequence of classes, optional
+        The classes that count, in this order; items of other classes are left out. All classes unless given.
+    weights : {None, "linear", "quadratic"}
+        The cost of a disagreement.
+    sample_weight : (n,), optional
+        How much each item counts.
+    replace_undefined_by : number
+        What stands for 0/0, also inside the expectation; with nan the score is conditional on being defined.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
+    >>> s = sb.cohen_kappa_score(labels, predictions, yerr=0.05)
+    >>> print(round(s.observed, 3), s, s.truth)
+    XX
+    """
+    if weights not in (None, "linear", "quadratic"):
+        raise ValueError(f"weights must be None, 'linear' or 'quadratic', got {weights!r}.")
+    undefined = replace_undefined_by
+    if not isinstance(undefined, numbers.Real) or not (math.isnan(undefined) or -1 <= undefined <= 1):
+        raise ValueError(f"replace_undefined_by must be nan or a number between -1 and 1, got {undefined!r}.")
+    named = given_labels(labels)
+    data, _ = labelled(y_true, y_pred, yerr, sample_weight, named)
+    if named is not None and not np.any(np.isin(data.names, named)):
+        raise ValueError("At least one label in `labels` must be present in y_true.")
+    keep = np.arange(data.k) if named is None else np.searchsorted(data.classes, named)
+    metric = Kappa(tuple(int(k) for k in keep), weights)
+    return Score(ConfusionAnswers(_KAPPA, data, metric, None if math.isnan(undefined) else float(undefined)))

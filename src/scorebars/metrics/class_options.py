@@ -1,0 +1,105 @@
+"""Options of classification metrics, with the meaning they have in scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.answers.confusion import ConfusionAnswers
+from scorebars.answers.confusion_functions import Averaged, OfPositives, Share
+from scorebars.answers.labelled import Labelled
+from scorebars.errors.class_error import named_classes
+from scorebars.metrics.labels import class_array, labelled
+from scorebars.score import Declaration, Score, Scores
+
+AVERAGES = ("binary", "micro", "macro", "weighted", None)
+
+
+def value_of_undefined(zero_division: Any, allow_nan: bool = True) -> float:
+    """The number that stands for 0/0; nan leaves such values out."""
+    if isinstance(zero_division, str) and zero_division == "warn":
+        return 0.0
+    if isinstance(zero_division, numbers.Real) and not isinstance(zero_division, bool):
+        value = float(zero_division)
+        if value in (0.0, 1.0) or (allow_nan and math.isnan(value)):
+            return value
+    allowed = "0.0, 1.0 or np.nan" if allow_nan else "0.0 or 1.0"
+    raise ValueError(f"zero_division must be 'warn', {allowed}, got {zero_division!r}.")
+
+
+def given_labels(labels: Any) -> NDArray[Any] | None:
+    """The classes a caller named, each once, in his order."""
+    if labels is None:
+        return None
+    found = class_array(labels, "labels")
+    return named_classes(found, len(found))
+
+
+def class_share(
+    declaration: Declaration,
+    share: Share,
+    y_true: Any,
+    y_pred: Any,
+    yerr: Any,
+    labels: Any,
+    pos_label: Any,
+    average: Any,
+    sample_weight: Any,
+    zero_division: Any,
+    allow_nan: bool = True,
+) -> Score | Scores:
+    """The score of a share (precision, recall, ...) of one class, of each class, or averaged over classes."""
+    if average not in AVERAGES:
+        raise ValueError(f"average has to be one of {AVERAGES}, got {average!r}.")
+    undefined = value_of_undefined(zero_division, allow_nan)
+    named = given_labels(labels)
+    if average != "binary" and pos_label is not None and pos_label != 1:
+        warnings.warn(
+            f"pos_label (set to {pos_label!r}) is ignored when average != 'binary' (got {average!r}). Use "
+            "labels=[pos_label] for a single class.",
+            UserWarning,
+            stacklevel=3,
+        )
+    data, present = labelled(y_true, y_pred, yerr, sample_weight, None if average == "binary" else named)
+    if average == "binary":
+        data = _with_positive(data, present, pos_label, y_true, y_pred, yerr, sample_weight)
+        return _one(declaration, share, data, int(np.searchsorted(data.classes, pos_label)), undefined)
+    keep = np.searchsorted(data.classes, present if named is None else named)
+    if average is None:
+        return Scores(_one(declaration, share, data, int(k), undefined) for k in keep)
+    metric = Averaged(share, average, tuple(int(k) for k in keep), undefined)
+    return Score(ConfusionAnswers(declaration, data, metric, None if math.isnan(undefined) else undefined))
+
+
+def _with_positive(
+    data: Labelled, present: NDArray[Any], pos_label: Any, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any
+) -> Labelled:
+    """The data with pos_label among its classes; refused where two others are present."""
+    if len(present) > 2:
+        raise ValueError(
+            f"Target is multiclass but average='binary'. Please choose another average setting, one of {AVERAGES[1:]}."
+        )
+    if pos_label in present:
+        return data
+    if len(present) == 2 or isinstance(pos_label, str) != (present.dtype.kind == "U"):
+        raise ValueError(f"pos_label={pos_label!r} is not a valid label: it should be one of {present.tolist()}.")
+    return labelled(y_true, y_pred, yerr, sample_weight, np.array([pos_label]))[0]
+
+
+def _one(declaration: Declaration, share: Share, data: Labelled, index: int, undefined: float) -> Score:
+    answers = ConfusionAnswers(
+        declaration, data.against_rest(index), OfPositives(share), None if math.isnan(undefined) else undefined
+    )
+    return Score(answers)
+
+
+def require_number(value: Any, argument: str, low: float) -> float:
+    """A number of at least `low`, infinity allowed."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not float(value) >= low:
+        raise ValueError(f"{argument} must be a number of at least {low:g}, got {value!r}.")
+    return float(value)

@@ -1,0 +1,202 @@
+"""Comparisons: exact cases, coverage, and what real data tell apart."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import scorebars as sb
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
+CASES = {case["id"]: case for case in REFERENCE}
+
+
+def reference(name):
+    case = CASES[name]
+    return case["inputs"], {key: value for key, value in case["exact"].items()}
+
+
+def pair(inputs, **options):
+    models = {"a": inputs["pred_a"], "b": inputs["pred_b"]}
+    return sb.compare(inputs["y"], models, **options)
+
+
+def test_squared_errors_against_reference():
+    inputs, exact = reference("mse_diff_M5")
+    c = pair(inputs, yerr=inputs["sigma"])
+    d = c.difference("a", "b")
+    assert d.expected == pytest.approx(float(exact["mean"]), rel=1e-12)
+    assert d.variance == pytest.approx(float(exact["var"]), rel=1e-12)
+    assert c.probability("a", "b") == pytest.approx(float(exact["p_a_better"]), rel=1e-12)
+    assert d.method == "exact"
+
+
+def test_absolute_errors_against_reference():
+    inputs, exact = reference("mae_diff_M5")
+    d = pair(inputs, yerr=inputs["sigma"], metric="mean_absolute_error").difference("a", "b")
+    assert d.expected == pytest.approx(float(exact["mean"]), rel=1e-12)
+    assert d.variance == pytest.approx(float(exact["var"]), rel=1e-12)
+
+
+def test_accuracies_against_reference():
+    inputs, exact = reference("accuracy_diff_M6")
+    c = pair(inputs, yerr=sb.Flip(inputs["q"]))
+    d = c.difference("a", "b")
+    assert d.expected == pytest.approx(float(exact["mean"]), rel=1e-12)
+    assert d.variance == pytest.approx(float(exact["var"]), rel=1e-12)
+    for count, p in exact["pmf"].items():
+        assert d.distribution.pmf(int(count) / 6) == pytest.approx(float(p), rel=1e-12)
+    assert c.probability("a", "b") == pytest.approx(float(exact["p_a_better"]), rel=1e-12)
+    assert c.probability("b", "a") == pytest.approx(1 - float(exact["p_a_better"]) - float(exact["p_tie"]), rel=1e-12)
+    mirrored = pair(inputs, yerr=sb.Flip(inputs["q"]), metric="zero_one_loss")
+    assert mirrored.probability("a", "b") == pytest.approx(float(exact["p_a_better"]), rel=1e-12)
+    assert mirrored.difference("a", "b").expected == pytest.approx(-float(exact["mean"]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "metric", ["mean_squared_error", "root_mean_squared_error", "mean_absolute_error", "huber_loss"]
+)
+@pytest.mark.parametrize("errors", ["independent", "covariance", "shared", "uniform"])
+def test_difference_agrees_with_simulation(metric, errors):
+    rng = np.random.default_rng(5)
+    n = 30
+    y = rng.normal(size=n)
+    a, b = y + rng.normal(0, 0.5, n), y + rng.normal(0.1, 0.6, n)
+    root = rng.normal(0, 0.2, (n, n))
+    model = {
+        "independent": sb.Normal(rng.uniform(0.1, 0.6, n)),
+        "covariance": sb.Normal(cov=root @ root.T / 5 + 0.05 * np.eye(n)),
+        "shared": sb.Normal(0.2, shared=np.full(n, 0.4)),
+        "uniform": sb.Uniform(0.5),
+    }[errors]
+    c = sb.compare(y, {"a": a, "b": b}, yerr=model, metric=metric)
+    d = c.difference("a", "b")
+    labels = model.sample(y, 40_000, rng)
+
+    def score(p):
+        r = np.abs(labels - p)
+        if metric == "mean_absolute_error":
+            return r.mean(axis=1)
+        if metric == "huber_loss":
+            return np.where(r <= 1, 0.5 * r**2, r - 0.5).mean(axis=1)
+        mse = np.square(r).mean(axis=1)
+        return np.sqrt(mse) if metric.startswith("root") else mse
+
+    draws = score(a) - score(b)
+    drawn = 2_000 if metric == "huber_loss" else 20_000
+    noise = draws.std() * np.sqrt(1 / len(draws) + 1 / drawn)
+    assert abs(d.expected - draws.mean()) < 4.5 * noise
+    assert d.std == pytest.approx(draws.std(), rel=0.08 if drawn < 5000 else 0.03)
+    assert c.probability("a", "b") == pytest.approx(np.mean(draws < 0), abs=0.05 if drawn < 5000 else 0.02)
+
+
+def test_probability_covers_at_nominal_rate():
+    """A verdict at 95 % is wrong in at most 2.5 % of the cases in which it is given for the wrong side."""
+    rng = np.random.default_rng(7)
+    n, wrong, inside = 40, 0, 0
+    truth = rng.normal(size=n)
+    a, b = truth + rng.normal(0, 0.5, n), truth + rng.normal(0, 0.5, n)
+    exact = np.mean((truth - a) ** 2) - np.mean((truth - b) ** 2)
+    runs = 400
+    for _ in range(runs):
+        y = truth + 0.4 * rng.standard_normal(n)
+        c = sb.compare(y, {"a": a, "b": b}, yerr=0.4)
+        d = c.difference("a", "b")
+        low, high = d.truth.interval(0.9)
+        inside += low <= exact <= high
+        wrong += c.verdict("a", "b") == ("better" if exact > 0 else "worse")
+    assert abs(inside / runs - 0.9) < 4 * np.sqrt(0.09 / runs)
+    assert wrong / runs < 0.025 + 4 * np.sqrt(0.025 / runs)
+
+
+def test_sampling_holds_both_parts_once():
+    """With `sampling` the std is that of the difference over new test sets with new label errors."""
+    rng = np.random.default_rng(11)
+    n, runs = 60, 300
+    stds, values = [], []
+    for _ in range(runs):
+        truth = rng.normal(size=n)
+        a, b = truth + rng.normal(0, 0.5, n), truth + rng.normal(0, 0.7, n)
+        y = truth + 0.5 * rng.standard_normal(n)
+        d = sb.compare(y, {"a": a, "b": b}, yerr=0.5, sampling=True).difference("a", "b")
+        stds.append(d.std)
+        values.append(d.observed)
+    assert np.mean(stds) == pytest.approx(np.std(values), rel=0.15)
+
+
+def test_ranking():
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=50)
+    models = {f"m{k}": y + rng.normal(0, 0.2 + 0.2 * k, 50) for k in range(4)}
+    for options in ({}, {"sampling": True}, {"metric": "mean_absolute_error"}):
+        ranking = sb.compare(y, models, yerr=0.1, **options).ranking(4000, rng=1)
+        table = np.array(list(ranking.probabilities.values()))
+        assert np.allclose(table.sum(axis=0), 1) and np.allclose(table.sum(axis=1), 1)
+        assert ranking.best() == "m0" and ranking.order() == list(models)
+        assert "most likely the best" in str(ranking)
+    again = sb.compare(y, models, yerr=0.1).ranking(4000, rng=1)
+    first = sb.compare(y, models, yerr=0.1).ranking(4000, rng=1)
+    assert all(np.array_equal(again.probabilities[m], first.probabilities[m]) for m in models)
+
+
+def test_verdicts():
+    y = np.zeros(100)
+    c = sb.compare(y, {"good": y + 0.1, "same": y - 0.1, "bad": y + 2.0}, yerr=0.2, rope=0.2)
+    assert c.verdict("good", "bad") == "better" and c.verdict("bad", "good") == "worse"
+    assert c.verdict("good", "same") == "equivalent"
+    assert sb.compare(y, {"good": y + 0.1, "same": y - 0.1}, yerr=0.2).verdict("good", "same") == "cannot tell"
+    assert c.probability("good", "good") == 0.0
+    assert "better" in str(c)
+
+
+def test_noisy_absolute_errors_warn():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=200)
+    models = {"a": y + 0.1, "b": y - 0.1}
+    noisy = sb.compare(y + rng.normal(0, 1, 200), models, yerr=1.0, metric="mean_absolute_error")
+    assert "ranks models by their squared error" in noisy.warnings[0]
+    assert not sb.compare(y, models, yerr=0.001, metric="mean_absolute_error").warnings
+
+
+def test_sampl6_ranking():
+    """105 methods on 11 labels: the label errors tell most apart, the eleven molecules do not."""
+    d = sb.datasets.load_sampl6_logp()
+    c = sb.compare(d.y, d.predictions, yerr=d.yerr)
+    ranking = c.ranking(4000)
+    assert ranking.best() == "hmz0n"
+    with_items = sb.compare(d.y, d.predictions, yerr=d.yerr, sampling=True).ranking(4000)
+    assert with_items.probabilities["hmz0n"][0] < ranking.probabilities["hmz0n"][0]
+
+
+def test_nuclear_masses_told_apart():
+    m = sb.datasets.load_nuclear_masses()
+    c = sb.compare(m.y, m.predictions, yerr=m.yerr, sampling=True)
+    assert c.verdict("WS3_RBF", "DZ28") == "better"
+    assert c.verdict("FRDM2012", "HFB26") == "cannot tell"
+    p = c.probability("HFB24", "HFB26")
+    d = c.difference("HFB24", "HFB26")
+    assert p == pytest.approx(stats.norm.cdf(-d.expected / d.std), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(y_pred=[1.0, 2.0]), "at least two models"),
+        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0, 2.0]}, level=1.0), "level must be a probability"),
+        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0, 2.0]}, rope=-1.0), "rope must be a number of at least 0"),
+        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0, 2.0]}, metric="mean_error"), "does not take mean_error"),
+        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0, 2.0]}, metric="nonsense"), "there is no metric 'nonsense'"),
+        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0]}), "inconsistent numbers of samples"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sb.compare([1.0, 2.0], yerr=0.1, **arguments)
+
+
+def test_unknown_model():
+    c = sb.compare([1.0, 2.0], {"a": [1.0, 2.0], "b": [2.0, 2.0]}, yerr=0.1)
+    with pytest.raises(ValueError, match="there is no model 'c' in this comparison. The models are: a, b"):
+        c.difference("a", "c")

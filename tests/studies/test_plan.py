@@ -1,0 +1,103 @@
+"""Plans deliver what they promise."""
+
+import numpy as np
+import pytest
+
+import scorebars as sb
+
+
+def test_against_reference():
+    p = sb.plan(difference=0.15, sampling_variance=2.0, measurement_variance=8.0, cost_label=5.0, cost_repeat=1.0)
+    assert p.repeats_continuous == pytest.approx(4.472135954999579, rel=1e-12)
+    assert p.labels_for(4) == pytest.approx(1867.9863220338885, rel=1e-12)
+    assert (p.labels, p.repeats, p.cost) == (1868, 4, 1868 * 9)
+    assert p.power == pytest.approx(0.9, abs=1e-4) and p.power >= 0.9
+
+
+def test_two_models_reach_the_promised_power():
+    rng = np.random.default_rng(0)
+
+    def data(n, repeats):
+        truth = rng.normal(size=n)
+        a, b = truth + rng.normal(0, 0.5, n), truth + rng.normal(0.25, 0.6, n)
+        return truth + rng.normal(0, 0.8 / np.sqrt(repeats), n), a, b
+
+    y, a, b = data(4000, 1)
+    p = sb.plan(y, {"a": a, "b": b}, yerr=0.8, difference=0.1725, cost_label=3)
+    found = 0
+    for _ in range(600):
+        y, a, b = data(p.labels, p.repeats)
+        terms = (b - a) * (2 * y - a - b)
+        found += abs(terms.mean()) > 1.959964 * terms.std(ddof=1) / np.sqrt(len(y))
+    assert found / 600 == pytest.approx(p.power, abs=0.05)
+    assert p.allocation.sum() == pytest.approx(1.0)
+
+
+def test_one_model_reaches_the_std():
+    rng = np.random.default_rng(1)
+
+    def data(n, repeats):
+        truth = rng.normal(size=n)
+        return truth + rng.normal(0, 0.7 / np.sqrt(repeats), n), truth + rng.normal(0, 0.6, n)
+
+    y, model = data(5000, 1)
+    p = sb.plan(y, model, yerr=0.7, std=0.05)
+    values = []
+    for _ in range(400):
+        y, model = data(p.labels, p.repeats)
+        values.append(np.mean((y - model) ** 2) - 0.49 / p.repeats)
+    assert np.std(values) == pytest.approx(0.05, rel=0.12)
+    assert p.power is None and p.std_at(p.labels, p.repeats) <= 0.05
+
+
+def test_raters():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 20_000)
+    q = 0.2
+    y = np.where(rng.random(20_000) < q, 1 - truth, truth)
+    a, b = (np.where(rng.random(20_000) < e, 1 - truth, truth) for e in (0.1, 0.15))
+    p = sb.plan(y, [a, b], yerr=sb.Flip(q), difference=0.05, cost_label=4)
+    assert p.repeats % 2 == 1 and p.repeats > 1
+    found = 0
+    for _ in range(400):
+        pick = rng.integers(0, 20_000, p.labels)
+        votes = (rng.random((p.labels, p.repeats)) < q).sum(axis=1) > p.repeats / 2
+        label = np.where(votes, 1 - truth[pick], truth[pick])
+        d = (label == a[pick]).astype(float) - (label == b[pick])
+        found += abs(d.mean()) > 1.959964 * d.std(ddof=1) / np.sqrt(p.labels)
+    assert found / 400 == pytest.approx(p.power, abs=0.06)
+
+
+def test_curves():
+    p = sb.plan(difference=0.15, sampling_variance=2.0, measurement_variance=8.0)
+    powers = [p.power_at(m, 2) for m in (100, 500, 2000)]
+    assert powers == sorted(powers)
+    assert p.std_at(100, 10**9) == pytest.approx(np.sqrt(2.0 / 100), rel=1e-6)
+    assert "to detect a difference of 0.15" in str(p)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(difference=0.1), "either pilot data"),
+        (dict(difference=0.0, sampling_variance=1.0), "difference must be a number that is not 0"),
+        (dict(sampling_variance=1.0), "say what to reach"),
+        (dict(difference=0.1, std=0.1, sampling_variance=1.0), "either difference .* or std"),
+        (dict(difference=0.1, sampling_variance=-1.0), "sampling_variance must be a number of at least 0"),
+        (dict(difference=0.1, sampling_variance=1.0, power=1.0), "power must be a probability"),
+        (dict(difference=0.1, sampling_variance=1.0, cost_label=-1), "cost_label must be a number of at least 0"),
+        (dict(difference=0.1, sampling_variance=1.0, cost_label=0, cost_repeat=0), "something must cost"),
+        (dict(y_true=[1.0, 2.0], y_pred=[[1.0, 2.0], [2.0, 1.0]], difference=0.1), "yerr is missing"),
+        (dict(y_true=[1.0, 2.0], y_pred=[1.0, 2.0, 3.0], yerr=0.1, difference=0.1), "two models"),
+        (dict(y_true=[1, 0], y_pred=[[1, 0], [1, 0]], yerr=sb.Flip(0.5), difference=0.1), "half of the time"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sb.plan(**arguments)
+
+
+def test_no_power_without_a_difference():
+    p = sb.plan(std=0.1, sampling_variance=1.0, measurement_variance=1.0)
+    with pytest.raises(ValueError, match="reaches a std"):
+        p.power_at(10)
