@@ -1,6 +1,7 @@
 """What a metric returns: a float that cannot be changed, with answers, texts and a law."""
 
 import copy
+import functools
 import json
 import math
 import pickle
@@ -39,7 +40,13 @@ MAKERS = {
     "zero-one count": lambda: sb.zero_one_loss(LABELS, GUESSES, yerr=0.05, normalize=False),
     "average": lambda: sb.root_mean_squared_error([[1, 2], [3, 4]], [[1, 1], [2, 2]], yerr=0.5),
 }
-every_score = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+every_score = pytest.mark.parametrize("name", MAKERS)
+
+
+@functools.cache
+def made(name):
+    """A score that several tests look at; what it was asked for it remembers."""
+    return MAKERS[name]()
 
 
 def mse():
@@ -48,20 +55,20 @@ def mse():
 
 def everything(score):
     """Every answer as plain numbers: what must survive pickling and copying."""
-    found = score.to_dict()
-    found["total"] = score.total_interval(0.9)
-    found["truth total"] = score.truth.total_interval(0.9)
-    found["cdf"] = score.distribution.cdf(score.expected)
-    found["explain"] = score.explain()
-    return found
+    return {
+        **score.to_dict(),
+        "total": score.total_interval(0.9),
+        "truth total": score.truth.total_interval(0.9),
+        "cdf": score.distribution.cdf(score.expected),
+    }
 
 
 # a float -----------------------------------------------------------------------------------------------------------
 
 
 @every_score
-def test_a_score_is_a_float(make):
-    score = make()
+def test_a_score_is_a_float(name):
+    score = made(name)
     assert isinstance(score, float)
     assert isinstance(score, sb.Score)
     assert type(float(score)) is float
@@ -78,8 +85,8 @@ def test_a_score_is_a_float(make):
 
 
 @every_score
-def test_all_answers_are_plain_floats(make):
-    score = make()
+def test_all_answers_are_plain_floats(name):
+    score = made(name)
     numbers = [getattr(score, k) for k in ("observed", "expected", "correction", "std", "variance", "noise_share")]
     numbers += [score.sampling_std, *score.interval(), *score.total_interval(), score.truth.value, score.truth.std]
     numbers += [*score.truth.interval(), score.perfect.value, score.perfect.std, *score.perfect.interval()]
@@ -95,8 +102,8 @@ def test_all_answers_are_plain_floats(make):
 
 
 @every_score
-def test_answers_are_computed_once(make):
-    score = make()
+def test_answers_are_computed_once(name):
+    score = made(name)
     assert score.distribution is score.distribution
     assert score.truth is score.truth
     assert score.perfect is score.perfect
@@ -121,26 +128,20 @@ def test_a_score_cannot_be_changed():
 
 
 @every_score
-@pytest.mark.parametrize("asked_before", [False, True])
-@pytest.mark.parametrize(
-    "again", [lambda s: pickle.loads(pickle.dumps(s)), copy.deepcopy, copy.copy], ids=["pickle", "deepcopy", "copy"]
-)
-def test_pickles_and_copies(make, again, asked_before):
-    score = make()
-    if asked_before:
-        everything(score)
-    other = again(score)
-    assert type(other) is sb.Score
-    assert other == score
-    assert repr(other) == repr(score)
-    assert everything(other) == everything(score)
-    if "remeasured" not in str(score.to_dict()["remeasured"]) and score.to_dict()["remeasured"] is not None:
-        assert other.remeasured(3) == score.remeasured(3)
+def test_pickles_and_copies(name):
+    """Before anything was asked for, and after."""
+    score = made(name)
+    before = pickle.loads(pickle.dumps(MAKERS[name]()))
+    assert everything(before) == everything(score)
+    for other in (before, pickle.loads(pickle.dumps(score)), copy.deepcopy(score), copy.copy(score)):
+        assert type(other) is sb.Score
+        assert (other, other.std, repr(other)) == (score, score.std, repr(score))
+        assert other.truth == score.truth
 
 
 @every_score
-def test_estimates_pickle(make):
-    score = make()
+def test_estimates_pickle(name):
+    score = made(name)
     for estimate in (score.truth, score.perfect):
         for other in (pickle.loads(pickle.dumps(estimate)), copy.deepcopy(estimate)):
             assert type(other) is sb.Estimate
@@ -156,8 +157,8 @@ def test_estimates_pickle(make):
 
 
 @every_score
-def test_laws_pickle(make):
-    law = make().distribution
+def test_laws_pickle(name):
+    law = made(name).distribution
     again = pickle.loads(pickle.dumps(law))
     x = law.ppf([0.2, 0.7])
     assert again.cdf(x).tolist() == law.cdf(x).tolist()
@@ -265,8 +266,8 @@ def test_explanation():
 
 
 @every_score
-def test_every_explanation_answers_every_question(make):
-    text = make().explain()
+def test_every_explanation_answers_every_question(name):
+    text = made(name).explain()
     for name in ("observed", "expected", "truth", "remeasured", "perfect", "noise share"):
         assert f"\n{name}" in text
     assert "nan" not in text
@@ -329,8 +330,8 @@ KEYS = [
 
 
 @every_score
-def test_to_dict(make):
-    score = make()
+def test_to_dict(name):
+    score = made(name)
     found = score.to_dict()
     assert list(found) == KEYS
     assert all(type(value) in (float, int, str, type(None)) for value in found.values())
@@ -350,8 +351,8 @@ def test_to_dict_says_none_where_there_is_no_answer():
 
 
 @every_score
-def test_the_law(make):
-    score = make()
+def test_the_law(name):
+    score = made(name)
     law = score.distribution
     for moment, value in ((law.mean, score.expected), (law.std, score.std), (law.var, score.variance)):
         assert float(moment) == pytest.approx(value, rel=1e-9)
@@ -376,18 +377,18 @@ def test_the_law(make):
 
 
 @every_score
-def test_draws(make):
-    law = make().distribution
-    draws = law.rvs(2000, rng=1)
-    assert draws.shape == (2000,)
-    assert draws.tolist() == law.rvs(2000, rng=1).tolist()
-    assert draws.tolist() == law.rvs(2000, rng=np.random.default_rng(1)).tolist()
+def test_draws(name):
+    law = made(name).distribution
+    draws = law.rvs(500, rng=1)
+    assert draws.shape == (500,)
+    assert draws.tolist() == law.rvs(500, rng=1).tolist()
+    assert draws.tolist() == law.rvs(500, rng=np.random.default_rng(1)).tolist()
     assert law.rvs((2, 3), rng=1).shape == (2, 3)
     assert np.ndim(law.rvs(rng=1)) == 0
     if law.std > 0:
-        assert draws.tolist() != law.rvs(2000, rng=2).tolist()
-        assert abs(draws.mean() - law.mean) < 4 * law.std / math.sqrt(2000)
-        assert draws.std() == pytest.approx(law.std, rel=0.15)
+        assert draws.tolist() != law.rvs(500, rng=2).tolist()
+        assert abs(draws.mean() - law.mean) < 4 * law.std / math.sqrt(500)
+        assert draws.std() == pytest.approx(law.std, rel=0.3)
 
 
 def test_density_or_probability():
@@ -486,11 +487,15 @@ MODELS = {
 
 
 @pytest.mark.parametrize("function", REGRESSION)
-@pytest.mark.parametrize("changed", ["y", "p", "s", "w"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "changed, model", [("y", "sigma"), ("p", "sigma"), ("w", "sigma"), *(("s", model) for model in MODELS)]
+)
 def test_small_arrays_may_be_changed_later(function, changed, model):
-    touched, untouched = changed_arrays(function, 30, changed=changed, model=MODELS[model])
-    assert touched.to_dict() == untouched.to_dict()
+    touched, untouched = changed_arrays(function, 10, changed=changed, model=MODELS[model])
+    for name in ("observed", "expected", "std", "truth", "perfect", "sampling_std"):
+        assert getattr(touched, name) == getattr(untouched, name), name
+    assert touched.interval() == untouched.interval()
+    assert touched.remeasured() == untouched.remeasured()
 
 
 @pytest.mark.parametrize("function", REGRESSION)

@@ -244,7 +244,7 @@ def _scores(metrics: Sequence[Metric], y_true: Any, y_pred: Any, yerr: Any, samp
             if shared is None:
                 shared = inputs.measured(y_true, y_pred, yerr, sample_weight)
             if len(shared) == 1:
-                found[entry.declaration.name] = scored(entry.make(shared[0]))
+                found[entry.declaration.name] = scored(entry.make(shared[0]), shared[0].unit)
                 continue
         function = metric if callable(metric) else entry_of(metric).function
         score = function(y_true, y_pred, yerr=yerr, sample_weight=sample_weight)

@@ -37,6 +37,8 @@ class Measured:
     outputs: int = 1
     """Consecutive entries that belong to one item, where several outputs were laid out in one row."""
 
+    unit: Any = None
+    """The unit of the labels, where they brought one."""
     shelf: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Where an engine leaves what it has summed, so that several metrics share one pass."""
 
@@ -61,7 +63,7 @@ class Measured:
         if self.n > self.COPIED:
             return self
         weight = None if self.weight is None else self.weight.copy()
-        return Measured(self.y.copy(), self.p.copy(), self.errors, weight, self.outputs)
+        return Measured(self.y.copy(), self.p.copy(), self.errors, weight, self.outputs, self.unit)
 
     @cached_property
     def total_weight(self) -> float:
@@ -91,7 +93,7 @@ class Measured:
         if scale == 1.0:
             return self
         y, p = (np.multiply(a, 1.0 / scale, dtype=np.float64) for a in (self.y, self.p))
-        return Measured(y, p, self.errors.scaled(1.0 / scale), self.weight, self.outputs)
+        return Measured(y, p, self.errors.scaled(1.0 / scale), self.weight, self.outputs, self.unit)
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, MeasurementError, FloatArray | None]]:
         """The data in blocks of float64 labels, predictions, errors, weights."""

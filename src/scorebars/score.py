@@ -49,6 +49,8 @@ class Declaration:
     """The metric scales with the degree-th power of the labels' unit; None if it does not scale."""
     perfect: float
     """The value of a perfect model on exact labels."""
+    scored: bool = True
+    """Whether the function returns a Score; False for an estimate or a matrix."""
 
 
 class Estimate(float):
@@ -135,6 +137,8 @@ class Answers(ABC):
     observed: float
     expected: float
     n: int
+    unit: Any = None
+    """The unit of the metric, where the labels brought one."""
 
     @property
     @abstractmethod
@@ -290,6 +294,11 @@ class Score(float):
     def n(self) -> int:
         """Number of labels."""
         return self._answers.n
+
+    @property
+    def unit(self) -> Any:
+        """Unit of the metric, where the labels brought one (the MSE has its square); else None."""
+        return self._answers.unit
 
     @property
     def name(self) -> str:

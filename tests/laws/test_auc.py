@@ -85,7 +85,7 @@ def test_exact_moments_agree_with_simulation():
     uncertain = UncertainAuc(scores, p)
     rng = np.random.default_rng(0)
     y = (rng.random((20_000, 40)) < p).astype(float)
-    draws = uncertain._values(y @ uncertain._b, y @ uncertain._w)
+    draws = uncertain._values(y @ uncertain._b, y @ uncertain._w, y.sum(1))
     assert uncertain.moments.method == "exact"
     assert draws.mean() == pytest.approx(uncertain.moments.mean, abs=4 * draws.std() / math.sqrt(20_000))
     assert draws.var() == pytest.approx(uncertain.moments.var, rel=0.04)

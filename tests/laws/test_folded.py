@@ -1,5 +1,6 @@
 """Law of the MAE: reference values, convolution, the sum over all labels, draws, extreme data."""
 
+import itertools
 import json
 import math
 import pickle
@@ -55,7 +56,7 @@ def convolution(x, delta, sigma):
     edges = sorted({0.0, 2 * x, *np.clip(abs(delta[1]) + np.array([-9, -5, -2, 0, 2, 5, 9]) * sigma[1], 0, 2 * x)})
     return sum(
         0.5 * (b - a) * np.sum(weights * integrand(0.5 * (b - a) * nodes + 0.5 * (a + b)))
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
+        for a, b in itertools.pairwise(edges)
     )
 
 

@@ -144,3 +144,13 @@ def test_identical_residuals():
     assert fit.mean_of(fit.grid) == pytest.approx(1.5, abs=0.02)
     below, above = fit.profile_reach(np.abs(fit.grid), 1.92 / 40)
     assert 0 < below < 0.5 and 0 < above < 0.5
+
+
+def test_grid_covers_the_residuals_and_keeps_its_points_apart():
+    rng = np.random.default_rng(10)
+    d = np.concatenate([rng.normal(size=100), np.full(50, 0.3), 0.3 + 1e-300 * rng.normal(size=50), [1e-200, -40.0]])
+    s = rng.uniform(0.2, 0.6, len(d))
+    grid = residual_grid(d, s, np.ones(len(d)))
+    assert grid[0] < d.min() and grid[-1] > d.max() and len(grid) <= 151
+    assert np.diff(grid).min() > 1e-7 and 0.0 in grid
+    assert np.isfinite(fitted(d, s).posterior_variance(np.abs(grid)))

@@ -1,5 +1,6 @@
 """Covariance of absolute errors: reference values, quadrature, series against closed form, shared shifts, limits."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -53,7 +54,7 @@ def by_quadrature(h, k, rho):
     edges = np.clip([-12, -5, 5, 12, -h, *(centre + np.array([-8, -3, -1, 0, 1, 3, 8]) * q / abs(rho))], -12, 12)
     edges = np.unique(edges)
     total = 0.0
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in itertools.pairwise(edges):
         u = 0.5 * (b - a) * nodes + 0.5 * (a + b)
         total += (
             0.5

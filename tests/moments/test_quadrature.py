@@ -74,7 +74,7 @@ def test_growth_that_the_tails_cannot_hold() -> None:
     normal = errors.Normal(1.0)
     mean, variance = integrate(custom(lambda y, p: np.exp(5 * y)), normal, Y, P)
     assert mean[0] == pytest.approx(math.exp(5 * 0.3 + 12.5), rel=1e-12)
-    assert variance[0] == pytest.approx(math.exp(3 + 50) - math.exp(3 + 25), rel=1e-12)
+    assert variance[0] == pytest.approx(math.exp(3 + 50) - math.exp(3 + 25), rel=1e-10)
     mean, variance = integrate(custom(lambda y, p: np.exp(0.4 * y * y)), normal, np.zeros(1), P)
     assert mean[0] == pytest.approx(1 / math.sqrt(1 - 0.8), rel=1e-12)
     assert variance[0] == math.inf

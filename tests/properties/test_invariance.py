@@ -116,18 +116,28 @@ def test_sign(metric, errors):
 @every_metric
 @every_error
 def test_weights_have_no_unit(metric, errors):
-    here = METRICS[metric](Y, P, yerr=ERRORS[errors](), sample_weight=WEIGHT)
+    model = ERRORS[errors]()
+    here = METRICS[metric](Y, P, yerr=model, sample_weight=WEIGHT)
     for unit in (7.0, 1e-200, 1e200):
-        there = METRICS[metric](Y, P, yerr=ERRORS[errors](), sample_weight=WEIGHT * unit)
-        assert_same_answers(there, here)
+        there = METRICS[metric](Y, P, yerr=model, sample_weight=WEIGHT * unit)
+        for name in ("observed", "expected", "std", "truth", "sampling_std"):
+            assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-10), name
+        assert there.truth.std == pytest.approx(here.truth.std, rel=1e-10)
+        assert there.total_interval() == pytest.approx(here.total_interval(), rel=1e-10)
+    assert there.interval() == pytest.approx(here.interval(), rel=1e-9)
+    assert there.perfect == pytest.approx(here.perfect, rel=1e-10)
 
 
 @every_metric
 @every_error
 def test_one_weight_for_all(metric, errors):
-    here = METRICS[metric](Y, P, yerr=ERRORS[errors]())
-    assert_same_answers(METRICS[metric](Y, P, yerr=ERRORS[errors](), sample_weight=np.full(len(Y), 0.3)), here)
-    assert METRICS[metric](Y, P, yerr=ERRORS[errors](), sample_weight=2).std == pytest.approx(here.std, rel=1e-13)
+    model = ERRORS[errors]()
+    here = METRICS[metric](Y, P, yerr=model)
+    for weight in (np.full(len(Y), 0.3), 2):
+        there = METRICS[metric](Y, P, yerr=model, sample_weight=weight)
+        for name in ("observed", "expected", "std", "truth", "sampling_std"):
+            assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-12), name
+    assert there.interval() == pytest.approx(here.interval(), rel=1e-9)
 
 
 @every_metric

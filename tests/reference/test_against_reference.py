@@ -217,6 +217,20 @@ def test_truth_of_absolute_errors(case):
     close(score.truth.value, np.polyval(np.polyfit(levels, values, 2), -1.0), 1e-12)
 
 
+@chosen(["mse", "mae"], "truth", also=lambda case: "sigma_single" in case["inputs"])
+def test_means_of_repeats(case):
+    """Known errors of single repeats: what is expected, remeasured and true use different ones."""
+    inputs, exact = case["inputs"], case["exact"]
+    errors = sb.Repeats.from_means(sigma=inputs["sigma_single"], n=inputs["n"])
+    score = REGRESSION[case["metric"]](inputs["ybar"], inputs["y_pred"], yerr=errors)
+    close(score.observed, exact["observed"])
+    close(score.expected, exact["remeasured_paper_single"])
+    close(score.remeasured(1).value, exact["fresh_unbiased_single"])
+    if "estimate" in exact:
+        close(score.truth.value, exact["estimate"])
+        close(score.truth.std**2, exact["var_estimate"], 1e-12)
+
+
 @chosen("accuracy", "truth")
 def test_truth_of_accuracy(case):
     inputs, exact = case["inputs"], case["exact"]

@@ -60,6 +60,7 @@ def test_root():
 @pytest.mark.parametrize("metric", [sb.mean_squared_error, sb.mean_error, sb.mean_absolute_error])
 def test_shared_shifts(count, metric):
     """Errors that most labels have in common."""
+    count = count // 6 if metric is sb.mean_absolute_error else count
     rng = np.random.default_rng(7)
     n = 40
     residual, s, shift = 1 + 0.5 * rng.standard_normal(n), np.full(n, 0.3), np.full(n, 0.2)
@@ -89,7 +90,7 @@ def test_absolute_error(count, noise, n):
     assert_covers(found, 0.95, 0.03, 0.03)
 
 
-@effort(100)
+@effort(60)
 @pytest.mark.parametrize("classes", slowly(2, 4))
 @pytest.mark.parametrize("kind", ["one q", "one for each", "weighted"])
 def test_accuracy(count, classes, kind):

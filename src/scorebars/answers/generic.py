@@ -10,6 +10,7 @@ from scorebars.answers.extrapolation import level_variance, loss_at_level
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
 from scorebars.answers.npmle import MeanOfLoss, true_residuals
+from scorebars.engines.totals import by_engine
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray
 from scorebars.laws.additive import mean_law
@@ -32,6 +33,8 @@ class GenericAnswers(MeanLoss):
 
     def _unchanged(self) -> bool:
         """The observed score again: the expected one may cost too much to be found twice."""
+        if by_engine(self.loss, self._data):
+            return super()._unchanged()
         data = self._data.scaled(self._totals.scale)
         parts = [
             float(np.add.reduce(self.loss(y, p) if w is None else w * self.loss(y, p))) for y, p, _, w in data.blocks()

@@ -14,19 +14,19 @@ import numpy as np
 from scorebars.errors.base import FloatArray
 from scorebars.special import folded_mean
 
-_LEVELS = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
+LEVELS = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 _NODE_WEIGHTS = _NODE_WEIGHTS / math.sqrt(2 * math.pi)
 
 
 def _coefficients() -> FloatArray:
     """What each level contributes to the least-squares parabola at lam = -1."""
-    powers = np.vander(_LEVELS, 3)
+    powers = np.vander(LEVELS, 3)
     at_minus_one = np.array([1.0, -1.0, 1.0])
     return np.asarray(at_minus_one @ np.linalg.pinv(powers), dtype=np.float64)
 
 
-_COEFFICIENTS = _coefficients()
+COEFFICIENTS = _coefficients()
 
 
 def folded_at(residual: FloatArray, tau2: FloatArray) -> FloatArray:
@@ -36,7 +36,7 @@ def folded_at(residual: FloatArray, tau2: FloatArray) -> FloatArray:
         return smooth
     s = np.sqrt(np.maximum(-tau2, 0.0))
     extrapolated = np.zeros_like(smooth)
-    for level, coefficient in zip(_LEVELS, _COEFFICIENTS, strict=True):
+    for level, coefficient in zip(LEVELS, COEFFICIENTS, strict=True):
         extrapolated += coefficient * folded_mean(residual, math.sqrt(level) * s)
     return np.where(tau2 < 0, extrapolated, smooth)
 

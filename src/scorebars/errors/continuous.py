@@ -22,6 +22,9 @@ class Continuous(MeasurementError):
     edges: ClassVar[tuple[float, ...]]
     """Where panels of an integral over u begin and end: the density is smooth in each, and negligible outside."""
 
+    additive: ClassVar[bool] = True
+    """Whether the error is added to the label whatever the label is, so that only residuals count."""
+
     bounded: ClassVar[bool] = False
     """Whether labels beyond the last edges are impossible."""
 

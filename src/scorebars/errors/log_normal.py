@@ -37,6 +37,7 @@ class LogNormal(Continuous):
     """
 
     edges = NORMAL_EDGES
+    additive = False
 
     sigma_log: FloatArray | float
 

@@ -61,12 +61,11 @@ class UncertainAuc:
         # the likelier of the two is close to 1 when errors are small: take its complement first
         return max(-math.expm1(max(none, every)) - math.exp(min(none, every)), 0.0)
 
-    def _values(self, v: FloatArray, positives: FloatArray) -> FloatArray:
-        """AUC from V and P, nan where a class is missing."""
-        # sums of weights may miss their ends by rounding; half the smallest weight tells one label from none
-        least = float(np.min(self._w)) / 2
-        inside = (positives > least) & (positives < self._total - least)
-        return np.where(inside, 0.5 + v / np.where(inside, positives * (self._total - positives), 1.0), math.nan)
+    def _values(self, v: FloatArray, positives: FloatArray, number: FloatArray) -> FloatArray:
+        """AUC from V, P and the number of positive labels; nan where a class is missing."""
+        spread = positives * (self._total - positives)
+        value = 0.5 + v / np.where(spread > 0, spread, 1.0)
+        return np.where((number > 0) & (number < self._p.size), np.clip(value, 0.0, 1.0), math.nan)
 
     @cached_property
     def moments(self) -> MetricMoments:
@@ -130,7 +129,8 @@ class UncertainAuc:
             labels = np.repeat(labels, 2, axis=0)
             labels[::2, i] = 1.0
             chances = np.stack([chances * self._p[i], chances * (1 - self._p[i])], axis=1).ravel()
-        return Outcomes(self._values(labels @ self._b, labels @ self._w), chances, None, "exact")
+        values = self._values(labels @ self._b, labels @ self._w, np.sum(labels, axis=1))
+        return Outcomes(values, chances, None, "exact")
 
     def _delta(self) -> MetricMoments:
         """Second-order mean and first-order variance from the joint moments of V and P."""
@@ -160,7 +160,8 @@ class UncertainAuc:
         step = np.where(likely, -1.0, 1.0)[item]
         v = np.add.reduce(self._b[likely]) + np.bincount(draw, step * self._b[item], minlength=draws)
         positives = np.add.reduce(self._w[likely]) + np.bincount(draw, step * self._w[item], minlength=draws)
-        return Outcomes.of_draws(self._values(v, positives), None).law()._replace(p_defined=self.p_defined)
+        number = float(np.count_nonzero(likely)) + np.bincount(draw, step, minlength=draws)
+        return Outcomes.of_draws(self._values(v, positives, number), None).law()._replace(p_defined=self.p_defined)
 
 
 def centred_ranks(scores: FloatArray, weights: FloatArray) -> FloatArray:

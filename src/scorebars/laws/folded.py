@@ -40,7 +40,7 @@ class FoldedNormalMean(Law):
         delta = np.atleast_1d(np.asarray(delta, dtype=float)).ravel()
         sigma = np.broadcast_to(np.asarray(sigma, dtype=float), delta.shape).ravel()
         share = _shares(weight, delta.size)
-        random = (sigma > 0) & (share > 0)
+        random = share * sigma > 0
         self._shift = float(np.sum(np.where(random, 0.0, share * np.abs(delta))))
         size = np.abs(delta[random])
         self._a = (share * sigma)[random]

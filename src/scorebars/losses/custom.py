@@ -52,5 +52,5 @@ class CustomLoss(Loss):
         if callable(self._kinks):
             found = self._kinks(p)
             rows = found if isinstance(found, list | tuple) or np.ndim(found) == 2 else [found]
-            return np.stack([np.broadcast_to(np.asarray(row, float), p.shape) for row in rows])
+            return np.array([np.broadcast_to(np.asarray(row, float), p.shape) for row in rows]).reshape(-1, len(p))
         return np.add.outer(np.asarray(self._kinks, float), p)

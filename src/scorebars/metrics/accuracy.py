@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from scorebars.answers.accuracy import AccuracyAnswers
+from scorebars.answers.label_loss import LabelLossAnswers
 from scorebars.answers.linear import LinearAnswers
-from scorebars.metrics.labels import class_labels, flip_model
+from scorebars.errors import Flip
+from scorebars.metrics.labels import class_labels, class_model, labelled, labels_of
 from scorebars.metrics.registry import declares
-from scorebars.score import Declaration, Score
+from scorebars.score import Answers, Declaration, Score
 
 _ACCURACY = Declaration(
     "accuracy_score", "Accuracy", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0
@@ -21,16 +23,19 @@ _ZERO_ONE = Declaration(
 )
 
 
-def _accuracy(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> tuple[AccuracyAnswers, float, float]:
+def _accuracy(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> tuple[Answers, float, float]:
     """The answers, with the total weight and that of the right predictions."""
-    labels = class_labels(y_true, y_pred, sample_weight)
-    flip = flip_model(yerr, len(labels.y))
+    labels = class_labels(labels_of(y_true, yerr), y_pred, sample_weight)
+    model = class_model(yerr, len(labels.y))
     right = np.asarray(labels.y == labels.p)
     if labels.weight is None:
         total, hits = float(len(right)), float(np.count_nonzero(right))
     else:
         total, hits = float(np.add.reduce(labels.weight)), float(np.add.reduce(labels.weight[right]))
-    return AccuracyAnswers(_ACCURACY, right, flip, labels.n_classes, labels.weight), total, hits
+    if isinstance(model, Flip):  # one probability for all wrong classes: right or wrong is all there is to know
+        return AccuracyAnswers(_ACCURACY, right, model, labels.n_classes, labels.weight), total, hits
+    data, _ = labelled(y_true, y_pred, yerr, sample_weight)
+    return LabelLossAnswers(_ACCURACY, data, np.eye(data.k)[data.predicted]), total, hits
 
 
 @declares(_ACCURACY)
@@ -51,9 +56,11 @@ def accuracy_score(
     Parameters
     ----------
     y_true, y_pred : (n,)
-        Shown labels and predicted classes: whole numbers, booleans or texts.
-    yerr : number, (n,) or error model, optional
-        Probability that a label is wrong.
+        Shown labels and predicted classes: whole numbers, booleans or texts. `y_true` may be None where the error model
+        holds the labels.
+    yerr : number, (n,) or error model of class labels, optional
+        Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
+        `Thresholded`. With a model :math:`p_i` is the probability that label i is the predicted class.
     normalize : bool
         A share (True) or a count (False).
     sample_weight : (n,), optional

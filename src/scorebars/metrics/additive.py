@@ -41,18 +41,21 @@ def score(
     """A Score, or one for each output. A mean over outputs is one mean over all labels where `flatten` says so."""
     data = inputs.measured(y_true, y_pred, yerr, sample_weight)
     if len(data) == 1 and isinstance(multioutput, str) and multioutput == "uniform_average":
-        return scored(make(data[0]))
+        return scored(make(data[0]), data[0].unit)
     weights = inputs.output_weights(multioutput, len(data))
     if weights is None:
-        return Scores(scored(make(one)) for one in data)
+        return Scores(scored(make(one), one.unit) for one in data)
     joined = _joined(data, weights) if flatten else None
     if joined is not None:
-        return scored(make(joined))
-    return scored(AverageAnswers([make(one) for one in data], weights))
+        return scored(make(joined), data[0].unit)
+    return scored(AverageAnswers([make(one) for one in data], weights), data[0].unit)
 
 
-def scored(answers: Answers) -> Score:
+def scored(answers: Answers, unit: Any = None) -> Score:
     """The Score, with a warning where its expected value or its std does not exist."""
+    degree = answers.declaration.degree
+    if unit is not None and degree:
+        answers.unit = unit**degree
     what = "expected value" if not math.isfinite(answers.expected) else "std" if not math.isfinite(answers.std) else ""
     if what:
         warnings.warn(

@@ -13,6 +13,7 @@ from scorebars.engines.totals import Totals, by_engine, totals
 from scorebars.errors import ErrorModel, MeasurementError, Normal, SplitNormal
 from scorebars.errors.base import FloatArray
 from scorebars.errors.normal import standard_deviations
+from scorebars.intake import take
 from scorebars.losses import Loss
 from scorebars.measured import Measured
 
@@ -77,17 +78,18 @@ def diagnose(data: Measured) -> None:
 
 def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Measured]:
     """One `Measured` for each output."""
+    y_true, y_pred, yerr, unit = take(y_true, y_pred, yerr)
     if y_true is None:
         y_true = _labels_of(yerr)
     y, p = checks.pair(y_true, y_pred)
     weight = _of_ordinary_size(checks.weights(sample_weight, len(y)))
     if y.ndim == 1:
-        data = Measured(y, p, error_model(yerr, y.shape), weight)
+        data = Measured(y, p, error_model(yerr, y.shape), weight, unit=unit)
         return [_checked(data)]
     checks.require_finite(y, "y_true")  # here, where the index of row and column is known
     checks.require_finite(p, "y_pred")
     models = _models_of_outputs(yerr, y.shape)
-    return [_checked(Measured(y[:, k], p[:, k], model, weight)) for k, model in enumerate(models)]
+    return [_checked(Measured(y[:, k], p[:, k], model, weight, unit=unit)) for k, model in enumerate(models)]
 
 
 def _labels_of(yerr: Any) -> FloatArray:

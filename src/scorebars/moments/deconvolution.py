@@ -29,6 +29,8 @@ from scorebars.moments.simplex import Mixture
 
 _QUANTILE_POINTS = 75
 _SPREAD_POINTS = 75
+_CLOSEST = 1e-6
+"""Grid points nearer than this part of a typical error are one."""
 _PRECISION = 2e-3
 """Relative precision of a profile's end."""
 
@@ -48,7 +50,8 @@ def residual_grid(residual: FloatArray, sd: FloatArray, share: FloatArray) -> Fl
     ends = np.arcsinh((np.array([low, high]) - centre) / width)
     spread = centre + width * np.sinh(np.linspace(ends[0], ends[1], _SPREAD_POINTS))
     zero = [0.0] if low < 0 < high else []
-    return np.unique(np.concatenate([dense, spread, zero]))
+    grid = np.unique(np.concatenate([dense, spread, zero]))
+    return np.asarray(grid[np.diff(grid, prepend=-np.inf) > _CLOSEST * width])
 
 
 def typical_spacing(residual: FloatArray, grid: FloatArray) -> float:

@@ -32,8 +32,9 @@ def log_cosh_normal(loss: LogCosh, errors: Normal, y: FloatArray, p: FloatArray)
     narrow = np.flatnonzero(~wide)
     for start in range(0, narrow.size, _BLOCK):
         part = narrow[start : start + _BLOCK]
-        seen = loss(y[part], p[part])
-        change = loss(y[part] + _Z[:, None] * sigma[part], p[part]) - seen
+        residual, zero = y[part] - p[part], np.zeros(part.size)
+        seen = loss(residual, zero)
+        change = loss(residual + _Z[:, None] * sigma[part], zero) - seen
         shift = _WEIGHT @ change
         mean[part], variance[part] = seen + shift, _WEIGHT @ np.square(change - shift)
     return Moments(mean, variance)

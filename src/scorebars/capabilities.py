@@ -1,0 +1,151 @@
+"""What works with what: every metric under every error model, found by asking."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from scorebars import errors
+from scorebars.errors import ErrorModel
+from scorebars.metrics.registry import declarations, entry_of
+from scorebars.score import Score, UndefinedMomentWarning
+
+Y = np.array([1.2, 2.0, 3.1, 4.0, 5.2, 6.1, 6.9])
+P = np.array([1.0, 2.3, 3.0, 4.4, 5.0, 5.8, 7.2])
+LABELS = np.array([1, 0, 1, 1, 0, 1, 0])
+CLASSES = np.array([1, 0, 0, 1, 0, 1, 1])
+PROBABILITIES = np.array([0.9, 0.2, 0.4, 0.8, 0.1, 0.7, 0.6])
+ARGUMENTS: dict[str, dict[str, Any]] = {"fraction_within": {"tolerance": 0.5}, "top_k_accuracy_score": {"k": 1}}
+"""What some metrics cannot do without."""
+ON_PROBABILITIES = ("log_loss", "brier_score_loss", "roc_auc_score", "average_precision_score", "top_k_accuracy_score")
+
+
+def _families() -> dict[str, ErrorModel]:
+    """One error model of each kind for the seven labels above."""
+    n = len(Y)
+    made: dict[str, Callable[[], ErrorModel]] = {
+        "Normal": lambda: errors.Normal(np.linspace(0.2, 0.5, n)),
+        "Normal(cov)": lambda: errors.Normal(cov=0.05 * np.eye(n) + 0.02),
+        "Normal(shared)": lambda: errors.Normal(0.2, shared=np.full(n, 0.1)),
+        "SplitNormal": lambda: errors.SplitNormal(0.2, 0.4),
+        "Uniform": lambda: errors.Uniform(0.4),
+        "Triangular": lambda: errors.Triangular(0.5),
+        "Laplace": lambda: errors.Laplace(0.2),
+        "StudentT": lambda: errors.StudentT(0.2, 9.0),
+        "LogNormal": lambda: errors.LogNormal(0.1),
+        "Poisson": lambda: errors.Poisson(),
+        "Rounding": lambda: errors.Rounding(0.5),
+        "Empirical": lambda: errors.Empirical(Y[:, None] + np.array([-0.3, -0.1, 0.0, 0.4])),
+        "Repeats": lambda: errors.Repeats.from_means(sigma=0.3, n=3),
+        "Flip": lambda: errors.Flip(0.1),
+        "Flip(correlation)": lambda: errors.Flip(0.1, correlation=0.2),
+        "ClassFlip": lambda: errors.ClassFlip({0: 0.05, 1: 0.15}),
+        "Transition": lambda: errors.Transition([[0.9, 0.1], [0.2, 0.8]], [0, 1]),
+        "LabelProbabilities": lambda: errors.LabelProbabilities(np.column_stack([1 - PROBABILITIES, PROBABILITIES]), [0, 1]),
+        "Votes": lambda: errors.Votes([[1, 4], [5, 0], [2, 3], [0, 5], [4, 1], [1, 4], [3, 2]], [0, 1]),
+        "Thresholded": lambda: errors.Thresholded(Y, 0.5, 3.5),
+    }
+    return {name: make() for name, make in made.items()}
+
+
+def sample_score(metric: str, model: ErrorModel) -> Score:
+    """The metric on seven labels under this model; refuses a combination with a ValueError."""
+    entry = entry_of(metric)
+    given = ARGUMENTS.get(metric, {})
+    if entry.declaration.task == "regression":
+        found = entry.function(Y, P, yerr=model, **given)
+    else:
+        labels = model.labels() if hasattr(model, "labels") and model.labels() is not None else LABELS
+        found = entry.function(labels, PROBABILITIES if metric in ON_PROBABILITIES else CLASSES, yerr=model, **given)
+    assert isinstance(found, Score)
+    return found
+
+
+def _is_class_model(model: ErrorModel) -> bool:
+    return not isinstance(model, errors.MeasurementError)
+
+
+def pairs() -> list[tuple[str, str, ErrorModel]]:
+    """Every metric that gives Scores with every error model of its task."""
+    return [
+        (metric, name, model)
+        for name, model in _families().items()
+        for metric, declared in declarations().items()
+        if _is_class_model(model) == (declared.task == "classification") and declared.scored
+    ]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """How the law of each metric is found under each error model."""
+
+    methods: dict[tuple[str, str], str]
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(dict.fromkeys(metric for metric, _ in self.methods))
+
+    @property
+    def models(self) -> list[str]:
+        return list(dict.fromkeys(model for _, model in self.methods))
+
+    def _tables(self) -> list[list[list[str]]]:
+        """One table for measured numbers, one for classes."""
+        out = []
+        for task in ("regression", "classification"):
+            metrics = [m for m in self.metrics if entry_of(m).declaration.task == task]
+            models = [e for e in self.models if any((m, e) in self.methods for m in metrics)]
+            if metrics:
+                rows = [[m, *(self.methods.get((m, e), "-") for e in models)] for m in metrics]
+                out.append([["metric", *models], *rows])
+        return out
+
+    def to_markdown(self) -> str:
+        """GitHub tables."""
+        lines = []
+        for table in self._tables():
+            lines += ["| " + " | ".join(row) + " |" for row in (table[0], ["---"] * len(table[0]), *table[1:])] + [""]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            "<table>" + "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in t) + "</table>"
+            for t in self._tables()
+        )
+
+    def __str__(self) -> str:
+        blocks = []
+        for table in self._tables():
+            widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
+            blocks.append("\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table))
+        return "\n\n".join(blocks)
+
+
+def capabilities() -> Capabilities:
+    """How is the law of each metric found under each error model?
+
+    "exact" needs no approximation, "quadrature" is deterministic numerical integration, "delta" a first- or second-order
+    expansion, "simulation" draws with a fixed seed. Expected values are closed forms or quadrature even where the law is
+    drawn. The table is made by asking every combination, so it cannot be out of date.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> table = sb.capabilities()
+    >>> table.methods["mean_squared_error", "Normal"], table.methods["accuracy_score", "Flip"]
+    ('exact', 'exact')
+    """
+    methods = {}
+    for metric, name, model in pairs():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UndefinedMomentWarning)
+                methods[metric, name] = sample_score(metric, model).method
+        except ValueError:
+            methods[metric, name] = "-"
+    return Capabilities(methods)

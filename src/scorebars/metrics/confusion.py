@@ -1,0 +1,74 @@
+"""The confusion matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scorebars.answers.matrix import ConfusionMatrix
+from scorebars.metrics.class_options import given_labels
+from scorebars.metrics.labels import labelled
+
+
+def confusion_matrix(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    yerr: Any = None,
+    labels: Any = None,
+    sample_weight: Any = None,
+    normalize: str | None = None,
+) -> ConfusionMatrix:
+    r"""How many items of each class are predicted as which, when some labels are wrong?
+
+    With :math:`P_i(k)` the probability that label i is class k:
+
+    .. math::
+        E\,C_{kl} = \sum_{i:\,\hat y_i = l} P_i(k), \qquad
+        \mathrm{Cov}(C_{kl}, C_{k'l}) = \sum_{i:\,\hat y_i = l} \left(1[k=k'] P_i(k) - P_i(k) P_i(k')\right),
+
+    columns are independent. If true class k is shown as j with probability :math:`T_{kj}`, the matrix of true classes is
+    estimated without bias by :math:`(T')^{-1} C`. Its cells can be negative; `truth_constrained` is the most likely
+    matrix without such cells.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,)
+        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
+    yerr : number, (n,) or error model of class labels, optional
+        Probability that a label is wrong, or a model.
+    labels : sequence of classes, optional
+        The classes of rows and columns, in this order; those of `y_true` and `y_pred` unless given. Labels that err into
+        a class outside are not counted: name all classes that labels can be.
+    sample_weight : (n,), optional
+        How much each item counts.
+    normalize : {None, "true", "pred", "all"}
+        Divide by the sum of the row, of the column, or of all cells.
+
+    Returns
+    -------
+    ConfusionMatrix
+        With `observed`, `expected`, `std`, `covariance`, `truth`, `truth_constrained`, `remeasured(k)`, `perfect`;
+        ``np.asarray`` gives the expected matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> c = sb.confusion_matrix([1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10, yerr=0.05)
+    >>> c.observed
+    XX
+    >>> np.asarray(c)
+    XX
+    >>> c.truth.value.round(2)
+    XX
+    """
+    if normalize not in (None, "true", "pred", "all"):
+        raise ValueError(f"normalize must be one of None, 'true', 'pred', 'all', got {normalize!r}.")
+    named = given_labels(labels)
+    data, present = labelled(y_true, y_pred, yerr, sample_weight, named)
+    if named is not None and not np.any(np.isin(data.names, named)):
+        raise ValueError("At least one label specified must be in y_true.")
+    keep = np.searchsorted(data.classes, present if named is None else named)
+    return ConfusionMatrix(data, keep, normalize)

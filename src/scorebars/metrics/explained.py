@@ -1,0 +1,114 @@
+"""How much of the labels' variation a model explains: R2, explained variance, D2."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from scorebars.answers.joint import JointMetric
+from scorebars.errors import Normal
+from scorebars.laws.base import Law
+from scorebars.laws.ratio import ExplainedVarianceLaw, R2Law
+from scorebars.measured import Measured
+from scorebars.metrics.joint import joint_score
+from scorebars.metrics.registry import declares
+from scorebars.moments import statistics
+from scorebars.score import Declaration, Score, Scores
+
+
+def _declared(name: str, title: str) -> Declaration:
+    return Declaration(name, title, True, "regression", low=-math.inf, high=1.0, degree=0, perfect=1.0)
+
+
+def _r2_law(data: Measured, errors: Normal) -> Law:
+    return R2Law(data.y, data.p, errors.sigma, data.weight)
+
+
+def _explained_variance_law(data: Measured, errors: Normal) -> Law:
+    return ExplainedVarianceLaw(data.y, data.p, errors.sigma, data.weight)
+
+
+_R2 = JointMetric(
+    _declared("r2_score", "R2, coefficient of determination"),
+    statistics.r2,
+    _r2_law,
+    statistics.r2_truth,
+    statistics.r2_ceiling,
+)
+_EXPLAINED = JointMetric(
+    _declared("explained_variance_score", "Explained variance"),
+    statistics.explained_variance,
+    _explained_variance_law,
+    statistics.explained_variance_truth,
+    statistics.r2_ceiling,
+)
+_D2 = JointMetric(
+    _declared("d2_absolute_error_score", "D2, share of absolute error explained"), statistics.d2_absolute, None
+)
+
+
+@declares(_R2.declaration)
+def r2_score(
+    y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
+) -> Score | Scores:
+    r"""What share of the labels' variation does the model explain, and how well do the labels let us know it?
+
+    .. math:: R^2 = 1 - \frac{\sum(y_i-p_i)^2}{\sum(y_i-\bar y)^2}
+
+    is a ratio of quadratic forms of the labels: under normal errors its law is that of an indefinite quadratic form, and
+    its moments are one-dimensional integrals, both exact. The expected value is minus infinity for three labels or fewer,
+    the variance infinite for five or fewer: the labels can come to lie arbitrarily close together. The score against the
+    truth takes the label errors out of both sums,
+    :math:`1 - (SSE - S)/(SST - (1-1/M)S)` with :math:`S = \sum\sigma_i^2`; a perfect model reaches :math:`1 - S/SST`.
+
+    Parameters are those of `mean_squared_error`, and ``multioutput="variance_weighted"``.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
+    >>> s = sb.r2_score(y, p, yerr=0.4)
+    >>> print(f"{s.observed:.4f}", s)
+    0.9505 0.922 ± 0.039
+    """
+    return joint_score(_R2, y_true, y_pred, yerr, sample_weight, multioutput, least=2)
+
+
+@declares(_EXPLAINED.declaration)
+def explained_variance_score(
+    y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
+) -> Score | Scores:
+    r"""What share of the labels' variance does the model explain, a constant bias aside?
+
+    .. math:: 1 - \frac{\mathrm{Var}(y-p)}{\mathrm{Var}(y)}
+
+    Like R2, with the residuals taken about their mean. Parameters are those of `r2_score`.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
+    >>> print(f"{sb.explained_variance_score(y, p, yerr=0.4).observed:.4f}")
+    0.9670
+    """
+    return joint_score(_EXPLAINED, y_true, y_pred, yerr, sample_weight, multioutput, least=2)
+
+
+@declares(_D2.declaration)
+def d2_absolute_error_score(
+    y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
+) -> Score | Scores:
+    r"""What share of the labels' absolute deviation from their median does the model explain?
+
+    .. math:: D^2 = 1 - \frac{\sum|y_i-p_i|}{\sum|y_i-\mathrm{median}(y)|}
+
+    Its law is drawn (`method` is "simulation"). Parameters are those of `mean_squared_error`.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
+    >>> print(f"{sb.d2_absolute_error_score(y, p, yerr=0.4).observed:.4f}")
+    0.7692
+    """
+    return joint_score(_D2, y_true, y_pred, yerr, sample_weight, multioutput, least=2)

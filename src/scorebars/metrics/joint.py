@@ -1,0 +1,57 @@
+"""The common way of metrics of all labels together: data, answers, Score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scorebars.answers.average import AverageAnswers
+from scorebars.answers.joint import JointAnswers, JointMetric
+from scorebars.errors.base import FloatArray
+from scorebars.measured import Measured
+from scorebars.metrics import inputs
+from scorebars.metrics.additive import scored
+from scorebars.score import Score, Scores
+
+
+def joint_score(
+    metric: JointMetric,
+    y_true: Any,
+    y_pred: Any,
+    yerr: Any,
+    sample_weight: Any,
+    multioutput: Any = "uniform_average",
+    least: int = 1,
+) -> Score | Scores:
+    """A Score, or one for each output; `least` is the number of labels that the metric needs."""
+    data = inputs.measured(y_true, y_pred, yerr, sample_weight)
+    for one in data:
+        inputs.diagnose(one)
+        if one.n < least:
+            raise ValueError(
+                f"{metric.declaration.name} is not defined with {one.n} label(s): it needs at least {least}, since it "
+                "compares labels with each other."
+            )
+    if len(data) == 1 and isinstance(multioutput, str) and multioutput in ("uniform_average", "variance_weighted"):
+        return scored(JointAnswers(metric, data[0]), data[0].unit)
+    if isinstance(multioutput, str) and multioutput == "variance_weighted":
+        return _averaged(metric, data, _label_variances(data))
+    weights = inputs.output_weights(multioutput, len(data))
+    if weights is None:
+        return Scores(scored(JointAnswers(metric, one), one.unit) for one in data)
+    return _averaged(metric, data, weights)
+
+
+def _averaged(metric: JointMetric, data: list[Measured], weights: FloatArray) -> Score:
+    return scored(AverageAnswers([JointAnswers(metric, one) for one in data], weights), data[0].unit)
+
+
+def _label_variances(data: list[Measured]) -> FloatArray:
+    """Weights of the outputs by the scatter of their labels; equal where no output varies."""
+    scatter = []
+    for one in data:
+        y = np.asarray(one.y, dtype=np.float64)
+        scatter.append(float(np.sum(one.shares * np.square(y - np.sum(one.shares * y)))))
+    total = sum(scatter)
+    return np.full(len(data), 1.0 / len(data)) if total == 0 else np.array(scatter) / total

@@ -1,0 +1,190 @@
+"""How well scores rank the items of a class: ROC AUC and average precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.answers.class_answers import ClassAnswers
+from scorebars.answers.labelled import Labelled
+from scorebars.answers.ranking import AucAnswers, AveragePrecisionAnswers, RankingAnswers
+from scorebars.answers.ranking_average import AveragedRanking, PairwiseAuc
+from scorebars.errors import ClassError
+from scorebars.errors.base import FloatArray
+from scorebars.metrics.labels import all_classes
+from scorebars.metrics.registry import declares
+from scorebars.metrics.score_columns import column_classes, columns, data_of, shown_labels, two_classes
+from scorebars.score import Declaration, Score, Scores
+
+_AUC = Declaration("roc_auc_score", "ROC AUC", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0)
+_PRECISION = Declaration(
+    "average_precision_score", "Average precision", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0
+)
+
+
+@declares(_AUC)
+def roc_auc_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    yerr: Any = None,
+    average: Any = "macro",
+    sample_weight: Any = None,
+    max_fpr: Any = None,
+    multi_class: str = "raise",
+    labels: Any = None,
+) -> Score | Scores:
+    r"""How often does a positive item score higher than a negative one, when some labels are wrong?
+
+    With P positive among M labels :math:`y_i` and mid-ranks :math:`R_i` of the scores:
+
+    .. math::
+        \mathrm{AUC} = \frac{\sum_i y_i R_i - P(P+1)/2}{P (M - P)},
+
+    given that both classes are present. Two classes: mean and variance exact (delta method beyond 20 000 uncertain
+    labels), the law listed or simulated. More classes: simulated with a fixed seed. `truth` puts unbiased estimates of
+    the true classes in place of the labels. A perfect model ranks by the probability of the label at hand.
+
+    Parameters
+    ----------
+    y_true : (n,) or None
+        Shown labels; None where the error model holds them.
+    y_score : (n,) or (n, K)
+        Scores of the larger of two classes, or of all classes in sorted order (each row then sums to 1).
+    yerr : number, (n,) or error model of class labels, optional
+        Probability that a label is wrong, or a model.
+    average : {"macro", "weighted", "micro", None}
+        How classes are averaged; None gives a score for each. Two classes need no average.
+    sample_weight : (n,), optional
+        How much each item counts.
+    max_fpr : None
+        Only the whole curve has a law here: None or 1.
+    multi_class : {"raise", "ovr", "ovo"}
+        For more than two classes: each against the rest, or all pairs.
+    labels : sequence of classes in sorted order, optional
+        The classes of the columns, needed where `y_true` does not show them all.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> labels, scores = [0, 0, 0, 1, 1, 1] * 10, [0.1, 0.4, 0.35, 0.8, 0.3, 0.7] * 10
+    >>> s = sb.roc_auc_score(labels, scores, yerr=0.05)
+    >>> print(round(s.observed, 3), s, s.truth)
+    XX
+    """
+    if max_fpr not in (None, 1):
+        raise ValueError(f"max_fpr={max_fpr!r} is not supported: only the whole curve has a law. Use max_fpr=None.")
+    scores = columns(y_score, "y_score")
+    y, model = shown_labels(y_true, yerr, len(scores), "y_score")
+    if scores.ndim == 2 and scores.shape[1] == 2 and len(np.unique(y)) <= 2:
+        raise ValueError("y_score should be a 1d array for two classes: pass the scores of the larger one, [:, 1].")
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        data = _binary_data(y, model, sample_weight)
+        return Score(AucAnswers(_AUC, data, scores.reshape(-1).astype(np.float64)))
+    if multi_class not in ("ovr", "ovo"):
+        raise ValueError(f"multi_class must be in ('ovo', 'ovr') for more than two classes, got {multi_class!r}.")
+    if average not in ("macro", "weighted", None, *(["micro"] if multi_class == "ovr" else [])):
+        raise ValueError(f"average={average!r} is not one of the averages for multi_class={multi_class!r}.")
+    if np.any(np.abs(np.add.reduce(scores, axis=1) - 1) > 1e-5):
+        raise ValueError(
+            "Target scores need to be probabilities for multiclass roc_auc, i.e. they should sum up to 1.0 over classes."
+        )
+    data, scores = _multiclass(y, model, scores, labels, sample_weight)
+    if multi_class == "ovr":
+        return _averaged(_AUC, AucAnswers, data, scores, average)
+    if average is None or sample_weight is not None:
+        what = "average=None" if average is None else "sample_weight"
+        raise ValueError(f"{what} is not supported for multiclass one-vs-one ROC AUC.")
+    return Score(PairwiseAuc(_AUC, data, scores, weighted=average == "weighted"))
+
+
+@declares(_PRECISION)
+def average_precision_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    yerr: Any = None,
+    average: Any = "macro",
+    pos_label: Any = 1,
+    sample_weight: Any = None,
+) -> Score | Scores:
+    r"""What precision is reached on average as more and more positives are found, when some labels are wrong?
+
+    .. math::
+        \mathrm{AP} = \sum_n (R_n - R_{n-1}) P_n
+
+    with recall :math:`R_n` and precision :math:`P_n` at each threshold of the score; 0 without positive labels, also
+    inside the expectation. Two classes: mean and variance exact (delta method beyond 20 000 uncertain labels), the law
+    listed or simulated. More classes: simulated with a fixed seed.
+
+    Parameters
+    ----------
+    y_true : (n,) or None
+        Shown labels; None where the error model holds them.
+    y_score : (n,) or (n, K)
+        Scores of the positive class, or of all classes in sorted order.
+    yerr : number, (n,) or error model of class labels, optional
+        Probability that a label is wrong, or a model.
+    average : {"macro", "weighted", "micro", None}
+        How classes are averaged; None gives a score for each. Two classes need no average.
+    pos_label : class
+        The positive one of two classes.
+    sample_weight : (n,), optional
+        How much each item counts.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> labels, scores = [0, 0, 0, 1, 1, 1] * 10, [0.1, 0.4, 0.35, 0.8, 0.3, 0.7] * 10
+    >>> s = sb.average_precision_score(labels, scores, yerr=0.05)
+    >>> print(round(s.observed, 3), s, s.truth)
+    XX
+    """
+    scores = columns(y_score, "y_score")
+    y, model = shown_labels(y_true, yerr, len(scores), "y_score")
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        data, positive = two_classes(y, model, sample_weight, pos_label)
+        flat = scores.reshape(-1).astype(np.float64)
+        return Score(AveragePrecisionAnswers(_PRECISION, data.against_rest(positive), flat))
+    if average not in ("macro", "weighted", "micro", None):
+        raise ValueError(f"average has to be one of 'macro', 'weighted', 'micro' or None, got {average!r}.")
+    if pos_label != 1:
+        raise ValueError(
+            "Parameter pos_label is fixed to 1 for multiclass y_true. Do not set pos_label or set it to 1."
+        )
+    data, scores = _multiclass(y, model, scores, None, sample_weight)
+    return _averaged(_PRECISION, AveragePrecisionAnswers, data, scores, average)
+
+
+def _binary_data(y: NDArray[Any], model: ClassError, sample_weight: Any) -> Labelled:
+    """Labels of two classes, the larger one positive."""
+    if len(np.unique(y)) > 2:
+        raise ValueError(
+            f"y_true has {len(np.unique(y))} classes but y_score one column. Give a score for each class, and multi_class."
+        )
+    classes = all_classes(model, y)
+    if len(classes) > 2:
+        raise ValueError(f"{type(model).__name__} has {len(classes)} classes but y_score one column.")
+    return data_of(y, model, classes, sample_weight)
+
+
+def _multiclass(
+    y: NDArray[Any], model: ClassError, scores: NDArray[Any], labels: Any, sample_weight: Any
+) -> tuple[Labelled, FloatArray]:
+    if labels is not None and not np.array_equal(np.unique(labels), np.asarray(labels)):
+        raise ValueError("Parameter 'labels' must be unique and ordered.")
+    classes = column_classes(y, model, labels, scores.shape[1], "y_score")
+    return data_of(y, model, classes, sample_weight), np.asarray(scores, dtype=np.float64)
+
+
+def _averaged(
+    declaration: Declaration, metric: type[RankingAnswers], data: Labelled, scores: FloatArray, average: Any
+) -> Score | Scores:
+    if average is None:
+        each: list[ClassAnswers] = [
+            metric(declaration, data.against_rest(k), np.ascontiguousarray(scores[:, k])) for k in range(data.k)
+        ]
+        return Scores(Score(one) for one in each)
+    return Score(AveragedRanking(declaration, data, scores, metric, average))

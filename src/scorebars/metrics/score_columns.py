@@ -1,0 +1,138 @@
+"""From predicted probabilities or scores to aligned columns: the border of metrics that are not of predicted classes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars import checks
+from scorebars.answers.labelled import Labelled
+from scorebars.errors import ClassError
+from scorebars.metrics.class_options import given_labels
+from scorebars.metrics.labels import all_classes, class_array, class_model, labels_of
+
+
+def columns(values: Any, argument: str) -> NDArray[Any]:
+    """Finite numbers of shape (n,) or (n, K)."""
+    array = checks.outputs(values, argument)
+    checks.require_finite(array, argument)
+    return array
+
+
+def shown_labels(y_true: Any, yerr: Any, n: int, name: str) -> tuple[NDArray[Any], ClassError]:
+    """The labels as classes, aligned with n rows of the argument `name`, and their error model."""
+    y = class_array(labels_of(y_true, yerr), "y_true")
+    if len(y) != n:
+        raise ValueError(
+            f"y_true and {name} have inconsistent numbers of samples: {len(y)} and {n}. Each label needs its own row."
+        )
+    model = class_model(yerr, n)
+    model.check_labels(y)
+    return y, model
+
+
+def data_of(y: NDArray[Any], model: ClassError, classes: NDArray[Any], sample_weight: Any) -> Labelled:
+    """Labels without predicted classes; every label and every class of the model must have its column."""
+    missing = ~np.isin(y, classes)
+    if missing.any():
+        raise checks.complain("y_true", "has classes that are not in labels", missing, y, "Name all classes.")
+    named = model.classes()
+    if named is not None and not np.all(np.isin(named, classes)):
+        extra = np.setdiff1d(named, classes)[0]
+        raise ValueError(
+            f"{type(model).__name__} has a class {extra!r} for which there is no column. Give columns for all classes "
+            "and name them in labels."
+        )
+    weight = checks.weights(sample_weight, len(y))
+    return Labelled(classes, np.searchsorted(classes, y), None, model, None if weight is None else weight.copy())
+
+
+def require_probabilities(p: NDArray[Any], argument: str) -> None:
+    """Refuse values outside [0, 1]."""
+    bad = (p < 0) | (p > 1)
+    if bad.any():
+        raise checks.complain(argument, "has values outside [0, 1]", bad, p, "Predictions are probabilities here.")
+
+
+def column_classes(y: NDArray[Any], model: ClassError, labels: Any, number: int, argument: str) -> NDArray[Any]:
+    """The sorted classes of the columns: `labels`, or those of y_true and the model."""
+    named = given_labels(labels)
+    classes = np.unique(y) if named is None else np.sort(named)
+    if named is None and model.classes() is not None:
+        classes = all_classes(model, y)
+    if named is None and len(classes) == 1:
+        raise ValueError(
+            f"y_true contains only one label ({classes[0]}). Please provide the list of all expected class labels "
+            "explicitly through the labels argument."
+        )
+    if named is not None and len(classes) == 1:
+        raise ValueError("The labels array needs to contain at least two labels, got one.")
+    if len(classes) != number:
+        whose = "y_true" if named is None else "labels"
+        raise ValueError(
+            f"{whose} and {argument} contain different number of classes: {len(classes)} and {number}. Provide the "
+            "classes of the columns explicitly through the labels argument."
+        )
+    return classes
+
+
+def probability_columns(
+    y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, labels: Any
+) -> tuple[Labelled, NDArray[Any]]:
+    """Labels and a probability for each class, (n, K); a single column is that of the larger of two classes."""
+    p = columns(y_proba, "y_proba")
+    require_probabilities(p, "y_proba")
+    if p.ndim == 1:
+        p = p[:, None]
+    if p.shape[1] == 1:
+        p = np.concatenate([1 - p, p], axis=1)
+    off = np.abs(np.add.reduce(p, axis=1) - 1) > np.sqrt(np.finfo(p.dtype).eps)
+    if off.any():
+        warnings.warn(
+            f"The y_proba values do not sum to one ({int(off.sum())} rows, the first at {int(np.argmax(off))}). Make sure "
+            "to pass probabilities.",
+            UserWarning,
+            stacklevel=3,
+        )
+    y, model = shown_labels(y_true, yerr, len(p), "y_proba")
+    classes = column_classes(y, model, labels, p.shape[1], "y_proba")
+    return data_of(y, model, classes, sample_weight), p
+
+
+def two_class_probabilities(
+    y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, pos_label: Any
+) -> tuple[Labelled, NDArray[Any]]:
+    """Labels of two classes and the probability of the positive one, as two columns in the order of the classes."""
+    p = columns(y_proba, "y_proba").reshape(-1)
+    require_probabilities(p, "y_proba")
+    y, model = shown_labels(y_true, yerr, len(p), "y_proba")
+    data, positive = two_classes(y, model, sample_weight, pos_label)
+    other = 1 - p
+    return data, np.stack([other, p] if positive == 1 else [p, other], axis=1)
+
+
+def two_classes(y: NDArray[Any], model: ClassError, sample_weight: Any, pos_label: Any) -> tuple[Labelled, int]:
+    """Labels of two classes, and which of them is positive: `pos_label`, or 1, or the larger."""
+    present = np.unique(y)
+    if len(present) > 2:
+        raise ValueError(f"y_true has {len(present)} classes; two are supported here. Only binary classification.")
+    if pos_label is None:
+        if present.dtype.kind == "U":
+            raise ValueError(
+                f"y_true takes value in {set(present.tolist())} and pos_label is not specified: give pos_label explicitly."
+            )
+        if not set(present.tolist()) <= {0, 1} and not set(present.tolist()) <= {-1, 1}:
+            raise ValueError(
+                f"y_true takes value in {set(present.tolist())} and pos_label is not specified: either make y_true take "
+                "value in {0, 1} or {-1, 1} or pass pos_label explicitly."
+            )
+        pos_label = 1
+    elif len(present) == 2 and pos_label not in present:
+        raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present.tolist()}.")
+    classes = all_classes(model, y, class_array([pos_label], "pos_label"))
+    if len(classes) > 2:
+        raise ValueError(f"the error model has {len(classes)} classes, but this metric needs two.")
+    return data_of(y, model, classes, sample_weight), int(np.searchsorted(classes, pos_label))

@@ -1,0 +1,101 @@
+"""Whether the label is among the k highest scores."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.answers.label_loss import LabelLossAnswers
+from scorebars.answers.linear import LinearAnswers
+from scorebars.errors.base import FloatArray
+from scorebars.metrics.registry import declares
+from scorebars.metrics.score_columns import column_classes, columns, data_of, shown_labels
+from scorebars.score import Declaration, Score
+
+_TOP_K = Declaration(
+    "top_k_accuracy_score", "Top-k accuracy", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0
+)
+
+
+@declares(_TOP_K)
+def top_k_accuracy_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    yerr: Any = None,
+    k: int = 2,
+    normalize: bool = True,
+    sample_weight: Any = None,
+    labels: Any = None,
+) -> Score:
+    r"""How often is the label among the k classes of highest score, when some labels are wrong?
+
+    With :math:`h_i` the k best classes of item i and :math:`P_i(c)` the probability that its label is c:
+
+    .. math::
+        \mathrm{expected} = \frac{1}{M} \sum_i \sum_{c \in h_i} P_i(c).
+
+    Linear in the label: the number of hits is Poisson-binomial, the estimate against the truth unbiased. A perfect
+    model knows the true class and how labels err, and ranks the classes by the probability of being shown.
+
+    Parameters
+    ----------
+    y_true : (n,) or None
+        Shown labels; None where the error model holds them.
+    y_score : (n,) or (n, K)
+        Scores of the classes in sorted order; for two classes that of the larger one.
+    yerr : number, (n,) or error model of class labels, optional
+        Probability that a label is wrong, or a model.
+    k : int
+        How many classes count as a hit. Of equal scores the later class comes first, as in scikit-learn.
+    normalize : bool
+        A share (True) or a count (False).
+    sample_weight : (n,), optional
+        How much each item counts.
+    labels : sequence of classes in sorted order, optional
+        The classes of the columns, needed where `y_true` does not show them all.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> scores = [[0.5, 0.2, 0.3], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.7, 0.2, 0.1]]
+    >>> print(sb.top_k_accuracy_score([0, 1, 2, 2], scores, k=2, yerr=0.1))
+    XX
+    """
+    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+        raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
+    scores = columns(y_score, "y_score")
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        scores = scores[:, 0]
+    y, model = shown_labels(y_true, yerr, len(scores), "y_score")
+    if labels is not None and not np.array_equal(np.unique(labels), np.asarray(labels)):
+        raise ValueError("Parameter 'labels' must be unique and ordered.")
+    classes = column_classes(y, model, labels, 2 if scores.ndim == 1 else scores.shape[1], "y_score")
+    data = data_of(y, model, classes, sample_weight)
+    table = _two_class_hits(scores, int(k)) if scores.ndim == 1 else _hits(scores, int(k))
+    perfect = None if data.own is None else _hits(data.own_probabilities, int(k))
+    answers = LabelLossAnswers(_TOP_K, data, table, perfect)
+    if normalize:
+        return Score(answers)
+    total = float(np.add.reduce(data.weights))
+    hits = float(np.add.reduce(data.weights * table[np.arange(data.n), data.shown]))
+    return Score(LinearAnswers(replace(_TOP_K, high=total, perfect=total), answers, total, observed=hits))
+
+
+def _hits(scores: NDArray[Any], k: int) -> FloatArray:
+    """1 for the k best classes of each item."""
+    best = np.argsort(scores, axis=1, kind="stable")[:, ::-1][:, :k]
+    out = np.zeros(scores.shape)
+    np.put_along_axis(out, best, 1.0, axis=1)
+    return out
+
+
+def _two_class_hits(scores: NDArray[Any], k: int) -> FloatArray:
+    if k > 1:
+        return np.ones((len(scores), 2))
+    cut = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
+    return np.eye(2)[(scores > cut).astype(np.intp)]
