@@ -1,5 +1,6 @@
 """What must not change a score: the unit, the origin, the order, the sign, the way in which errors are given."""
 
+import functools
 import json
 import math
 
@@ -14,6 +15,12 @@ every_error = pytest.mark.parametrize("errors", ERRORS)
 weights = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["equal", "weighted"])
 
 
+@functools.cache
+def ordinary(metric, errors, weighted=False):
+    """The score to compare with."""
+    return METRICS[metric](Y, P, yerr=ERRORS[errors](), sample_weight=WEIGHT if weighted else None)
+
+
 UNITS = [1e-150, 1e-60, 1e-8, 3.0, 1e8, 1e60, 1e150]
 
 
@@ -25,8 +32,7 @@ UNITS = [1e-150, 1e-60, 1e-8, 3.0, 1e8, 1e60, 1e150]
 )
 def test_unit(metric, errors, weight, c):
     """In another unit every answer is the same number in that unit: nothing overflows, vanishes or becomes NaN."""
-    function = METRICS[metric]
-    here = function(Y, P, yerr=ERRORS[errors](), sample_weight=weight)
+    function, here = METRICS[metric], ordinary(metric, errors, weight is not None)
     there = function(Y * c, P * c, yerr=ERRORS[errors](c), sample_weight=weight)
     assert_same_answers(there, here, scale=c, degree=DEGREE[metric])
     assert not math.isnan(there.variance)  # the one number that may leave the doubles
@@ -74,7 +80,7 @@ def test_unit_of_several_outputs(metric, errors, c):
 @pytest.mark.parametrize("shift", [1024.0])
 def test_origin(metric, errors, shift):
     """Only differences of labels and predictions count."""
-    here = METRICS[metric](Y, P, yerr=ERRORS[errors]())
+    here = ordinary(metric, errors)
     there = METRICS[metric](Y + shift, P + shift, yerr=ERRORS[errors]())
     assert_same_answers(there, here)
 
@@ -101,7 +107,7 @@ def test_order(metric, weight):
 @every_error
 def test_sign(metric, errors):
     """Labels and predictions mirrored at zero: lower errors become upper ones, and the bias changes its sign."""
-    here = METRICS[metric](Y, P, yerr=ERRORS[errors]())
+    here = ordinary(metric, errors)
     mirrored = sb.SplitNormal(UPPER, SIGMA) if errors == "split" else ERRORS[errors]()
     there = METRICS[metric](-Y, -P, yerr=mirrored)
     sign = -1.0 if metric == "mean_error" else 1.0

@@ -25,7 +25,7 @@ def sigmas(rng, n, kind):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", ["equal", "mixed", "some zero"])
 @pytest.mark.parametrize("n", [3, 40])
-@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("level", [0.9])
 def test_fresh_labels(metric, kind, n, level):
     rng = np.random.default_rng(1)
     function, value = METRICS[metric]

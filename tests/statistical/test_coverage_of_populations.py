@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from coverage import assert_covers, effort, repeated
+from coverage import assert_covers, effort, repeated, slowly
 
 import scorebars as sb
 
@@ -25,12 +25,12 @@ def items(rng, n):
     return CENTRE + SPREAD * rng.standard_normal(n), 0.2 + 0.6 * rng.random(n)
 
 
-@effort(400)
+@effort(200)
 @every_metric
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", slowly(False, True))
 def test_truth_of_the_population(count, metric, weighted):
     n = 80
-    count = count // 40 if metric is sb.mean_absolute_error else count  # a law of the true residuals for each
+    count = count // 20 if metric is sb.mean_absolute_error else count  # a law of the true residuals for each
 
     def one(rng):
         residual, s = items(rng, n)
@@ -70,7 +70,7 @@ def test_true_accuracy_of_the_population(count, q):
     assert_covers(repeated(one, count, seed=3), 0.95, 0.02, 0.02)
 
 
-@effort(400)
+@effort(200)
 @every_metric
 def test_the_next_test_set(count, metric):
     """total_interval: labels that are true means; another test set of this size, with label errors."""
@@ -105,7 +105,7 @@ def test_the_next_test_set_of_classes(count):
 def test_several_outputs_of_one_item(count, metric):
     """The residuals of one item's outputs are alike: items are drawn, not labels."""
     n = 50
-    count = count // 40 if metric is sb.mean_absolute_error else count
+    count = count // 50 if metric is sb.mean_absolute_error else count
 
     def one(rng):
         residual, s = items(rng, n)

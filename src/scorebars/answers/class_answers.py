@@ -160,7 +160,7 @@ class ClassAnswers(Answers):
             return 0.0
         moved = np.add.reduce(slopes * step, axis=1)
         extra = float(np.add.reduce(moved)) ** 2 - float(np.add.reduce(np.square(moved)))
-        return max(self.data.model.correlation * extra, 0.0)  # type: ignore[attr-defined]
+        return max(self.data.common_correlation * extra, 0.0)
 
     # labels measured afresh --------------------------------------------------------------------
 

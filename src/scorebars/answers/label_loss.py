@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.class_answers import ClassAnswers, Spread
 from scorebars.answers.labelled import Labelled
@@ -63,7 +64,7 @@ class LossSpread:
             return ScaledLaw(PoissonBinomial(p), 1.0 / len(p))
         return BernoulliSum(self._shares * (high - low), p, float(np.add.reduce(self._shares * low)))
 
-    def _listed(self, possible: FloatArray) -> Law:
+    def _listed(self, possible: NDArray[np.bool_]) -> Law:
         values, chances = np.zeros(1), np.ones(1)
         for costs, p, share, allowed in zip(self._table, self._p, self._shares, possible, strict=True):
             values = np.add.outer(values, share * costs[allowed]).ravel()

@@ -162,6 +162,21 @@ class Labelled:
         step = (1.0 - self.indicators) / (self.k - 1) - self.indicators
         return np.asarray(step * (np.sqrt(q * (1 - q)) / contrast)[:, None])
 
+    @property
+    def common_correlation(self) -> float:
+        """Correlation to multiply products of `common_step` by: that of flips, less what correlated indicators add.
+
+        Indicators of two items are themselves correlated, which raises the expected product of their steps by the
+        factor 1 + rho (K / (K - 1))^2 q (1 - q) / contrast^2, exactly so where one q serves all.
+        """
+        model = self.model
+        if not isinstance(model, Flip):
+            return 0.0
+        q = np.asarray(model.q, dtype=np.float64)
+        ratio = self.k / (self.k - 1)
+        raised = float(np.mean(q * (1 - q) * np.square(ratio / (1.0 - q * ratio))))
+        return model.correlation / (1.0 + model.correlation * raised)
+
     # labels measured afresh --------------------------------------------------------------------
 
     def same_process(self, repeats: float) -> bool:
@@ -245,6 +260,10 @@ class OneAgainstRest(Labelled):
     def common_step(self) -> FloatArray | None:
         step = self._parent.common_step
         return None if step is None else self._pair(step)
+
+    @property
+    def common_correlation(self) -> float:
+        return self._parent.common_correlation
 
     def fresh(self, repeats: float) -> FloatArray:
         return self._pair(self._parent.fresh(repeats))

@@ -211,7 +211,7 @@ class ConfusionMatrix:
         if step is not None:  # flips that the labels share: each pair of different labels adds its covariance
             moved = self._of(step).ravel()
             own = self._kept_covariance(ConfusionMoments(squares, self._products(step)))
-            covariance = covariance + self._data.model.correlation * (np.outer(moved, moved) - own)  # type: ignore[attr-defined]
+            covariance = covariance + self._data.common_correlation * (np.outer(moved, moved) - own)
         if self.normalize is None:
             return Cells(counts, covariance, "unbiased")
         jacobian = self._jacobian(counts)
@@ -253,4 +253,5 @@ class ConfusionMatrix:
         return (len(self.classes), len(self.classes))
 
     def __repr__(self) -> str:
-        return f"ConfusionMatrix({len(self.classes)} classes, n={self.n}, expected=\n{np.array2string(self.expected, precision=4)})"
+        cells = np.array2string(self.expected, precision=4)
+        return f"ConfusionMatrix({len(self.classes)} classes, n={self.n}, expected=\n{cells})"

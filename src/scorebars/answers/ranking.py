@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.class_answers import ClassAnswers, Spread
 from scorebars.answers.label_loss import ENTROPY
@@ -164,7 +165,7 @@ class AveragePrecisionAnswers(RankingAnswers):
         return np.asarray((ranked - value * w) / total)
 
     @property
-    def _group_of_item(self) -> FloatArray:
+    def _group_of_item(self) -> NDArray[np.intp]:
         out = np.empty(len(self._order), dtype=np.intp)
         out[self._order] = self._group
         return out

@@ -154,27 +154,27 @@ class PairwiseAuc(ClassAnswers):
         counts = np.add.reduce(y, axis=0)
         if not np.all(counts > 0):
             return math.nan, None
-        below = np.empty((k, n, k))  # [j, i, l]: share of class l below item i in the score of class j
+        below = np.empty((k, n, k))  # [j, i, m]: share of class m below item i in the score of class j
         for j in range(k):
             for other in range(k):
                 below[j, :, other] = self._below(j, y[:, other]) / counts[other]
-        auc = np.einsum("ij,jil->jl", y, below) / counts[:, None]  # P(score j of a j is above that of an l)
+        auc = np.einsum("ij,jil->jl", y, below) / counts[:, None]  # P(score j of a j is above that of an m)
         auc -= 0.5 * (y.T @ y) / np.outer(counts, counts)  # an item does not tie with itself
-        pairs = [(j, l) for j in range(k) for l in range(k) if j != l]
+        pairs = [(j, m) for j in range(k) for m in range(k) if j != m]
         total = float(np.add.reduce(counts))
-        weight = {(j, l): counts[j] + counts[l] if self._weighted else 1.0 for j, l in pairs}
+        weight = {(j, m): counts[j] + counts[m] if self._weighted else 1.0 for j, m in pairs}
         norm = math.fsum(weight.values())
         value = math.fsum(weight[pair] * auc[pair] for pair in pairs) / norm
         if not slopes:
             return value, None
         out = np.zeros((n, k))
-        for j, l in pairs:
-            share = weight[j, l] / norm
-            above, both = 1 - below[j, :, j], 0.5 / (counts[j] * counts[l])
-            out[:, j] += share * ((below[j, :, l] - auc[j, l]) / counts[j] - both * y[:, l])
-            out[:, l] += share * ((above - auc[j, l]) / counts[l] - both * y[:, j])
+        for j, m in pairs:
+            share = weight[j, m] / norm
+            above, both = 1 - below[j, :, j], 0.5 / (counts[j] * counts[m])
+            out[:, j] += share * ((below[j, :, m] - auc[j, m]) / counts[j] - both * y[:, m])
+            out[:, m] += share * ((above - auc[j, m]) / counts[m] - both * y[:, j])
             if self._weighted:
-                out[:, [j, l]] += (auc[j, l] - value) / (2 * (k - 1) * total)
+                out[:, [j, m]] += (auc[j, m] - value) / (2 * (k - 1) * total)
         return value, out
 
     def _at(self, indicators: FloatArray) -> float:

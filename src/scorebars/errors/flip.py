@@ -35,7 +35,7 @@ class Flip(ClassError):
     q: FloatArray | float
     correlation: float
 
-    def __init__(self, q: Any, correlation: float = 0.0, *, kind: str = "classical") -> None:
+    def __init__(self, q: Any, correlation: Any = 0.0, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
         values = checks.probabilities(q, "q", "q is the probability that a label is wrong.")
         self.q = float(values) if values.ndim == 0 else values

@@ -49,7 +49,13 @@ class Thresholded(ClassError):
     (array([0, 1]), array([0.023, 0.159]))
     """
 
-    def __init__(self, values: Any, yerr: Any, cut: float, *, kind: str | None = None) -> None:
+    values: FloatArray
+    errors: MeasurementError
+    cut: float
+    _above: FloatArray
+    _below: FloatArray
+
+    def __init__(self, values: Any, yerr: Any, cut: Any, *, kind: str | None = None) -> None:
         held = yerr.labels() if values is None and isinstance(yerr, MeasurementError) else values
         if held is None:
             raise ValueError(
@@ -57,7 +63,7 @@ class Thresholded(ClassError):
             )
         if not isinstance(cut, numbers.Real) or not math.isfinite(cut):
             raise ValueError(f"cut must be a finite number, got {cut!r}.")
-        self.values: FloatArray = np.array(checks.column(held, "values"), dtype=np.float64)
+        self.values = np.array(checks.column(held, "values"), dtype=np.float64)
         checks.require_finite(self.values, "values")
         errors = _measurement_error(yerr, len(self.values))
         errors.check_labels(self.values, "values")
@@ -75,7 +81,7 @@ class Thresholded(ClassError):
     @property
     def q(self) -> FloatArray:
         """Probability that a fresh value falls on the other side of the cut."""
-        return np.where(self.values > self.cut, self._below, self._above)
+        return np.asarray(np.where(self.values > self.cut, self._below, self._above))
 
     @property
     def size(self) -> int | None:

@@ -160,7 +160,7 @@ class UncertainAuc:
         step = np.where(likely, -1.0, 1.0)[item]
         v = np.add.reduce(self._b[likely]) + np.bincount(draw, step * self._b[item], minlength=draws)
         positives = np.add.reduce(self._w[likely]) + np.bincount(draw, step * self._w[item], minlength=draws)
-        number = float(np.count_nonzero(likely)) + np.bincount(draw, step, minlength=draws)
+        number = np.add.reduce(likely, dtype=float) + np.bincount(draw, step, minlength=draws)
         return Outcomes.of_draws(self._values(v, positives, number), None).law()._replace(p_defined=self.p_defined)
 
 

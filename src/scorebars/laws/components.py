@@ -12,7 +12,7 @@ is a sum over components of f(lam) times a product of two linear combinations of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -24,21 +24,25 @@ E, THETA, PI = np.eye(3)
 """The coefficients that pick e, theta and pi out of x."""
 
 
+Blocks = Callable[[], Iterator[tuple[FloatArray, FloatArray]]]
+"""Gives, at every call, all components block by block: lam (m,) and x (3, m)."""
+
+
 class Components:
-    """Components of variance `lam` (k,), `count` (k,) of them, and either their `rows` x (k, 3) or, where many labels
-    were compressed into one node, the sum of x x' over them: `gram` (k, 3, 3)."""
+    """Components of variance `lam` (k,), `count` (k,) of them, and either their `rows` x (k, 3) or, where many were
+    compressed into one node, the sum of x x' over them: `gram` (k, 3, 3)."""
 
     def __init__(
         self, lam: FloatArray, count: FloatArray, rows: FloatArray | None = None, gram: FloatArray | None = None
     ) -> None:
-        self.lam, self.count, self.rows, self._gram = lam, count, rows, gram
-        if rows is not None:
-            self.total: FloatArray = rows.T @ rows
-        elif gram is not None:
-            self.total = gram.sum(axis=0)
+        self.lam, self.count, self.rows, self.gram = lam, count, rows, gram
+        self.top = float(lam.max())
+        self.total: FloatArray = np.sum(gram, axis=0) if rows is None else rows.T @ rows
 
     @classmethod
-    def independent(cls, mu: FloatArray, p: FloatArray, sigma: FloatArray | float, weight: FloatArray | None) -> Components:
+    def independent(
+        cls, mu: FloatArray, p: FloatArray, sigma: FloatArray | float, weight: FloatArray | None = None
+    ) -> Components:
         """Independent labels of mean `mu`, predicted as `p`; no weight: all equal."""
         n = mu.size
         spread = np.broadcast_to(np.asarray(sigma, dtype=float), (n,))
@@ -50,22 +54,78 @@ class Components:
                 root = np.sqrt(np.full(mu[part].size, 1.0 / total) if weight is None else weight[part] / total)
                 yield (root * spread[part]) ** 2, np.stack([root, root * mu[part], root * p[part]])
 
+        return cls._gather(blocks)
+
+    @classmethod
+    def correlated(
+        cls, mu: FloatArray, p: FloatArray, covariance: FloatArray, weight: FloatArray | None = None
+    ) -> Components:
+        """The same for labels whose errors have the given covariance (n, n)."""
+        root = np.sqrt(np.full(mu.size, 1.0 / mu.size) if weight is None else weight / np.sum(weight))
+        matrix = root[:, None] * covariance * root
+        lam, vectors = np.linalg.eigh(matrix)
+        rounding = 16 * lam.size * np.finfo(float).eps * (np.diag(matrix) @ vectors**2)
+        x = np.stack([root, root * mu, root * p]) @ vectors
+        return cls._gather(lambda: iter([(np.where(lam > rounding, lam, 0.0), x)]))
+
+    @classmethod
+    def _gather(cls, blocks: Blocks) -> Components:
+        """Few components as they are, components of equal variance as three, many by compression."""
         number, least, largest = 0, np.inf, 0.0
         for lam, _ in blocks():
             uncertain = lam[lam > 0]
             number += uncertain.size
             least, largest = min(least, float(uncertain.min(initial=np.inf))), max(largest, float(lam.max()))
-        if number <= EXACT:
-            return cls._few(blocks)
-        if least == largest:
-            return cls._equal(blocks, largest)
-        upper = np.triu_indices(3)
+        equal = least == largest
+        if number > EXACT and not equal:
+            return cls._compressed(blocks)
+        certain, common = np.empty((0, 3)), np.empty((0, 3))
+        single_lam, single_rows = [np.empty(0)], [np.empty((0, 3))]
+        for lam, x in blocks():
+            certain = _rotated(certain, x[:, lam == 0])
+            if equal:
+                common = _rotated(common, x[:, lam > 0])
+            else:
+                single_lam.append(lam[lam > 0])
+                single_rows.append(x[:, lam > 0].T)
+        lam = np.concatenate([np.zeros(len(certain)), np.full(len(common), largest), *single_lam])
+        count = np.ones(lam.size)
+        if equal:
+            count[-1] += number - len(common)
+        return cls(lam, count, np.vstack([certain, common, *single_rows]))
+
+    @classmethod
+    def _compressed(cls, blocks: Blocks) -> Components:
+        first, second = np.triu_indices(3)
 
         def products() -> Iterator[tuple[FloatArray, FloatArray]]:
             for lam, x in blocks():
-                yield lam, np.vstack([lam > 0, x[upper[0]] * x[upper[1]]])
+                yield lam, np.vstack([lam > 0, x[first] * x[second]])
 
         nodes, columns = compress(products)
         gram = np.empty((nodes.size, 3, 3))
-        gram[:, upper[0], upper[1]] = gram[:, upper[1], upper[0]] = columns[1:].T
+        gram[:, first, second] = gram[:, second, first] = columns[1:].T
         return cls(nodes, columns[0], gram=gram)
+
+    def form(self, f: Numbers, a: Numbers, b: Numbers) -> Numbers:
+        """sum over components of f (a . x)(b . x): f (j, k), the coefficients (3,) or (j, 3); returns (j,)."""
+        out: Numbers
+        if self.rows is None:
+            out = np.einsum("...a,jab,...b->j", a, np.einsum("jk,kab->jab", f, self.gram), b)
+        elif a.ndim == b.ndim == 1:
+            out = np.einsum("jk,k->j", f, (self.rows @ a) * (self.rows @ b))
+        else:
+            out = np.einsum("jk,...k,...k->j", f, a @ self.rows.T, b @ self.rows.T)
+        return out
+
+    def at_zero(self, a: FloatArray, b: FloatArray) -> float:
+        """sum (a . x)(b . x)."""
+        return float(a @ self.total @ b)
+
+
+def _rotated(triangle: FloatArray, x: FloatArray) -> FloatArray:
+    """At most three rows with the same inner products between their columns as all rows so far."""
+    if x.shape[1] == 0:
+        return triangle
+    out: FloatArray = np.linalg.qr(np.vstack([triangle, x.T]), mode="r")
+    return out

@@ -31,7 +31,7 @@ class FoldedNormalMean(Law):
 
     >>> law = FoldedNormalMean([0.5, -1.0], [0.2, 0.1])
     >>> round(law.mean, 6), round(law.std, 6)
-    (0.750401, 0.110904)
+    (0.750401, 0.110903)
     """
 
     method = "exact"

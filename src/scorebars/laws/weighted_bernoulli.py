@@ -31,7 +31,7 @@ from scorebars.laws.smooth_bernoulli import smooth_law
 from scorebars.laws.weight_lattice import RoundedLaw
 
 ENUMERATED = 16
-MOST_TOWERING = 6
+MOST_TOWERING = 4
 TOWERING = 1000.0  # weight / standard deviation of all lighter weights
 MOST_MULTIPLES = 64
 LONGEST_LATTICE = 1 << 22
@@ -149,7 +149,7 @@ def sum_law(w: FloatArray, p: FloatArray, split: bool = True) -> Law:
 
 
 def towering(w: FloatArray, p: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices of up to six weights that dwarf the spread of all lighter ones, and of the others.
+    """Indices of up to four weights that dwarf the spread of all lighter ones, and of the others.
 
     No single scale resolves both, so the law is split into the outcomes of the former.
     """

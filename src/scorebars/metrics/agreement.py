@@ -110,7 +110,7 @@ def cohen_kappa_score(
     labels: Any = None,
     weights: Any = None,
     sample_weight: Any = None,
-    replace_undefined_by: float = math.nan,
+    replace_undefined_by: Any = math.nan,
 ) -> Score:
     r"""How far do labels and predictions agree beyond chance, when some labels are wrong?
 

@@ -24,7 +24,7 @@ def value_of_undefined(zero_division: Any, allow_nan: bool = True) -> float:
     """The number that stands for 0/0; nan leaves such values out."""
     if isinstance(zero_division, str) and zero_division == "warn":
         return 0.0
-    if isinstance(zero_division, numbers.Real) and not isinstance(zero_division, bool):
+    if _is_number(zero_division):
         value = float(zero_division)
         if value in (0.0, 1.0) or (allow_nan and math.isnan(value)):
             return value
@@ -100,6 +100,10 @@ def _one(declaration: Declaration, share: Share, data: Labelled, index: int, und
 
 def require_number(value: Any, argument: str, low: float) -> float:
     """A number of at least `low`, infinity allowed."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not float(value) >= low:
+    if not _is_number(value) or not float(value) >= low:
         raise ValueError(f"{argument} must be a number of at least {low:g}, got {value!r}.")
     return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -27,7 +27,7 @@ def top_k_accuracy_score(
     y_score: Any,
     *,
     yerr: Any = None,
-    k: int = 2,
+    k: Any = 2,
     normalize: bool = True,
     sample_weight: Any = None,
     labels: Any = None,
