@@ -14,7 +14,7 @@ ROOT = Path(scorebars.__file__).parent
 LAYERS = [
     ["checks", "special", "datasets", "data"],
     ["errors"],
-    ["losses"],
+    ["losses", "intake"],
     ["measured"],
     ["moments"],
     ["engines"],
@@ -23,9 +23,7 @@ LAYERS = [
     ["score"],
     ["answers"],
     ["metrics"],
-    ["evaluate", "diagnostics", "plan", "propagate", "accumulate"],
-    ["contests", "cross_validate"],
-    ["compare"],
+    ["studies"],
     ["adapters", "plot"],
     ["report", "cli", "web"],
 ]
@@ -34,7 +32,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 OUTSIDE = {"adapters", "plot", "report", "cli", "web"}
 ALLOWED = {"numpy", "scipy", "scorebars"}
 # Where a user asks for a table of pandas or a fold of scikit-learn, the function that makes it may import it.
-WHEN_ASKED = {"_render", *(name for name in RANK if RANK["evaluate"] <= RANK[name])}
+WHEN_ASKED = {"_render", "intake", *(name for name in RANK if RANK["studies"] <= RANK[name])}
 
 
 def modules():

@@ -6,102 +6,82 @@ Machine-learning metrics that know how well the labels were measured::
 
     s = sb.mean_absolute_error(y_true, y_pred, yerr=0.1)
     print(s, s.observed, s.truth, s.perfect)
+
+Names are loaded when first used, so that importing the package costs nothing; ``__init__.pyi`` lists them for editors and
+type checkers.
 """
 
-from scorebars import datasets, errors
-from scorebars.compare import Comparison, Ranking, compare
-from scorebars.cross_validate import CrossValidation, cross_validate
-from scorebars.diagnostics import ErrorCheck, check_errors
-from scorebars.engines.config import show_config
-from scorebars.errors import (
-    Empirical,
-    Flip,
-    Laplace,
-    LogNormal,
-    Normal,
-    Poisson,
-    Repeats,
-    Rounding,
-    SplitNormal,
-    StudentT,
-    Triangular,
-    Uniform,
-)
-from scorebars.evaluate import Evaluation, evaluate
-from scorebars.metrics.accuracy import accuracy_score, zero_one_loss
-from scorebars.metrics.chi_squared import reduced_chi_squared
-from scorebars.metrics.custom import metric
-from scorebars.metrics.relative import (
-    mean_absolute_percentage_error,
-    mean_squared_log_error,
-    root_mean_squared_log_error,
-    symmetric_mean_absolute_percentage_error,
-)
-from scorebars.metrics.residuals import (
-    mean_absolute_error,
-    mean_error,
-    mean_squared_error,
-    root_mean_squared_error,
-)
-from scorebars.metrics.robust import huber_loss, log_cosh_loss, mean_pinball_loss
-from scorebars.metrics.scatter import intrinsic_scatter
-from scorebars.metrics.tolerance import fraction_within
-from scorebars.plan import Plan, plan
-from scorebars.propagate import Propagated, propagate
-from scorebars.score import Estimate, Interval, Score, Scores, UndefinedEstimate, UndefinedMomentWarning
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Comparison",
-    "CrossValidation",
-    "Empirical",
-    "ErrorCheck",
-    "Estimate",
-    "Evaluation",
-    "Flip",
-    "Interval",
-    "Laplace",
-    "LogNormal",
-    "Normal",
-    "Plan",
-    "Poisson",
-    "Propagated",
-    "Ranking",
-    "Repeats",
-    "Rounding",
-    "Score",
-    "Scores",
-    "SplitNormal",
-    "StudentT",
-    "Triangular",
-    "UndefinedEstimate",
-    "UndefinedMomentWarning",
-    "Uniform",
-    "accuracy_score",
-    "check_errors",
-    "compare",
-    "cross_validate",
-    "datasets",
-    "errors",
-    "evaluate",
-    "fraction_within",
-    "huber_loss",
-    "intrinsic_scatter",
-    "log_cosh_loss",
-    "mean_absolute_error",
-    "mean_absolute_percentage_error",
-    "mean_error",
-    "mean_pinball_loss",
-    "mean_squared_error",
-    "mean_squared_log_error",
-    "metric",
-    "plan",
-    "propagate",
-    "reduced_chi_squared",
-    "root_mean_squared_error",
-    "root_mean_squared_log_error",
-    "show_config",
-    "symmetric_mean_absolute_percentage_error",
-    "zero_one_loss",
-]
+_HOMES = {
+    "engines.config": ["show_config"],
+    "errors": [
+        "ClassFlip",
+        "Empirical",
+        "Flip",
+        "LabelProbabilities",
+        "Laplace",
+        "LogNormal",
+        "Normal",
+        "Poisson",
+        "Repeats",
+        "Rounding",
+        "SplitNormal",
+        "StudentT",
+        "Thresholded",
+        "Transition",
+        "Triangular",
+        "Uniform",
+        "Votes",
+    ],
+    "metrics.accuracy": ["accuracy_score", "zero_one_loss"],
+    "metrics.chi_squared": ["reduced_chi_squared"],
+    "metrics.correlations": [
+        "concordance_correlation",
+        "kendall_correlation",
+        "pearson_correlation",
+        "spearman_correlation",
+    ],
+    "metrics.custom": ["metric"],
+    "metrics.explained": ["d2_absolute_error_score", "explained_variance_score", "r2_score"],
+    "metrics.order": ["max_error", "median_absolute_error"],
+    "metrics.relative": [
+        "mean_absolute_percentage_error",
+        "mean_squared_log_error",
+        "root_mean_squared_log_error",
+        "symmetric_mean_absolute_percentage_error",
+    ],
+    "metrics.residuals": ["mean_absolute_error", "mean_error", "mean_squared_error", "root_mean_squared_error"],
+    "metrics.robust": ["huber_loss", "log_cosh_loss", "mean_pinball_loss"],
+    "metrics.scatter": ["intrinsic_scatter"],
+    "metrics.tolerance": ["fraction_within"],
+    "score": ["Estimate", "Interval", "Score", "Scores", "UndefinedEstimate", "UndefinedMomentWarning"],
+    "studies.capabilities": ["Capabilities", "capabilities"],
+    "studies.compare": ["Comparison", "Ranking", "compare"],
+    "studies.cross_validate": ["CrossValidation", "cross_validate"],
+    "studies.diagnostics": ["ErrorCheck", "check_errors"],
+    "studies.evaluate": ["Evaluation", "evaluate"],
+    "studies.plan": ["Plan", "plan"],
+    "studies.propagate": ["Propagated", "propagate"],
+}
+_MODULES = ["datasets", "errors"]
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted([*_HOME, *_MODULES])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"scorebars.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'scorebars' has no attribute {name!r}")
+    value = getattr(import_module(f"scorebars.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

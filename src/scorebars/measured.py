@@ -26,9 +26,9 @@ def near_one(largest: float) -> float:
     return math.ldexp(1.0, min(max(exponent, -1021), 1021))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: that would cost as much as summing a thousand labels
 class Measured:
-    """One output: labels y, predictions p, their error model and weights (None: all equal)."""
+    """One output: labels y, predictions p, their error model and weights (None: all equal). Never changed once made."""
 
     y: NDArray[Any]
     p: NDArray[Any]
@@ -60,10 +60,11 @@ class Measured:
 
     def kept(self) -> Measured:
         """The data as a score keeps it: copies of small arrays, so that later changes by the user do no harm."""
-        if self.n > self.COPIED:
-            return self
-        weight = None if self.weight is None else self.weight.copy()
-        return Measured(self.y.copy(), self.p.copy(), self.errors, weight, self.outputs, self.unit)
+        if self.n <= self.COPIED:
+            self.y, self.p = self.y.copy(), self.p.copy()
+            if self.weight is not None:
+                self.weight = self.weight.copy()
+        return self
 
     @cached_property
     def total_weight(self) -> float:

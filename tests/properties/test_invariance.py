@@ -290,3 +290,16 @@ def test_weights_of_outputs(metric):
     assert score.std == pytest.approx(math.hypot(0.75 * raw[0].std, 0.25 * raw[1].std), rel=1e-12)
     low, high = score.interval(0.8)
     assert low < score.expected < high
+
+
+@every_metric
+def test_outputs_that_err_in_different_ways(metric):
+    """Each output keeps its own kind of error and its own repeats in the average."""
+    y, p = Y.reshape(4, 2), P.reshape(4, 2)
+    means = sb.Repeats.from_means(sigma=0.5, n=[4, 4, 2, 2])
+    for models in ([sb.Normal(0.5), sb.Normal(0.5, kind="berkson")], [means, means], [means, sb.Normal(0.5)]):
+        raw = METRICS[metric](y, p, yerr=models, multioutput="raw_values")
+        score = METRICS[metric](y, p, yerr=models)
+        for name in ("observed", "expected", "truth", "perfect"):
+            mean = np.mean([float(getattr(one, name)) for one in raw])
+            assert float(getattr(score, name)) == pytest.approx(mean, rel=1e-12, abs=1e-15), name

@@ -5,7 +5,20 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import chi2
-from situations import CORRELATED, COV, ERRORS, METRICS, SHIFTS, SIGMA, UPPER, WEIGHT, P, Y, answers
+from situations import (
+    CORRELATED,
+    COV,
+    ERRORS,
+    METRICS,
+    SHIFTS,
+    SIGMA,
+    UPPER,
+    WEIGHT,
+    P,
+    Y,
+    answers,
+    assert_same_answers,
+)
 
 import scorebars as sb
 
@@ -124,6 +137,20 @@ def test_very_unequal_errors(metric):
     found = answers(METRICS[metric](y, np.zeros(16), yerr=sigma))
     assert not any(math.isnan(value) for value, _ in found.values())
     assert found["interval low"] < found["expected"] < found["interval high"]
+
+
+@pytest.mark.parametrize("metric", ["rmse", "mae", "mean_error"])
+@pytest.mark.parametrize("huge", [1e200, 1e306])
+def test_scores_in_range_whose_squares_are_not(metric, huge):
+    here, there = (METRICS[metric](Y * c, P * c, yerr=SIGMA * c) for c in (1.0, huge))
+    assert_same_answers(there, here, scale=huge)
+
+
+def test_a_score_beyond_the_doubles_is_said_to_be():
+    with pytest.warns(
+        sb.UndefinedMomentWarning, match="mean_squared_error is infinite: it is above the largest double"
+    ):
+        assert sb.mean_squared_error(Y * 1e200, P * 1e200, yerr=1e200) == math.inf
 
 
 # truth = label + error ---------------------------------------------------------------------------------------------

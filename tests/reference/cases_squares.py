@@ -244,8 +244,8 @@ def _mse(
     return Case(id, metric, inputs, partial(mse, cdf=cdf, quantiles=quantiles), METHOD, note=note)
 
 
-def _rmse(id: str, inputs: dict[str, Any], cdf: list[float]) -> Case:
-    return Case(id, "rmse", inputs, partial(rmse, cdf=cdf), RMSE_METHOD, digits=34)
+def _rmse(id: str, inputs: dict[str, Any], cdf: list[float], metric: str = "rmse") -> Case:
+    return Case(id, metric, inputs, partial(rmse, cdf=cdf), RMSE_METHOD, digits=34)
 
 
 CASES = [
@@ -300,7 +300,7 @@ CASES = [
     _rmse("rmse_M7_mixed", MIXED7, [1.0, 1.5]),
     _rmse("rmse_M1", {"y": [0.4], "y_pred": [0.1], "sigma": [0.6]}, [0.2, 0.5, 1.0]),
     _rmse("rmse_M3_zero_sigma", ZERO3, [0.3, 0.7, 1.5]),
-    _rmse("rmse_M3_cov", COV3, [0.4, 0.8, 1.4]),
+    _rmse("rmse_M3_cov", COV3, [0.4, 0.8, 1.4], metric="rmse_cov"),
     Case(
         "bias_M7",
         "mean_error",

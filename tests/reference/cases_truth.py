@@ -358,7 +358,7 @@ CASES = [
     ),
     _truth(
         "truth_log_loss_M4",
-        "log_loss",
+        "log_loss_truth",
         {"y": [1, 0, 1, 1], "proba": [0.9, 0.2, 0.6, 0.35], "q": [0.05, 0.1, 0.25, 0.0]},
         truth_log_loss,
         ARITHMETIC,

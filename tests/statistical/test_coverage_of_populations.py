@@ -100,7 +100,7 @@ def test_the_next_test_set_of_classes(count):
 
 @effort(400)
 @pytest.mark.parametrize(
-    "metric", [sb.mean_squared_error, sb.mean_error, sb.mean_absolute_error], ids=lambda f: f.__name__
+    "metric", slowly(sb.mean_squared_error, sb.mean_error, sb.mean_absolute_error), ids=lambda f: f.__name__
 )
 def test_several_outputs_of_one_item(count, metric):
     """The residuals of one item's outputs are alike: items are drawn, not labels."""

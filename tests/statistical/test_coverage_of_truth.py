@@ -37,7 +37,7 @@ def test_equal_errors_are_exact(count, n, size):
 @effort(40)
 @pytest.mark.parametrize("n", slowly(10, 60))
 @pytest.mark.parametrize("spread", slowly(0.8, 0.3))
-@pytest.mark.parametrize("true", ["independent", "proportional", "opposite"])
+@pytest.mark.parametrize("true", ["independent", "proportional", pytest.param("opposite", marks=pytest.mark.slow)])
 def test_mixed_errors(count, n, spread, true):
     """MSE with unequal sigmas, whose size has nothing, or much, to do with the model's error."""
     rng = np.random.default_rng(3)
@@ -80,7 +80,7 @@ def test_bias(count):
     assert_covers(repeated(of_truth(sb.mean_error, residual, s, 0.95), count, seed=10), 0.95, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("count", slowly(10, 400))
+@pytest.mark.parametrize("count", slowly(5, 400))
 @pytest.mark.parametrize("noise", slowly(0.5, 0.2))
 @pytest.mark.parametrize("n", slowly(50, 400))
 def test_absolute_error(count, noise, n):

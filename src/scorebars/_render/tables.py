@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scorebars._render import text
 
 if TYPE_CHECKING:
-    from scorebars.evaluate import Evaluation
+    from scorebars.studies.evaluate import Evaluation
     from scorebars.score import Score
 
 

@@ -44,7 +44,7 @@ class ClassAnswers(Answers):
         self._chances = [1.0]
         self._parts: list[Spread] = []
         self.expected, self._std = observed, 0.0
-        if not data.exact:
+        if not data.exact and self._possible_values(data.probabilities):
             cases = data.mixture()
             self._chances = [chance for chance, _ in cases]
             self._parts = [self._spread(p) for _, p in cases]
@@ -54,6 +54,10 @@ class ClassAnswers(Answers):
         mean = math.fsum(c * m.mean for c, m in zip(self._chances, moments, strict=True))
         var = math.fsum(c * (m.var + (m.mean - mean) ** 2) for c, m in zip(self._chances, moments, strict=True))
         return mean, math.sqrt(max(var, 0.0))
+
+    def _possible_values(self, p: FloatArray) -> bool:
+        """Whether labels with probabilities p leave the metric a value at all."""
+        return True
 
     # what a metric has to say ------------------------------------------------------------------
 

@@ -101,6 +101,13 @@ class ConfusionAnswers(ClassAnswers):
             observed = undefined
         super().__init__(declaration, data, observed)
 
+    def _possible_values(self, p: FloatArray) -> bool:
+        """Whether the metric can be defined: precision is not, for whatever labels, where nothing is predicted."""
+        if self._undefined is not None or not self._observed_undefined:
+            return True
+        c = confusion(p, self._predicted, np.ones(len(p)))
+        return not math.isnan(float(np.asarray(self._metric(c))))
+
     def _spread(self, p: FloatArray) -> Spread:
         data = self.data
         rows = data.rows if p is data.probabilities else None

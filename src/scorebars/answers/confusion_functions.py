@@ -72,7 +72,8 @@ class Averaged:
         tp, predicted, labelled = (x[..., keep] for x in (hits(c), np.sum(c, axis=-2), np.sum(c, axis=-1)))
         total = np.sum(c, axis=(-2, -1))
         if self.average == "micro":
-            pooled = self.share(*(np.sum(x, axis=-1) for x in (tp, predicted, labelled)), total * len(keep))
+            right, chosen, marked = (np.sum(x, axis=-1) for x in (tp, predicted, labelled))
+            pooled = self.share(right, chosen, marked, total * len(keep))
             return np.where(np.isnan(pooled), self.undefined, pooled)
         values = self.share(tp, predicted, labelled, total[..., None])
         values = np.where(np.isnan(values), self.undefined, values)

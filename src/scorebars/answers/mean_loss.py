@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -54,6 +55,13 @@ class MeanLoss(Answers):
     @property
     def _unit(self) -> float:
         return self._in_units(1.0)
+
+    def in_scaled_units(self) -> Self:
+        """The same answers for data divided by `scale`, where no square leaves the doubles."""
+        if self._totals.scale == 1.0:
+            return self
+        data = self._data.scaled(self._totals.scale)
+        return type(self)(self.declaration, self.loss, data, replace(self._totals, scale=1.0))
 
     def _scaled_data(self) -> Measured:
         """The data in the units of `totals`; refuses arrays that were changed after the score was computed."""
@@ -169,6 +177,8 @@ class MeanLoss(Answers):
         return bool(np.all(np.isfinite(roots.mean[data.shares > 0])))
 
     def why_undefined(self) -> str:
+        if math.isfinite(self._totals.expected + self._totals.std):
+            return "it is above the largest double. Choose another unit for y_true, y_pred and yerr."
         data = self._data
         y, p = np.asarray(data.y, float), np.asarray(data.p, float)
         return why_infinite(self.loss, data.errors, y, p)

@@ -84,7 +84,7 @@ def true_residuals(data: Measured) -> TrueResiduals | None:
     grid = residual_grid(data.residual[erring], sd[erring], data.shares[erring])
     fitted = erring & (sd > _KNOWN * typical_spacing(data.residual[erring], grid))
     d, s, a = data.residual[fitted], sd[fitted], data.shares[fitted]
-    if not len(a) or float(a.sum()) ** 2 < FEWEST * float(np.sum(np.square(a))):
+    if not len(a) or float(a.sum()) ** 2 < (FEWEST - 0.5) * float(np.sum(np.square(a))):
         return None
     rest = counts & ~fitted
     return TrueResiduals(

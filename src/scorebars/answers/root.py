@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scorebars.answers.generic import SquaredLogAnswers
-from scorebars.answers.intervals import OfLaw, Power
+from scorebars.answers.intervals import Affine, OfLaw, Power
 from scorebars.answers.mean_loss import PERFECT
 from scorebars.answers.squared import SquaredAnswers
 from scorebars.laws.affine import ScaledLaw
@@ -26,11 +26,12 @@ class RootAnswers(Answers):
 
     def __init__(self, declaration: Declaration, squared: SquaredAnswers | SquaredLogAnswers) -> None:
         self.declaration, self.n = declaration, squared.n
-        self._squared = squared
-        self._root_law = self._existing(root_law(squared.scaled_law()))
-        self.observed = math.sqrt(squared.scaled_observed) * squared.length_unit
+        # the root may be in range where the square is not
+        self._unit, self._squared = squared.length_unit, squared.in_scaled_units()
+        self._root_law = self._existing(root_law(self._squared.scaled_law()))
+        self.observed = math.sqrt(self._squared.scaled_observed) * self._unit
         exact = float(self._root_law.std) == 0
-        self.expected = self.observed if exact else float(self._root_law.mean) * squared.length_unit
+        self.expected = self.observed if exact else float(self._root_law.mean) * self._unit
 
     def _existing(self, law: Law) -> Law:
         """Draws have a mean even where the law has none."""
@@ -40,11 +41,17 @@ class RootAnswers(Answers):
 
     @property
     def std(self) -> float:
-        return float(self._root_law.std) * self._squared.length_unit
+        return float(self._root_law.std) * self._unit
 
     def law(self) -> Law:
-        unit = self._squared.length_unit
-        return self._root_law if unit == 1.0 else ScaledLaw(self._root_law, unit)
+        return self._in_units(self._root_law)
+
+    def _in_units(self, law: Law) -> Law:
+        return law if self._unit == 1.0 else ScaledLaw(law, self._unit)
+
+    def _root_interval(self, square: Callable[[float], Interval]) -> Callable[[float], Interval]:
+        root = Power(square, 0.5)
+        return root if self._unit == 1.0 else Affine(root, self._unit)
 
     def warnings(self) -> list[str]:
         return self._squared.warnings()
@@ -55,15 +62,14 @@ class RootAnswers(Answers):
     def truth(self) -> Estimate:
         truth = self._squared.truth()
         if self._squared.kind == "berkson":
-            return self._of_law(self.law(), truth.note, Power(truth.total_interval, 0.5))
+            return self._of_law(self.law(), truth.note, self._root_interval(truth.total_interval))
         return self._root_of(truth)
 
     def remeasured(self, repeats: float) -> Estimate:
         return self._root_of(self._squared.remeasured(repeats))
 
     def perfect(self) -> Estimate:
-        unit, law = self._squared.length_unit, self._existing(root_law(self._squared.scaled_perfect_law()))
-        return self._of_law(law if unit == 1.0 else ScaledLaw(law, unit), PERFECT)
+        return self._of_law(self._in_units(self._existing(root_law(self._squared.scaled_perfect_law()))), PERFECT)
 
     def _of_law(self, law: Law, note: str, total: Callable[[float], Interval] | None = None) -> Estimate:
         """An estimate that is the mean of a law."""
@@ -76,20 +82,19 @@ class RootAnswers(Answers):
 
     def sampling_std(self) -> float:
         """By the delta method: std of the MSE over 2 RMSE."""
-        return root_std(float(self._squared.expected), self._squared.sampling_std())
+        return root_std(float(self._squared.expected), self._squared.sampling_std()) * self._unit
 
     def total_interval(self, level: float) -> Interval:
-        return Power(self._squared.total_interval, 0.5)(level)
+        return self._root_interval(self._squared.total_interval)(level)
 
     def _root_of(self, squared: Estimate) -> Estimate:
-        value = math.sqrt(max(float(squared), 0.0))
         return Estimate(
-            value,
-            root_std(float(squared), squared.std),
+            math.sqrt(max(float(squared), 0.0)) * self._unit,
+            root_std(float(squared), squared.std) * self._unit,
             method=squared.method,
             note=squared.note,
-            interval=Power(squared.interval, 0.5),
-            total_interval=Power(squared.total_interval, 0.5),
+            interval=self._root_interval(squared.interval),
+            total_interval=self._root_interval(squared.total_interval),
         )
 
 

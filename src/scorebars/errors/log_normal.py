@@ -138,16 +138,18 @@ class LogNormal(Continuous):
         return np.square(t - p) + np.square(t) * np.expm1(-np.square(self.sigma_log))
 
     def unbiased_square_variance(self, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """v t^2 [4 (t - p)^2 + v t (t (v^2 + 4v + 6) - 4p)] with v = exp(s^2) - 1, at the label for the truth t."""
-        v = self._spread(y)
+        """t^4 (w^4 - 1) - 4 p t^3 (w^2 - 1) + 4 p^2 t^2 (w - 1), w = exp(s^2), with unbiased estimates of t^2, t^3, t^4.
 
-        def variance(c: FloatArray) -> FloatArray:
-            with np.errstate(over="ignore", invalid="ignore"):
-                inner = 4.0 * np.square(y - c) + v * y * (y * (v * v + 4.0 * v + 6.0) - 4.0 * c)
-                found = v * np.square(y) * inner
-            return np.maximum(np.where(np.isnan(found), np.inf, found), 0.0)
-
-        return variance(p), variance(y)
+        With q = y exp(-s^2/2) these are q^2 exp(-s^2), q^3 exp(-3 s^2), q^4 exp(-6 s^2). A perfect prediction leaves
+        t^4 (w^4 - 4 w^2 + 4 w - 1).
+        """
+        s2, v, q = np.square(self.sigma_log), self._spread(y), self.unbiased_label(y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            shrink = q * q * np.expm1(-6.0 * s2) - 2.0 * p * q * np.expm1(-3.0 * s2) + p * p * np.expm1(-s2)
+            curved = q * v * (q * np.exp(-6.0 * s2) * (v * v + 4.0 * v + 6.0) - 4.0 * p * np.exp(-3.0 * s2))
+            variance = v * q * q * (4.0 * np.square(q - p) + 4.0 * shrink + curved)
+            floor = np.square(np.square(q)) * np.exp(-6.0 * s2) * v * v * (v * v + 4.0 * v + 2.0)
+        return np.where(np.isnan(variance), np.inf, variance), np.where(np.isnan(floor), np.inf, floor)
 
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         return self.at(y, rng.standard_normal((size, len(y))))

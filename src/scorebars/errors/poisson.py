@@ -131,9 +131,12 @@ class Poisson(MeasurementError):
         return model, y * np.exp(-log_variance / 2)
 
     def unbiased_square_variance(self, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Var((y - p)^2 - y) = 4 mu (mu - p)^2 + 2 mu^2, at the label for the mean mu."""
-        floor = 2.0 * np.square(self.unit * y)
-        return 4.0 * self.unit * y * np.square(y - p) + floor, floor
+        """Var((y - p)^2 - y) = 4 mu (mu - p)^2 + 2 mu^2, with y(y-1) and y(y-1)(y-2) for mu^2 and mu^3: unbiased."""
+        count, c = y / self.unit, p / self.unit
+        square = count * (count - 1.0)
+        floor = 2.0 * square
+        variance = 4.0 * (square * (count - 2.0 - 2.0 * c) + c * c * count) + floor
+        return variance * self.unit**4, floor * self.unit**4
 
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         mean = np.asarray(y, dtype=np.float64) / self.unit

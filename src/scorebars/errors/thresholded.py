@@ -99,6 +99,14 @@ class Thresholded(ClassError):
     def classes(self) -> Classes:
         return _CLASSES
 
+    def check_labels(self, labels: Classes, argument: str = "y_true") -> None:
+        super().check_labels(labels, argument)
+        other = labels != self.labels()
+        if other.any():
+            raise checks.complain(
+                argument, "differs from the labels that the cut makes", other, labels, f"Pass {argument}=None."
+            )
+
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
         out = np.zeros((len(self.values), len(classes)))
         place = positions(_CLASSES, classes)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scorebars import checks
 from scorebars.errors.base import FloatArray, check_kind
-from scorebars.errors.class_error import ClassError, Classes, named_classes, spread_columns
+from scorebars.errors.class_error import ClassError, Classes, named_classes, positions, spread_columns
 
 
 class Votes(ClassError):
@@ -87,6 +87,20 @@ class Votes(ClassError):
 
     def classes(self) -> Classes:
         return self._classes
+
+    def check_labels(self, labels: Classes, argument: str = "y_true") -> None:
+        super().check_labels(labels, argument)
+        order = np.argsort(self._classes, kind="stable")
+        column = order[positions(labels, self._classes[order])]
+        other = self.counts[np.arange(len(labels)), column] < self.counts.max(axis=1)
+        if other.any():
+            raise checks.complain(
+                argument,
+                "differs from the majority of the votes",
+                other,
+                labels,
+                f"Pass {argument}=None; for labels that are not the majority use LabelProbabilities with the shares.",
+            )
 
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
         return spread_columns(self.counts / np.asarray(self.repeats)[:, None], self._classes, classes)

@@ -220,7 +220,7 @@ class GeneralizedChiSquare(Law):
                 if count > 1:
                     draws += lam * generator.chisquare(count - 1, shape)
         else:
-            draws = transformed(self, generator.standard_normal(shape))
+            draws = transformed(self, generator.standard_normal(shape), logarithm=True)
         return float(draws) if size is None else draws
 
 

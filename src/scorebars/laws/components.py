@@ -29,15 +29,14 @@ Blocks = Callable[[], Iterator[tuple[FloatArray, FloatArray]]]
 
 
 class Components:
-    """Components of variance `lam` (k,), `count` (k,) of them, and either their `rows` x (k, 3) or, where many were
-    compressed into one node, the sum of x x' over them: `gram` (k, 3, 3)."""
+    """Components of variance `lam` (k,), `count` (k,) of them, with `x` (k, 3); or, where many were compressed into
+    one node, with `x` (k, 3, 3) the sum of x x' over them."""
 
-    def __init__(
-        self, lam: FloatArray, count: FloatArray, rows: FloatArray | None = None, gram: FloatArray | None = None
-    ) -> None:
-        self.lam, self.count, self.rows, self.gram = lam, count, rows, gram
+    def __init__(self, lam: FloatArray, count: FloatArray, x: FloatArray) -> None:
+        self.lam, self.count, self.x = lam, count, x
+        self.compressed = x.ndim == 3
         self.top = float(lam.max())
-        self.total: FloatArray = np.sum(gram, axis=0) if rows is None else rows.T @ rows
+        self.total: FloatArray = x.sum(axis=0) if self.compressed else x.T @ x
 
     @classmethod
     def independent(
@@ -105,17 +104,16 @@ class Components:
         nodes, columns = compress(products)
         gram = np.empty((nodes.size, 3, 3))
         gram[:, first, second] = gram[:, second, first] = columns[1:].T
-        return cls(nodes, columns[0], gram=gram)
+        return cls(nodes, columns[0], gram)
 
     def form(self, f: Numbers, a: Numbers, b: Numbers) -> Numbers:
         """sum over components of f (a . x)(b . x): f (j, k), the coefficients (3,) or (j, 3); returns (j,)."""
         out: Numbers
-        if self.rows is None:
-            out = np.einsum("...a,jab,...b->j", a, np.einsum("jk,kab->jab", f, self.gram), b)
-        elif a.ndim == b.ndim == 1:
-            out = np.einsum("jk,k->j", f, (self.rows @ a) * (self.rows @ b))
+        if self.compressed:
+            left, right = (np.broadcast_to(c, (len(f), 3)) for c in (a, b))
+            out = np.einsum("ja,jab,jb->j", left, np.einsum("jk,kab->jab", f, self.x), right)
         else:
-            out = np.einsum("jk,...k,...k->j", f, a @ self.rows.T, b @ self.rows.T)
+            out = np.sum(f * ((a @ self.x.T) * (b @ self.x.T)), axis=1)
         return out
 
     def at_zero(self, a: FloatArray, b: FloatArray) -> float:
@@ -127,5 +125,4 @@ def _rotated(triangle: FloatArray, x: FloatArray) -> FloatArray:
     """At most three rows with the same inner products between their columns as all rows so far."""
     if x.shape[1] == 0:
         return triangle
-    out: FloatArray = np.linalg.qr(np.vstack([triangle, x.T]), mode="r")
-    return out
+    return np.asarray(np.linalg.qr(np.vstack([triangle, x.T]), mode="r"))

@@ -13,13 +13,12 @@ from scorebars.laws.base import FloatArray, Law
 _SPACING = 0.1
 
 
-def transformed(law: Law, z: FloatArray) -> FloatArray:
-    """The quantile of `law` at the probability Phi(z) of each z; the law is continuous with a finite lower end.
+def transformed(law: Law, z: FloatArray, *, logarithm: bool = False) -> FloatArray:
+    """The quantile of a continuous law at the probability Phi(z) of each z.
 
-    Few are computed one by one. Many are interpolated in a table of log(x - low) against z, whose slope is known
-    from the density: the error is below 1e-5 of the std, which no number of draws could show.
+    Few are computed one by one. Many are interpolated in a table of x against z, or of log(x - low) if `logarithm`,
+    whose slope is known from the density: the error is below 1e-5 of the std, which no number of draws could show.
     """
-    low = law.support[0]
     if z.size == 0:
         return np.empty(z.shape)
     first, last = math.floor(float(z.min()) / _SPACING), math.ceil(float(z.max()) / _SPACING)
@@ -27,6 +26,9 @@ def transformed(law: Law, z: FloatArray) -> FloatArray:
         return np.asarray(law.ppf(ndtr(z)))
     grid = np.arange(first, last + 1) * _SPACING
     x = np.asarray(law.ppf(ndtr(grid)))
-    slope = np.exp(-0.5 * grid * grid) / math.sqrt(2 * math.pi) / np.asarray(law.pdf(x)) / (x - low)
-    out: FloatArray = low + np.exp(CubicHermiteSpline(grid, np.log(x - low), slope)(z))
+    slope = np.exp(-0.5 * grid * grid) / math.sqrt(2 * math.pi) / np.asarray(law.pdf(x))
+    if not logarithm:
+        return np.asarray(CubicHermiteSpline(grid, x, slope)(z))
+    height = x - law.support[0]
+    out: FloatArray = law.support[0] + np.exp(CubicHermiteSpline(grid, np.log(height), slope / height)(z))
     return out

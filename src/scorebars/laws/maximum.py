@@ -8,21 +8,23 @@ window drop out; where many remain, the sum of their logarithms is a smooth func
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
+from scipy.optimize import brentq
 
 from scorebars.laws.absolute_errors import above, density, log_below
-from scorebars.laws.base import RNG, FloatArray, Law
+from scorebars.laws.base import FloatArray, Law
 from scorebars.laws.panels import integrate, interpolant, interpolation_points
 
 _LOWEST = -42.0  # log F at the lower end of the window
-_HIGHEST = 1e-19  # 1 - F at the upper end
+_HIGHEST = 1e-17  # 1 - F at the upper end
 _DIRECT = 2000  # labels summed at every x
 _SHARPEST = 256  # of more labels those with the smallest sigma are still summed one by one
-_POINTS = 48
+_POINTS = 64
 
 
 class MaxErrorLaw(Law):
@@ -46,22 +48,31 @@ class MaxErrorLaw(Law):
 
     @cached_property
     def _window(self) -> tuple[float, float]:
-        """Where F goes from e^-42 (or from the floor) to 1 - 1e-19."""
+        """Where F goes from e^-42 (or from the floor) to 1 - 1e-17, roughly."""
         size, sigma = self._all
-        top = float(np.max(size + 10.0 * sigma))
-        high, low = top, max(self._floor, 0.0)
+        high, low = float(np.max(size + 10.0 * sigma)), self._floor
         while -self._log_all(high) > _HIGHEST:
             high *= 1.25
-        if low == 0.0 or self._log_all(low) < _LOWEST:
-            low = _bisect(lambda x: self._log_all(x) - _LOWEST, low, high)
-        return low, _bisect(lambda x: self._log_all(x) + _HIGHEST, low, high)
+        if self._log_all(low) < _LOWEST:
+            low = _root(lambda x: self._log_all(x) - _LOWEST, low, high, 1e-3)
+            while self._log_all(low) > _LOWEST:
+                low = max(self._floor, low - 2e-3 * (high - low))
+        keep = self._reaching(low)
+        size, sigma = size[keep], sigma[keep]
+        # here 1 - F is the sum of the tails
+        return low, _root(lambda x: _HIGHEST - float(np.sum(above(np.asarray(x), size, sigma))), low, high, 1e-3)
+
+    def _reaching(self, x: float) -> FloatArray:
+        """Which labels may exceed x."""
+        size, sigma = self._all
+        return np.asarray(above(np.asarray(x), size, sigma) > 1e-20 / size.size)
 
     @cached_property
     def _parts(self) -> tuple[FloatArray, FloatArray, Chebyshev | None]:
         """The labels to be summed one by one, and the interpolated log(-log) of the product of the others."""
         size, sigma = self._all
         low, high = self._window
-        keep = above(np.asarray(low), size, sigma) > 1e-20 / size.size
+        keep = self._reaching(low)
         size, sigma = size[keep], sigma[keep]
         if size.size <= _DIRECT:
             return size, sigma, None
@@ -72,7 +83,7 @@ class MaxErrorLaw(Law):
         # Trust it only where it is right between its points as well.
         check = low + (high - low) * np.linspace(0.02, 0.98, 7)
         exact = log_below(check, size[rest], sigma[rest])
-        if np.all(np.abs(np.exp(-np.exp(curve(check))) - np.exp(exact)) < 1e-13):
+        if np.all(np.abs(np.exp(-np.exp(curve(check))) - np.exp(exact)) < 1e-12):
             return size[sharp], sigma[sharp], curve
         return size, sigma, None
 
@@ -141,36 +152,23 @@ class MaxErrorLaw(Law):
             while self._log_all(low) > target:
                 high, low = low, 0.5 * low
         if q <= 0.5:
-            return _bisect(lambda x: self._log(x) - target, low, high)
-        return _bisect(lambda x: (1.0 - q) - self._sf(x), low, high)
-
-    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
-        """Draws by quantiles."""
-        return super().rvs(size, rng)
+            return _root(lambda x: self._log(x) - target, low, high)
+        return _root(lambda x: (1.0 - q) - self._sf(x), low, high)
 
 
-def _bisect(f: Any, low: float, high: float) -> float:
-    """Root of an increasing function between low and high, to the last digits: Brent on a safe bracket."""
-    from scipy.optimize import brentq
-
+def _root(f: Callable[[float], float], low: float, high: float, relative: float = 8.9e-16) -> float:
+    """Where the increasing function f crosses 0 between low and high (an end where it does not)."""
     below, over = f(low), f(high)
-    if below >= 0:
+    while not math.isfinite(below) and high - low > 1e-15 * high:
+        # log F is -inf where no error can be so small: halve the bracket until it is finite
+        middle = 0.5 * (low + high)
+        value = f(middle)
+        if value > 0:
+            high, over = middle, value
+        else:
+            low, below = middle, value
+    if below >= 0 or not math.isfinite(below):
         return low
     if over <= 0:
         return high
-    if not math.isfinite(below):
-        # log F is -inf at 0: halve from above until it is finite
-        edge = high
-        while edge > 0:
-            next_edge = 0.5 * (edge + low)
-            value = f(next_edge)
-            if value < 0:
-                if math.isfinite(value):
-                    return float(brentq(f, next_edge, edge, xtol=1e-300, rtol=8.9e-16, maxiter=300))
-                low = next_edge
-            else:
-                edge = next_edge
-            if edge - low <= 1e-15 * edge:
-                break
-        return edge
-    return float(brentq(f, low, high, xtol=1e-300, rtol=8.9e-16, maxiter=300))
+    return float(brentq(f, low, high, xtol=1e-300, rtol=relative, maxiter=300))

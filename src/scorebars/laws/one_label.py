@@ -12,19 +12,25 @@ from scorebars.laws.base import Law
 from scorebars.losses import Loss, RootLoss
 from scorebars.moments import label_moments
 
+_LARGEST = 1e300
 _LOOK = np.array([1e-9, 1e-4, 0.02, 0.25, 0.5, 0.75, 0.98, 1 - 1e-4, 1 - 1e-9])
 
 
 class OneLabelLaw(Law):
     """P(loss <= t) = P(label in the intervals where the loss is at most t), for a loss that names them.
 
-    `mean` and `var` may be infinite: quantiles exist all the same.
+    `mean` and `var` may be infinite: quantiles exist all the same. Where labels have no finite loss at all, the law is that
+    of the others.
     """
 
     def __init__(self, loss: Loss, errors: MeasurementError, y: float, p: float, mean: float, var: float) -> None:
         self.loss, self.errors, self.y, self.p = loss, errors, np.array([y]), p
         self._known = (mean, var)
         looks = loss(errors.ppf(self.y, _LOOK[:, None])[:, 0], np.full(_LOOK.size, p))
+        looks = looks[np.isfinite(looks)]
+        self._undefined = self._outside(_LARGEST)
+        if self._undefined == 1 or not looks.size:
+            raise ValueError("the metric is not defined for any of the labels that these errors allow: it has no law.")
         self._bracket = (float(np.min(looks)), float(np.max(looks)))
         self.support = (0.0 if float(np.min(looks)) >= 0 else -math.inf, math.inf)
 
@@ -35,12 +41,17 @@ class OneLabelLaw(Law):
         return self._known[1]
 
     def _cdf(self, x: float) -> float:
-        pieces = self.loss.sublevel(self.p, x)
-        assert pieces is not None
-        inside = sum(float(self.errors.between(self.y, *self._ends(piece))[0]) for piece in pieces)
-        return min(inside, 1.0)
+        return min(self._within(x) / (1.0 - self._undefined), 1.0)
 
     def _sf(self, x: float) -> float:
+        return min(max(self._outside(x) - self._undefined, 0.0) / (1.0 - self._undefined), 1.0)
+
+    def _within(self, x: float) -> float:
+        pieces = self.loss.sublevel(self.p, x)
+        assert pieces is not None
+        return sum(float(self.errors.between(self.y, *self._ends(piece))[0]) for piece in pieces)
+
+    def _outside(self, x: float) -> float:
         """What lies outside the intervals: below the first, between them, above the last."""
         pieces = sorted(self.loss.sublevel(self.p, x) or [])
         lows, highs = [-math.inf] + [high for _, high in pieces], [low for low, _ in pieces] + [math.inf]
@@ -77,7 +88,7 @@ class OneLabelLaw(Law):
             high, step = high + step, 2.0 * step
         if excess(low) >= 0:
             return low
-        return float(brentq(excess, low, high, xtol=1e-15 * max(abs(high), 1e-300), rtol=8.9e-16, maxiter=300))
+        return float(brentq(excess, low, high, xtol=1e-300, rtol=8.9e-16, maxiter=500))
 
     def _pdf(self, x: float) -> float:
         """By a difference on the scale of the law's own quartiles."""

@@ -70,12 +70,12 @@ def _joined(data: list[Measured], output_weights: Any) -> Measured | None:
     """All outputs as one row of labels, item by item; None where errors are not plain independent normals."""
     if len(data) == 1:
         return data[0]
-    if not all(isinstance(one.errors, Normal) and one.errors.independent for one in data):
+    kind = data[0].errors.kind
+    if not all(type(e) is Normal and e.independent and e.kind == kind for e in (one.errors for one in data)):
         return None
     n = data[0].n
     sigma = np.stack([np.broadcast_to(one.errors.sigma, (n,)) for one in data], axis=1)  # type: ignore[attr-defined]
     own = np.ones(n) if data[0].weight is None else data[0].weight
     weight = np.outer(own, output_weights * len(data)).reshape(-1)
     y, p = (np.stack([getattr(one, name) for one in data], axis=1).reshape(-1) for name in ("y", "p"))
-    kind = data[0].errors.kind
     return Measured(y, p, Normal.trusted(sigma.reshape(-1), kind), weight, outputs=len(data))

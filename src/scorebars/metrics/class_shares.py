@@ -75,7 +75,7 @@ def precision_score(
     >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
     >>> s = sb.precision_score(labels, predictions, yerr=0.05)
     >>> print(s.observed, s, s.truth)
-    XX
+    0.75 0.725 ± 0.034 0.778 ± 0.038
     """
     return class_share(
         _PRECISION, Share("precision"), y_true, y_pred, yerr, labels, pos_label, average, sample_weight, zero_division
@@ -135,7 +135,7 @@ def recall_score(
     >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
     >>> s = sb.recall_score(labels, predictions, yerr=0.05)
     >>> print(s.observed, s, s.truth)
-    XX
+    0.75 0.708 ± 0.031 0.800 ± 0.039
     """
     return class_share(
         _RECALL, Share("recall"), y_true, y_pred, yerr, labels, pos_label, average, sample_weight, zero_division
@@ -192,7 +192,7 @@ def specificity_score(
     >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
     >>> s = sb.specificity_score(labels, predictions, yerr=0.05)
     >>> print(s.observed, s, s.truth)
-    XX
+    0.8333333333333334 0.814 ± 0.020 0.855 ± 0.022
     """
     return class_share(
         _SPECIFICITY,
@@ -258,7 +258,7 @@ def f1_score(
     >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
     >>> s = sb.f1_score(labels, predictions, yerr=0.05)
     >>> print(s.observed, s, s.truth)
-    XX
+    0.75 0.716 ± 0.027 0.789 ± 0.030
     """
     return class_share(
         _F1, Share("f_beta"), y_true, y_pred, yerr, labels, pos_label, average, sample_weight, zero_division
@@ -318,7 +318,7 @@ def fbeta_score(
     >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
     >>> s = sb.fbeta_score(labels, predictions, yerr=0.05, beta=2)
     >>> print(s.observed, s, s.truth)
-    XX
+    0.75 0.711 ± 0.028 0.795 ± 0.034
     """
     return class_share(
         _FBETA,
@@ -383,7 +383,7 @@ def jaccard_score(
     >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
     >>> s = sb.jaccard_score(labels, predictions, yerr=0.05)
     >>> print(s.observed, s, s.truth)
-    XX
+    0.6 0.558 ± 0.032 0.651 ± 0.041
     """
     return class_share(
         _JACCARD,

@@ -58,11 +58,14 @@ def confusion_matrix(
     >>> import scorebars as sb
     >>> c = sb.confusion_matrix([1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10, yerr=0.05)
     >>> c.observed
-    XX
+    array([[50, 10],
+           [10, 30]])
     >>> np.asarray(c)
-    XX
+    array([[48., 11.],
+           [12., 29.]])
     >>> c.truth.value.round(2)
-    XX
+    array([[52.22,  8.89],
+           [ 7.78, 31.11]])
     """
     if normalize not in (None, "true", "pred", "all"):
         raise ValueError(f"normalize must be one of None, 'true', 'pred', 'all', got {normalize!r}.")

@@ -78,7 +78,7 @@ def log_loss(
     >>> import scorebars as sb
     >>> s = sb.log_loss([1, 0, 1, 1], [0.9, 0.2, 0.6, 0.7], yerr=0.05)
     >>> print(round(s.observed, 4), s)
-    XX
+    0.299 0.36 ± 0.15
     """
     data, p = probability_columns(y_true, y_proba, yerr, sample_weight, labels)
     answers: Answers = LabelLossAnswers(_LOG_LOSS, data, _log_costs(p), _own(data, _log_costs))
@@ -128,7 +128,7 @@ def brier_score_loss(
     >>> import scorebars as sb
     >>> s = sb.brier_score_loss([1, 0, 1, 1], [0.9, 0.2, 0.6, 0.7], yerr=0.05)
     >>> print(round(s.observed, 4), s)
-    XX
+    0.075 0.100 ± 0.060
     """
     if scale_by_half != "auto" and not isinstance(scale_by_half, bool | np.bool_):
         raise ValueError(f"scale_by_half must be True, False or 'auto', got {scale_by_half!r}.")

@@ -128,8 +128,10 @@ def mean_absolute_error(
         \mathrm{expected} = \frac1M\sum\bigl(|\delta_i| + \sigma_i g(z_i)\bigr), \qquad
         \mathrm{variance} = \frac1{M^2}\sum\sigma_i^2\,\bigl(1 - 2 z_i g(z_i) - g(z_i)^2\bigr).
 
-    No unbiased estimate of the score against the truth exists (the absolute value has a kink); `truth` is an
-    extrapolation to zero label error, and its `note` gives the bounds that hold whatever the true residuals are.
+    No unbiased estimate of the score against the truth exists (the absolute value has a kink). `truth` comes from the
+    nonparametric maximum likelihood estimate of the law of the true residuals (``method="npmle"``), with few labels or
+    correlated errors from an extrapolation to zero label error (``"simex"``); its `note` gives the bounds that hold
+    whatever the true residuals are.
 
     Parameters are those of `mean_squared_error`; `yerr` is a *standard deviation*.
 

@@ -124,12 +124,7 @@ def two_classes(y: NDArray[Any], model: ClassError, sample_weight: Any, pos_labe
             raise ValueError(
                 f"y_true takes value in {set(present.tolist())} and pos_label is not specified: give pos_label explicitly."
             )
-        if not set(present.tolist()) <= {0, 1} and not set(present.tolist()) <= {-1, 1}:
-            raise ValueError(
-                f"y_true takes value in {set(present.tolist())} and pos_label is not specified: either make y_true take "
-                "value in {0, 1} or {-1, 1} or pass pos_label explicitly."
-            )
-        pos_label = 1
+        pos_label = 1 if set(present.tolist()) <= {-1, 0, 1} else present[-1].item()
     elif len(present) == 2 and pos_label not in present:
         raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present.tolist()}.")
     classes = all_classes(model, y, class_array([pos_label], "pos_label"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import replace
 from typing import Any
 
@@ -64,9 +63,9 @@ def top_k_accuracy_score(
     >>> import scorebars as sb
     >>> scores = [[0.5, 0.2, 0.3], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.7, 0.2, 0.1]]
     >>> print(sb.top_k_accuracy_score([0, 1, 2, 2], scores, k=2, yerr=0.1))
-    XX
+    0.74 ± 0.12
     """
-    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+    if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
     scores = columns(y_score, "y_score")
     if scores.ndim == 2 and scores.shape[1] == 1:

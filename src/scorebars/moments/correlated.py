@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scorebars.errors import Normal
+from scorebars.errors.base import FloatArray
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
@@ -32,8 +33,12 @@ def correlated_variance(loss: Loss, data: Measured) -> float:
 
 
 def mean_variance(errors: Normal, data: Measured) -> float:
-    """Variance of the weighted mean of the errors, a' S a."""
-    a = data.shares
+    """Variance of the weighted mean of the errors."""
+    return sum_variance(errors, data.shares)
+
+
+def sum_variance(errors: Normal, a: FloatArray) -> float:
+    """Variance of sum a_i e_i, a' S a."""
     if errors.cov is not None:
         return float(a @ errors.cov @ a)
     own = float(np.sum(np.square(a * errors.sigma)))

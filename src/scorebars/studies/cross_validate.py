@@ -11,7 +11,7 @@ import numpy as np
 
 from scorebars._render import text
 from scorebars.errors import ErrorModel
-from scorebars.evaluate import Evaluation, evaluate
+from scorebars.studies.evaluate import Evaluation, evaluate
 from scorebars.score import Score
 
 

@@ -23,7 +23,7 @@ from scorebars.measured import Measured
 from scorebars.metrics import inputs
 from scorebars.metrics.labels import class_labels, flip_model
 from scorebars.metrics.registry import entry_of
-from scorebars.moments.correlated import mean_variance
+from scorebars.moments.correlated import sum_variance
 from scorebars.moments.differences import absolute_difference, squared_difference
 from scorebars.score import Declaration
 
@@ -124,9 +124,7 @@ class AdditiveContest(Contest):
     def _linear_variance(self, gap: FloatArray, repeats: FloatArray | float = 1.0) -> float:
         """Variance of 2 sum shares_i gap_i e_i."""
         if isinstance(self._errors, Normal):
-            lever = Measured(self._y, self._y, self._errors, None)
-            object.__setattr__(lever, "shares", 2.0 * self._shares * gap)
-            return mean_variance(self._errors.averaged(repeats), lever)
+            return sum_variance(self._errors.averaged(repeats), 2.0 * self._shares * gap)
         return float(np.sum(np.square(2.0 * self._shares * gap) * self._errors.variance_of_mean(self._y, repeats)))
 
     def _truth(self, a: FloatArray, b: FloatArray) -> TruthDifference | None:

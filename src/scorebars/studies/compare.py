@@ -11,9 +11,9 @@ import numpy as np
 
 from scorebars._render import text
 from scorebars.answers.difference import DifferenceAnswers
-from scorebars.contests import Contest, contest
+from scorebars.studies.contests import Contest, contest
 from scorebars.errors.base import FloatArray
-from scorebars.evaluate import guess_task, named_predictions
+from scorebars.studies.evaluate import guess_task, named_predictions
 from scorebars.laws.normal import NormalLaw
 from scorebars.score import Declaration, Score
 

@@ -1,0 +1,174 @@
+"""P(N > 0) for a quadratic form N of either sign, and densities of ratios, by a contour integral.
+
+    P(N > 0) = 1/(2 pi i) int exp(K(t)) dt / t    along a path through t0 > 0  (for t0 < 0 it is -P(N <= 0)),
+
+with t0 the saddlepoint K'(t0) = 0. The path is a hyperbola as in `contour`; which way and how far it may bend
+depends on the signs of the form, so a few are tried along their whole length and the cheapest is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+from scipy.special import expit
+
+from scorebars.laws.base import FloatArray
+from scorebars.laws.cgf import UNDERFLOW, ComplexArray, Numbers
+
+_DIGITS = 42.0  # discretisation error exp(-42), below rounding
+_NEGLIGIBLE = -41.0  # exponent at which the sum along the path may end
+_ANGLES = (0.24 * math.pi, 0.125 * math.pi, 0.03 * math.pi)
+_PROBES: FloatArray = np.append(np.geomspace(0.5, 40.0, 8), np.geomspace(100.0, 1e40, 7))
+_BLOCK = 32
+
+
+class Transform(Protocol):
+    """The logarithm K(t) of the mean of exp(tN), possibly over a part of the cases only."""
+
+    lower: float
+    upper: float
+
+    def exponent(self, t: Numbers) -> Numbers:
+        """K(t), real or complex, lower < t < upper."""
+
+    def derivatives(self, t: float) -> tuple[float, float]:
+        """K'(t) and K''(t), roughly."""
+
+
+class _Path:
+    """t = t0 + side R (sin(angle + i y) - sin(angle)), or the same with a larger angle: moved sideways."""
+
+    def __init__(self, t0: float, radius: float, angle: float, side: float) -> None:
+        self.t0, self.radius, self.angle, self.side = t0, radius, angle, side
+
+    def t(self, y: FloatArray, move: float = 0.0) -> ComplexArray:
+        angle = self.angle + move
+        out = np.empty(y.shape, dtype=complex)
+        bend = 2.0 * math.sin(angle) * np.sinh(0.5 * y) ** 2 + (math.sin(angle) - math.sin(self.angle))
+        out.real = self.t0 + self.side * self.radius * bend
+        out.imag = self.radius * math.cos(angle) * np.sinh(y)
+        return out
+
+    def direction(self, y: FloatArray) -> ComplexArray:
+        """dt / dy."""
+        out = np.empty(y.shape, dtype=complex)
+        out.real = self.side * self.radius * math.sin(self.angle) * np.sinh(y)
+        out.imag = self.radius * math.cos(self.angle) * np.cosh(y)
+        return out
+
+    def pole_height(self) -> float:
+        """How far in y the pole t = 0 lies from the path."""
+        rise = self.side * self.t0 / self.radius
+        sine, cosine = math.sin(self.angle), math.cos(self.angle)
+        other = sine - rise
+        if abs(other) >= 1:
+            return math.inf
+        return abs(math.asin(rise * (cosine + sine * (sine + other) / (math.sqrt(1 - other * other) + cosine))))
+
+
+class SignContour:
+    """The integrand exp(K(t)) dt along a path through t0.
+
+    `certain`: the tail beyond 0 is 0 in floating point, and there is no path.
+    """
+
+    def __init__(self, form: Transform) -> None:
+        self.form = form
+        self.t0, self.width = saddlepoint(form)
+        self.upper = self.t0 >= 0
+        self._peak = float(form.exponent(np.array([self.t0]))[0])
+        self.certain = self._peak < UNDERFLOW
+        if not self.certain:
+            path, step = self._choose()
+            self._follow(path, step)
+
+    def _choose(self) -> tuple[_Path, float]:
+        """The path with the fewest steps.
+
+        Moved forward by its angle it must not make the integrand grow much anywhere, by exp(g) say; moved back it
+        becomes a vertical line, where nothing exceeds the value on the real axis. The error of step h is then
+        exp(g - 2 pi angle / h).
+        """
+        paths = [self._path(angle, side) for angle in _ANGLES for side in (1.0, -1.0)]
+        heights = [np.arcsinh(_PROBES * self.width / path.radius) for path in paths]
+        points = []
+        for path, y in zip(paths, heights, strict=True):
+            points += [path.t(np.zeros(1), -path.angle), path.t(np.append(0.0, y), path.angle), path.t(y)]
+        exponents = (self.form.exponent(np.concatenate(points)).real - self._peak).reshape(len(paths), -1)
+        costs, steps = [], []
+        for path, y, exponent in zip(paths, heights, exponents, strict=True):
+            moved, main = exponent[: -y.size], exponent[-y.size :]
+            end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < _NEGLIGIBLE)) or y.size - 1
+            steps.append(0.8 * 2.0 * math.pi * path.angle / (_DIGITS + max(float(moved.max()), 0.0)))
+            costs.append(float(y[end]) / steps[-1])
+        cheapest = int(np.argmin(costs))
+        return paths[cheapest], steps[cheapest]
+
+    def _path(self, angle: float, side: float) -> _Path:
+        ahead, behind = self.form.upper - self.t0, self.t0 - self.form.lower
+        if side < 0:
+            ahead, behind = behind, ahead
+        forward = math.sin(2 * angle) - math.sin(angle)
+        room = min(ahead / forward, behind / math.sin(angle))
+        return _Path(self.t0, min(0.9 * room, 9.0 * self.width / forward), angle, side)
+
+    def _follow(self, path: _Path, step: float) -> None:
+        nodes, weights = [], []
+        for start in range(0, 200 * _BLOCK, _BLOCK):
+            y = (np.arange(float(start), start + _BLOCK) + 0.5) * step
+            t = path.t(y)
+            exponent = self.form.exponent(t)
+            nodes.append(t)
+            weights.append(np.exp(exponent) * path.direction(y) * (step / math.pi))
+            if exponent[-1].real - self._peak < _NEGLIGIBLE:
+                break
+        self.t, self.weight = np.concatenate(nodes), np.concatenate(weights)
+        height = path.pole_height()
+        near = height < min(path.angle, 8.0 * self.width / path.radius)
+        self._pole = float(expit(-2.0 * math.pi * height / step)) if near else 0.0
+
+    def tail(self) -> float:
+        """P(N > 0) if `upper`, else P(N <= 0), over the cases that K covers."""
+        if self.certain:
+            return 0.0
+        total = float(np.sum((self.weight / self.t).imag))
+        whole = math.exp(float(self.form.exponent(np.zeros(1))[0]))
+        return max((total if self.upper else -total) + self._pole * whole, 0.0)
+
+    def density(self, factor: Numbers | float = 1.0) -> float:
+        """E[f delta(N)], where `factor` is the mean of f under the weight exp(tN) at the nodes t."""
+        return 0.0 if self.certain else max(float(np.sum((self.weight * factor).imag)), 0.0)
+
+
+def saddlepoint(form: Transform) -> tuple[float, float]:
+    """t with K'(t) = 0, nearly, and 1 / sqrt(K'') there; t where the tail has underflowed if there is none."""
+    slope, curvature = form.derivatives(0.0)
+    low, high = form.lower, form.upper
+    t, side = 0.0, -math.copysign(1.0, slope)
+    step = min(abs(slope) / curvature, 1.0 / math.sqrt(curvature))
+    inside = 0.0
+    for _ in range(200):
+        if abs(slope) < 0.05 * math.sqrt(curvature):
+            break
+        if slope * side < 0:  # not yet past the root
+            inside = t
+            end = high if side > 0 else low
+            ahead = t - slope / curvature
+            following = ahead if abs(ahead - t) < step else t + side * step
+            step *= 2.0
+            beyond = t + 0.7 * (end - t)
+            following = min(following, beyond) if side > 0 else max(following, beyond)
+            if float(form.exponent(np.array([t]))[0]) < UNDERFLOW or abs(following - t) <= 1e-9 * abs(
+                t
+            ):
+                break
+        else:
+            following = t - slope / curvature
+            if not min(inside, t) < following < max(inside, t):
+                following = 0.5 * (inside + t)
+            step = abs(t - inside)
+        t = following
+        slope, curvature = form.derivatives(t)
+    return t, 1.0 / math.sqrt(curvature)

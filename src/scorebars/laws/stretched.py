@@ -1,0 +1,64 @@
+"""Quantiles of a law by Newton's method where its range is stretched over the whole line."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+
+from scipy.special import ndtri
+
+from scorebars.laws.base import Law
+
+
+class StretchedLaw(Law):
+    """A law with a scale u(x) from -inf to inf on which the normal quantile of its distribution function is nearly
+    straight. Subclasses give `tails`, the scale, and where to start."""
+
+    @abstractmethod
+    def tails(self, x: float) -> tuple[float, float, float]:
+        """P(value <= x), P(value > x) and the density at x."""
+
+    @abstractmethod
+    def _start(self) -> float:
+        """Some value inside the support."""
+
+    @abstractmethod
+    def _stretch(self, x: float) -> float:
+        """u(x)."""
+
+    @abstractmethod
+    def _unstretch(self, u: float) -> tuple[float, float]:
+        """x(u) and dx/du."""
+
+    def _cdf(self, x: float) -> float:
+        return self.tails(x)[0]
+
+    def _sf(self, x: float) -> float:
+        return self.tails(x)[1]
+
+    def _pdf(self, x: float) -> float:
+        return self.tails(x)[2]
+
+    def _ppf(self, q: float) -> float:
+        target = float(ndtri(q)) if q <= 0.5 else -float(ndtri(1.0 - q))
+        low, high = -math.inf, math.inf
+        u = self._stretch(self._start())
+        for _ in range(200):
+            x, pace = self._unstretch(u)
+            lower, upper, pdf = self.tails(x)
+            z = float(ndtri(lower)) if lower <= 0.5 else -float(ndtri(upper))
+            if z < target:
+                low = u
+            else:
+                high = u
+            step = math.copysign(1.0, target - z)
+            if pdf > 0 and math.isfinite(z):
+                newton = (target - z) * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / (pdf * pace)
+                step = min(max(newton, -2.0), 2.0)
+            following = u + step
+            if not low < following < high:
+                following = 0.5 * (low + high) if math.isfinite(low + high) else u + math.copysign(1.0, target - z)
+            if abs(following - u) <= 4e-15 * max(1.0, abs(u)):
+                break
+            u = following
+        return self._unstretch(u)[0]

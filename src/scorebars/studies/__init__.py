@@ -1,0 +1,1 @@
+"""The questions behind the metric: which model, how sure, what next."""

@@ -1,0 +1,99 @@
+"""The law of a mean loss of many labels under any errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from scorebars import errors, losses
+from scorebars.laws.additive import mean_law
+from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.normal import NormalLaw
+from scorebars.laws.samples import SampleLaw
+from scorebars.laws.weighted_bernoulli import WeightedBernoulliSum
+from scorebars.moments import label_moments
+
+RNG = np.random.default_rng(2)
+N = 12
+Y, P = np.exp(RNG.normal(size=N)), np.exp(RNG.normal(size=N))
+EQUAL = np.full(N, 1.0 / N)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [errors.Uniform(0.5), errors.Laplace(0.3), errors.LogNormal(0.4), errors.Poisson(), errors.SplitNormal(0.1, 0.6)],
+    ids=lambda m: type(m).__name__,
+)
+@pytest.mark.parametrize("loss", [losses.SquaredError(), losses.Pinball(0.3)], ids=lambda v: type(v).__name__)
+def test_mean_and_variance_are_exact_and_quantiles_those_of_draws(
+    model: errors.MeasurementError, loss: losses.Loss
+) -> None:
+    law = mean_law(loss, model, Y, P, EQUAL)
+    moments = label_moments(loss, model, Y, P)
+    assert law.mean == pytest.approx(float(moments.mean.mean()), rel=1e-13)
+    assert law.var == pytest.approx(float(moments.variance.sum()) / N**2, rel=1e-13)
+    draws = loss(model.sample(Y, 50_000, np.random.default_rng(9)), P).mean(axis=1)
+    for q in (0.025, 0.5, 0.975):
+        assert law.ppf(q) == pytest.approx(float(np.quantile(draws, q)), abs=0.06 * float(law.std))
+
+
+def test_share_within_a_tolerance_is_exact() -> None:
+    loss, model = losses.Within(0.4), errors.Laplace(0.3)
+    p = label_moments(loss, model, Y, P).mean
+    law = mean_law(loss, model, Y, P, EQUAL)
+    assert isinstance(law, ScaledLaw)
+    assert law.pmf(0.0) == pytest.approx(float(np.prod(1 - p)), rel=1e-10)
+    assert law.pmf(1.0) == pytest.approx(float(np.prod(p)), rel=1e-10)
+    assert law.var == pytest.approx(float(np.sum(p * (1 - p))) / N**2, rel=1e-12)
+    shares = np.linspace(0, 1, N) / np.linspace(0, 1, N).sum()
+    weighted = mean_law(loss, model, Y, P, shares)
+    assert isinstance(weighted, WeightedBernoulliSum)
+    assert weighted.mean == pytest.approx(float(shares @ p), rel=1e-12)
+
+
+def test_many_labels_are_a_few_draws_and_a_normal_rest() -> None:
+    rng = np.random.default_rng(0)
+    y = np.exp(rng.normal(size=3000))
+    law = mean_law(losses.AbsoluteError(), errors.Uniform(0.5), y, y + 0.1, np.full(3000, 1 / 3000))
+    assert isinstance(law, SampleLaw)
+    assert float(np.mean(law.draws)) == pytest.approx(float(law.mean), abs=0.03 * float(law.std))
+    assert float(np.std(law.draws)) == pytest.approx(float(law.std), rel=0.02)
+
+
+def test_labels_without_a_variance_are_all_drawn() -> None:
+    y = np.linspace(5.0, 9.0, 400)
+    law = mean_law(losses.PercentageError(), errors.Normal(1.0), y, y + 0.5, np.full(400, 1 / 400))
+    assert law.mean == law.std == math.inf
+    draws = losses.PercentageError()(errors.Normal(1.0).sample(y, 5000, np.random.default_rng(4)), y + 0.5).mean(axis=1)
+    assert law.ppf(0.5) == pytest.approx(float(np.median(draws)), rel=5e-3)
+
+
+def test_labels_that_do_not_count_do_not_matter() -> None:
+    shares = np.array([0.5, 0.0, 0.5])
+    y, p = np.array([9.0, 0.0, 8.0]), np.array([9.5, 1.0, 8.5])
+    law = mean_law(losses.PercentageError(), errors.Uniform(1.0), y, p, shares)
+    alone = mean_law(losses.PercentageError(), errors.Uniform(1.0), y[[0, 2]], p[[0, 2]], np.full(2, 0.5))
+    assert law.mean == alone.mean
+    assert math.isfinite(law.std)
+
+
+def test_correlated_errors_are_drawn_together() -> None:
+    shared = errors.Normal(0.0, shared=np.full(N, 0.5))
+    law = mean_law(losses.SignedError(), shared, Y, P, EQUAL, variance=0.25)
+    assert isinstance(law, SampleLaw)
+    assert float(np.std(law.draws)) == pytest.approx(0.5, rel=0.02)
+    assert law.std == 0.5
+
+
+def test_exact_labels_give_a_constant() -> None:
+    law = mean_law(losses.LogCosh(), errors.Normal(0.0), Y, P, EQUAL)
+    assert isinstance(law, NormalLaw)
+    assert law.std == 0.0
+
+
+def test_no_defined_value_at_all() -> None:
+    y, p = np.full(60, -0.9), np.zeros(60)
+    with pytest.raises(ValueError, match="not defined for any of the labels that these errors allow"):
+        mean_law(losses.SquaredLogError(), errors.Normal(5.0), y, p, np.full(60, 1 / 60))
