@@ -34,13 +34,17 @@ def main() -> None:
 
     made = [sb.accuracy_score(y, p, yerr=q) for _ in range(5)]
     whole, after = best(accuracy), min(best(lambda s=s: s.interval(), 1) for s in made)
-    print(f"accuracy, 1e6 labels, q each: score and interval {1e3 * whole:.1f} ms, interval after the pass {1e3 * after:.1f} ms")
+    print(
+        f"accuracy, 1e6 labels, q each: score and interval {1e3 * whole:.1f} ms, interval after the pass {1e3 * after:.1f} ms"
+    )
 
     small = slice(0, 10_000)
     ours = best(lambda: sb.accuracy_score(y[small], p[small], yerr=q[small]).distribution.cdf(0.8))
     agree = np.where(y[small] == p[small], 1 - q[small], q[small])
     theirs = best(lambda: stats.poisson_binom(agree).cdf(8000), 2)
-    print(f"one cdf value at 1e4 labels: {1e3 * ours:.2f} ms, scipy.stats.poisson_binom {1e3 * theirs:.0f} ms: ratio {theirs / ours:.0f}")
+    print(
+        f"one cdf value at 1e4 labels: {1e3 * ours:.2f} ms, scipy.stats.poisson_binom {1e3 * theirs:.0f} ms: ratio {theirs / ours:.0f}"
+    )
 
     f1 = best(lambda: sb.f1_score(y[small], p[small], yerr=q[small]).interval())
     draws = 50
@@ -50,7 +54,9 @@ def main() -> None:
     for _ in range(draws):
         f1_score(np.where(rng.random(10_000) < q[small], 1 - y[small], y[small]), p[small])
     loop = (time.perf_counter() - start) / draws * 1000
-    print(f"F1 exact with interval at 1e4 labels: {1e3 * f1:.1f} ms; 1000 draws with scikit-learn {loop:.1f} s: ratio {loop / f1:.0f}")
+    print(
+        f"F1 exact with interval at 1e4 labels: {1e3 * f1:.1f} ms; 1000 draws with scikit-learn {loop:.1f} s: ratio {loop / f1:.0f}"
+    )
 
 
 if __name__ == "__main__":

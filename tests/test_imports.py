@@ -31,13 +31,19 @@ def after_import():
     return loaded_by("import scorebars")
 
 
+@pytest.fixture(scope="module")
+def after_every_name():
+    return loaded_by("import scorebars\n[getattr(scorebars, name) for name in scorebars.__all__]")
+
+
 @pytest.mark.parametrize("name", HEAVY)
-def test_not_loaded(name, after_import):
+def test_not_loaded(name, after_import, after_every_name):
     assert name not in after_import
+    assert name not in after_every_name
 
 
-def test_loaded(after_import):
-    assert {"numpy", "scorebars", "scorebars.errors", "scorebars.datasets"} <= after_import
+def test_loaded(after_every_name):
+    assert {"numpy", "scorebars.score", "scorebars.errors", "scorebars.datasets"} <= after_every_name
 
 
 def test_a_score_loads_nothing_heavy():

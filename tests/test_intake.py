@@ -24,7 +24,9 @@ def test_correlated_uncertainties_become_a_covariance():
     y = [ufloat(v, 0.1) + offset for v in (1.0, 2.0, 3.0)]
     cov = 0.01 * np.eye(3) + 0.25
     found, plain = sb.mean_squared_error(y, P), sb.mean_squared_error([1.0, 2.0, 3.0], P, yerr=sb.Normal(cov=cov))
-    assert found.expected == pytest.approx(plain.expected, rel=1e-12) and found.std == pytest.approx(plain.std, rel=1e-12)
+    assert found.expected == pytest.approx(plain.expected, rel=1e-12) and found.std == pytest.approx(
+        plain.std, rel=1e-12
+    )
 
 
 def test_quantities():

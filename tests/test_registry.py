@@ -11,7 +11,7 @@ from scorebars.metrics.registry import declarations, entry_of
 from scorebars.studies import capabilities as table
 
 PAIRS = table.pairs()
-DRAWS = 4_000
+DRAWS = 1_000
 
 
 def drawn(metric, model, rng):
@@ -65,12 +65,15 @@ def test_agrees_with_simulation(metric, family, model):
         return
     values = values[defined]
     noise = values.std() / math.sqrt(len(values))
-    assert abs(s.expected - values.mean()) <= 4 * noise + 1e-9 * abs(s.expected) + 2e-3 * (s.method == "simulation") * s.std
+    assert (
+        abs(s.expected - values.mean())
+        <= 4 * noise + 1e-9 * abs(s.expected) + 2e-3 * (s.method == "simulation") * s.std
+    )
     if math.isfinite(s.std):
-        assert s.std == pytest.approx(values.std(), rel=0.12, abs=1e-9)
+        assert s.std == pytest.approx(values.std(), rel=0.2, abs=1e-9)
     low, high = s.interval(0.8)
     below, above = np.mean(values < low - 1e-9), np.mean(values > high + 1e-9)
-    assert below <= 0.1 + 0.03 and above <= 0.1 + 0.03
+    assert below <= 0.1 + 0.045 and above <= 0.1 + 0.045
     assert s.distribution.ppf(0.5) <= np.quantile(values, 0.56) + 1e-9
     assert s.distribution.ppf(0.5) >= np.quantile(values, 0.44) - 1e-9
 

@@ -109,6 +109,8 @@ def _from_quantities(y_true: Any, y_pred: Any, yerr: Any) -> Taken:
         try:
             return np.asarray(value.to_value(unit))
         except Exception:
-            raise ValueError(f"{argument} is in {value.unit}, which cannot be converted to {unit}, the unit of y_true.") from None
+            raise ValueError(
+                f"{argument} is in {value.unit}, which cannot be converted to {unit}, the unit of y_true."
+            ) from None
 
     return Taken(plain(y_true, "y_true"), plain(y_pred, "y_pred"), plain(yerr, "yerr"), unit)

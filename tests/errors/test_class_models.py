@@ -51,9 +51,7 @@ def test_indicators_invert_the_transition(model):
     """Averaged over what an item of true class k is shown as, the indicators are those of k."""
     rows = np.broadcast_to(model.transition(CLASSES), (4, 3, 3))
     for true in CLASSES:
-        mean = sum(
-            rows[:, true, [shown]] * model.true_indicators(np.full(4, shown), CLASSES) for shown in CLASSES
-        )
+        mean = sum(rows[:, true, [shown]] * model.true_indicators(np.full(4, shown), CLASSES) for shown in CLASSES)
         np.testing.assert_allclose(mean, np.broadcast_to(np.eye(3)[true], (4, 3)), atol=1e-13)
 
 
@@ -93,7 +91,9 @@ def test_votes_of_known_raters():
     """The error of a single vote is found from the agreement of votes alone."""
     rng = np.random.default_rng(3)
     truth, q, k = rng.integers(0, 4, 20_000), 0.15, 4
-    votes = np.where(rng.random((20_000, 5)) < q, (truth[:, None] + rng.integers(1, k, (20_000, 5))) % k, truth[:, None])
+    votes = np.where(
+        rng.random((20_000, 5)) < q, (truth[:, None] + rng.integers(1, k, (20_000, 5))) % k, truth[:, None]
+    )
     counts = np.stack([(votes == c).sum(axis=1) for c in range(k)], axis=1)
     model = Votes(counts, range(k))
     assert model.vote_error == pytest.approx(q, abs=0.003)
@@ -135,7 +135,10 @@ def test_thresholded_takes_any_family():
     [
         (lambda: ClassFlip({}), r"q must map each class"),
         (lambda: ClassFlip({0: 1.5}), r"q has values outside \[0, 1\]: the first is 1.5 at index 0"),
-        (lambda: Transition([[0.9, 0.2], [0, 1]], [0, 1]), r"rows that do not sum to 1: the first is 1.1 at index 0, 1"),
+        (
+            lambda: Transition([[0.9, 0.2], [0, 1]], [0, 1]),
+            r"rows that do not sum to 1: the first is 1.1 at index 0, 1",
+        ),
         (lambda: Transition([[0.9, 0.1]], [0]), r"matrix must be square"),
         (lambda: Transition(np.eye(2), [0, 1, 2]), r"labels names 3 classes but there are 2 columns"),
         (lambda: Transition(np.eye(2), [1, 1]), r"labels names classes twice: the first is 1 at index 1"),

@@ -10,7 +10,8 @@ from classification_cases import METRICS, OF_CLASSES, confusion_matrix, predicti
 from scorebars.errors import ClassFlip, Flip, LabelProbabilities, Normal, Thresholded, Transition, Votes
 from scorebars.laws.correlated_flips import conditional_flip_probabilities
 from scorebars.metrics.accuracy import accuracy_score
-from scorebars.metrics.class_shares import f1_score, precision_score, recall_score
+from scorebars.metrics.class_shares import precision_score, recall_score
+from scorebars.metrics.f_scores import f1_score
 from scorebars.metrics.ranking import roc_auc_score
 from scorebars.score import UndefinedEstimate
 
@@ -86,7 +87,9 @@ def test_all_answers_exist_or_say_why(metric, model):
     assert "observed" in s.explain()
 
 
-@pytest.mark.parametrize("model", [Flip(0.1), ClassFlip({0: 0.05, 1: 0.2}), Transition([[0.9, 0.1], [0.2, 0.8]], [0, 1])], ids=repr)
+@pytest.mark.parametrize(
+    "model", [Flip(0.1), ClassFlip({0: 0.05, 1: 0.2}), Transition([[0.9, 0.1], [0.2, 0.8]], [0, 1])], ids=repr
+)
 @pytest.mark.parametrize("metric", METRICS)
 def test_truth_is_found_again(metric, model):
     """Wrong labels of known true classes: the estimate is right on average, and its std is that of its scatter."""
@@ -98,9 +101,7 @@ def test_truth_is_found_again(metric, model):
     function, options = METRICS[metric]
     wanted = function(true, given, **options).observed
     rows = model.transition(TWO)[true, 1]
-    found = [
-        function((rng.random(n) < rows).astype(int), given, yerr=model, **options).truth for _ in range(repeats)
-    ]
+    found = [function((rng.random(n) < rows).astype(int), given, yerr=model, **options).truth for _ in range(repeats)]
     spread = np.std(found)
     assert abs(np.mean(found) - wanted) < 4 * spread / math.sqrt(repeats) + 0.003
     assert np.median([e.std for e in found]) == pytest.approx(spread, rel=0.45)
@@ -245,7 +246,10 @@ def test_truth_of_many_classes_with_negative_cells():
         (lambda: f1_score(None, [1, 0]), r"y_true is None, which is allowed only with"),
         (lambda: f1_score([1, 0], [1, 0], yerr=Normal(0.1)), r"describes measured numbers"),
         (lambda: f1_score([1, 0], [1, 0], yerr=[0.1]), r"describes 1 labels but y_true has 2"),
-        (lambda: f1_score([1, 0], [1, 0], yerr=ClassFlip({0: 0.1, 2: 0.1})), r"ClassFlip does not name: the first is 1"),
+        (
+            lambda: f1_score([1, 0], [1, 0], yerr=ClassFlip({0: 0.1, 2: 0.1})),
+            r"ClassFlip does not name: the first is 1",
+        ),
         (lambda: accuracy_score([0, 2], [0, 1], yerr=ClassFlip({0: 0.1, 2: 0.1})), r"no probability for class .*1"),
         (lambda: f1_score(["a"], ["b"], pos_label="a", yerr=Transition(np.eye(2), [0, 1])), r"does not name|mix texts"),
         (lambda: roc_auc_score([0, 1], [0.1, 0.2], max_fpr=0.5), r"max_fpr=0.5 is not supported"),
@@ -254,7 +258,9 @@ def test_truth_of_many_classes_with_negative_cells():
         (lambda: accuracy_score([1, 1], [0, 1], yerr=Thresholded([0.0, 1.0], 0.1, 0.5)), r"differs from the labels"),
         (lambda: accuracy_score([1, 1], [0, 1], yerr=Votes([[2, 1], [0, 3]], [0, 1])), r"differs from the majority"),
         (
-            lambda: METRICS["log_loss"][0]([0, 1], [0.1, 0.9], yerr=LabelProbabilities([[0.2, 0.3, 0.5]] * 2, [0, 1, 2])),
+            lambda: METRICS["log_loss"][0](
+                [0, 1], [0.1, 0.9], yerr=LabelProbabilities([[0.2, 0.3, 0.5]] * 2, [0, 1, 2])
+            ),
             r"no column|different number of classes",
         ),
     ],

@@ -8,7 +8,7 @@ import pytest
 from classification_cases import METRICS, confusion_matrix
 
 from scorebars.errors import Flip, LabelProbabilities, Thresholded, Transition
-from scorebars.metrics.class_shares import f1_score
+from scorebars.metrics.f_scores import f1_score
 
 FILE = Path(__file__).parents[1] / "reference" / "reference.json"
 CASES = {case["id"]: case for case in json.loads(FILE.read_text())["cases"]}
@@ -62,7 +62,11 @@ def test_binary_accuracy(case):
 
 def k_class():
     inputs = CASES["kclass_M5_transition"]["inputs"]
-    return inputs["y_pred"], LabelProbabilities(inputs["label_probs"], [0, 1, 2]), CASES["kclass_M5_transition"]["exact"]
+    return (
+        inputs["y_pred"],
+        LabelProbabilities(inputs["label_probs"], [0, 1, 2]),
+        CASES["kclass_M5_transition"]["exact"],
+    )
 
 
 @pytest.mark.parametrize("name", ["accuracy", "macro_f1", "balanced_accuracy", "kappa", "mcc"])
@@ -95,7 +99,9 @@ ON_SCORES = {
 }
 
 
-@pytest.mark.parametrize("case", [name for name, case in CASES.items() if case["metric"] in ON_SCORES and "mean" in str(case["exact"])])
+@pytest.mark.parametrize(
+    "case", [name for name, case in CASES.items() if case["metric"] in ON_SCORES and "mean" in str(case["exact"])]
+)
 def test_scores_of_probabilities_and_ranking(case):
     inputs, exact = CASES[case]["inputs"], CASES[case]["exact"]
     many = "transition" in inputs
@@ -113,7 +119,9 @@ def test_thresholded_labels():
     np.testing.assert_allclose(model.q, np.array(exact["q"], float), rtol=1e-12)
     s = score("accuracy_score", None, inputs["y_pred"], yerr=model)
     agrees(s, exact["mean"], exact["var"])
-    np.testing.assert_allclose(s.distribution.pmf(np.arange(5) / 4), np.array(exact["pmf_count_correct"], float), atol=1e-14)
+    np.testing.assert_allclose(
+        s.distribution.pmf(np.arange(5) / 4), np.array(exact["pmf_count_correct"], float), atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("case", ["truth_accuracy_uniform", "truth_accuracy_K10"])

@@ -72,7 +72,9 @@ def test_zero_division(name, average, zero_division):
     np.testing.assert_array_equal(np.isnan(found), never)
 
 
-@pytest.mark.parametrize("options", [{"weights": "linear"}, {"weights": "quadratic"}, {"labels": [1, 0]}, {"adjusted": True}])
+@pytest.mark.parametrize(
+    "options", [{"weights": "linear"}, {"weights": "quadratic"}, {"labels": [1, 0]}, {"adjusted": True}]
+)
 def test_options_of_agreement(options):
     y, p, w = SITUATIONS[2]
     name = "balanced_accuracy_score" if "adjusted" in options else "cohen_kappa_score"
@@ -121,14 +123,18 @@ def test_rankings(weighted):
         wanted = getattr(theirs, name)(y, s, sample_weight=w)
         assert METRICS[name][0](y, s, yerr=0.1, sample_weight=w).observed == pytest.approx(wanted, abs=1e-14)
     wanted = theirs.average_precision_score(y, s, pos_label=0)
-    assert METRICS["average_precision_score"][0](y, s, yerr=0.1, pos_label=0).observed == pytest.approx(wanted, abs=1e-14)
+    assert METRICS["average_precision_score"][0](y, s, yerr=0.1, pos_label=0).observed == pytest.approx(
+        wanted, abs=1e-14
+    )
 
 
 def test_rankings_of_many_classes():
     y, s = RNG.integers(0, 3, 50), RNG.dirichlet(np.ones(3), 50)
     for average in ("macro", "weighted", "micro", None):
         ours = METRICS["roc_auc_score"][0](y, s, multi_class="ovr", average=average)
-        np.testing.assert_allclose(observed(ours), theirs.roc_auc_score(y, s, multi_class="ovr", average=average), atol=1e-14)
+        np.testing.assert_allclose(
+            observed(ours), theirs.roc_auc_score(y, s, multi_class="ovr", average=average), atol=1e-14
+        )
         ours = METRICS["average_precision_score"][0](y, s, average=average)
         np.testing.assert_allclose(observed(ours), theirs.average_precision_score(y, s, average=average), atol=1e-14)
     for average in ("macro", "weighted"):

@@ -176,14 +176,18 @@ class ClassAnswers(Answers):
         if math.isinf(repeats):
             return self.truth()
         if data.same_process(repeats):
+            self._require_observed()
             again = self._spread(data.own_probabilities).moments().var if not data.exact else 0.0
             std = math.sqrt(2.0 * max(again, self.std**2 if repeats == 1 else 0.0))
             return self._forecast(self.observed, std, "unbiased")
         fresh = data.fresh(repeats)
+        votes = isinstance(data.model.repeats, np.ndarray)
+        if not votes:
+            self._true_value()  # raises where the labels cannot be carried back
         possible = np.clip(fresh, 0.0, 1.0)
         new = self._spread(possible / np.add.reduce(possible, axis=1)[:, None]).moments()
-        if isinstance(data.model.repeats, np.ndarray):  # from the votes at hand
-            share = repeats / float(np.mean(data.model.repeats))
+        if votes:  # from the votes at hand
+            share = repeats / float(np.mean(np.asarray(data.model.repeats)))
             return self._forecast(new.mean, math.sqrt(new.var * (1.0 + share)), new.method)
         return self._forecast(self._at(fresh), math.hypot(math.sqrt(new.var), self._truth_std()[0]), "delta")
 
@@ -207,7 +211,12 @@ class ClassAnswers(Answers):
             moments.mean, math.sqrt(moments.var), method=law.method, note=self._perfect_note, interval=OfLaw(law)
         )
 
+    def _require_observed(self) -> None:
+        if math.isnan(self.observed):
+            raise UndefinedEstimate(f"{self.declaration.name} is not defined on the labels that are shown.")
+
     def noise_share(self) -> float:
+        self._require_observed()
         ideal = self.declaration.perfect
         lost, observed = abs(ideal - float(self.perfect())), abs(ideal - self.observed)
         if observed == 0:

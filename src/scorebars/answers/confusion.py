@@ -26,9 +26,8 @@ CONSTRAINED = "of the most likely true label counts: carried back directly, some
 
 def confusion(indicators: FloatArray, predicted: NDArray[np.intp], weights: FloatArray) -> FloatArray:
     """The matrix (K, K) of label indicators (n, K) and predictions, weighted."""
-    out = np.zeros((indicators.shape[1], indicators.shape[1]))
-    np.add.at(out.T, predicted, indicators * weights[:, None])
-    return out
+    k = indicators.shape[1]
+    return np.stack([np.bincount(predicted, column * weights, minlength=k) for column in indicators.T])
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,11 @@ class JointAnswers(Answers):
 
     def __init__(self, metric: JointMetric, data: Measured) -> None:
         if metric.declaration.degree == 0:  # no unit: squares of extreme magnitudes need not be formed
-            reach = max(float(np.max(np.abs(data.y))), float(np.max(np.abs(data.p))), data.errors.largest(np.asarray(data.y, float)))
+            reach = max(
+                float(np.max(np.abs(data.y))),
+                float(np.max(np.abs(data.p))),
+                data.errors.largest(np.asarray(data.y, float)),
+            )
             data = data.scaled(near_one(reach))
         self.declaration, self.n = metric.declaration, data.items
         self._metric, self._data = metric, data
@@ -109,7 +113,9 @@ class JointAnswers(Answers):
         """The metric with error of variance `removed` taken off: a parabola in the error added, read at minus one."""
         values = [self._at_more_noise(level * removed) for level in LEVELS]
         if not np.all(np.isfinite(values)):
-            raise UndefinedEstimate("the expected score does not exist here, so it cannot be extrapolated to no label error.")
+            raise UndefinedEstimate(
+                "the expected score does not exist here, so it cannot be extrapolated to no label error."
+            )
         return self._inside(float(np.dot(COEFFICIENTS, values)))
 
     def _inside(self, value: float) -> float:

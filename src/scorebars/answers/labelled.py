@@ -149,7 +149,15 @@ class Labelled:
     def most_likely_confusion(self) -> FloatArray:
         """The most likely matrix (K, K) of true classes and predictions, no cell below 0."""
         assert self.predicted is not None
-        return most_likely_confusion(self.likelihoods, self.predicted, self.weights)
+        own, k = self.own, self.k
+        if own is None or not own.classwise:
+            return most_likely_confusion(self.likelihoods, self.predicted, self.weights)
+        rows = own.transition(self.classes)
+        assert rows is not None
+        # items of one label and one prediction are alike: K^2 of them, however many labels there are
+        mass = np.bincount(self.shown * k + self.predicted, self.weights, minlength=k * k).astype(np.float64)
+        shown, predicted = np.divmod(np.arange(k * k), k)
+        return most_likely_confusion(rows.T[shown], predicted, mass)
 
     @property
     def common_step(self) -> FloatArray | None:

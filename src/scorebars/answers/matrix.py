@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from scorebars import checks
 from scorebars.answers.confusion import ConfusionSpread, confusion
 from scorebars.answers.confusion_functions import OfPositives, Share
 from scorebars.answers.labelled import Labelled
 from scorebars.answers.mean_loss import BERKSON_REMEASURED
 from scorebars.errors.base import FloatArray
+from scorebars.laws.base import Law
+from scorebars.laws.discrete import DiscreteLaw
 from scorebars.laws.weighted_bernoulli import BernoulliSum
 from scorebars.moments.confusion import ConfusionMoments, confusion_of_probabilities
 from scorebars.score import Interval, UndefinedEstimate
@@ -181,18 +184,29 @@ class ConfusionMatrix:
     def interval(self, level: float = 0.95) -> Interval:
         """Where each cell falls with probability `level`, as two arrays: exact for counts, else from the std."""
 
-        tail = (1.0 - level) / 2
-        if self.normalize is not None or len(self._data.mixture()) > 1:
+        tail = (1.0 - checks.probability(level, "level")) / 2
+        if self.method != "exact" or len(self._data.mixture()) > 1:
             reach = float(ndtri(1 - tail)) * self.std
-            high = np.inf if self.normalize is None else 1.0
-            return Interval(np.maximum(self.expected - reach, 0.0), np.minimum(self.expected + reach, high))  # type: ignore[arg-type]
+            most = np.inf if self.normalize is None else 1.0
+            return Interval(np.maximum(self.expected - reach, 0.0), np.minimum(self.expected + reach, most))  # type: ignore[arg-type]
         ends = np.zeros((2, *self.expected.shape))
-        for b, column in enumerate(self._keep):
-            items = self._predicted == column
-            for a, k in enumerate(self._keep):
-                law = BernoulliSum(self._data.weights[items], self._data.probabilities[items, k])
-                ends[:, a, b] = law.ppf(tail), law.ppf(1 - tail)
+        for a, b in np.ndindex(self.shape):
+            law = self._cell_law(int(self._keep[a]), int(self._keep[b]))
+            ends[:, a, b] = law.ppf(tail), law.ppf(1 - tail)
         return Interval(*ends)
+
+    def _cell_law(self, k: int, column: int) -> Law:
+        """The law of one cell: label k among the items predicted as `column`."""
+        p, w = self._data.probabilities[:, k], self._data.weights
+        items = self._predicted == column
+        if self.normalize == "true":
+            inside = np.isin(self._predicted, self._keep)
+            two = np.stack([1 - p[inside], p[inside]], axis=1)
+            return ConfusionSpread(OfPositives(Share("recall")), 0.0, two, items[inside].astype(np.intp), None).law()
+        if not items.any():
+            return DiscreteLaw(np.zeros(1), np.ones(1))
+        total = {None: 1.0, "pred": float(np.add.reduce(w[items]))}.get(self.normalize, float(np.add.reduce(w)))
+        return BernoulliSum(w[items] / total, p[items])
 
     # against the truth -------------------------------------------------------------------------
 

@@ -12,11 +12,12 @@ is a sum over components of f(lam) times a product of two linear combinations of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from scorebars.laws.base import FloatArray
+from scorebars.laws.base import RNG, FloatArray
 from scorebars.laws.cgf import Numbers
 from scorebars.laws.compress import BLOCK, EXACT, compress
 
@@ -119,6 +120,17 @@ class Components:
     def at_zero(self, a: FloatArray, b: FloatArray) -> float:
         """sum (a . x)(b . x)."""
         return float(a @ self.total @ b)
+
+    def draw(self, generator: RNG, shape: tuple[int, ...], a: FloatArray) -> FloatArray:
+        """Draws of sum eta^2 and of each a . eta, a (m, 3): (1 + m, *shape). Not for compressed components."""
+        out = np.zeros((1 + len(a), *shape))
+        for lam, count, x in zip(self.lam, self.count, self.x, strict=True):
+            eta = x[1] + math.sqrt(lam) * generator.standard_normal(shape)
+            out[0] += eta * eta
+            out[1:] += np.multiply.outer(a @ x, eta)
+            if count > 1:
+                out[0] += lam * generator.chisquare(count - 1, shape)
+        return out
 
 
 def _rotated(triangle: FloatArray, x: FloatArray) -> FloatArray:

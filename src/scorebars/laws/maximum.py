@@ -24,7 +24,7 @@ _LOWEST = -42.0  # log F at the lower end of the window
 _HIGHEST = 1e-17  # 1 - F at the upper end
 _DIRECT = 2000  # labels summed at every x
 _SHARPEST = 256  # of more labels those with the smallest sigma are still summed one by one
-_POINTS = 64
+_POINTS = (64, 128)  # interpolation points, tried in turn
 
 
 class MaxErrorLaw(Law):
@@ -50,17 +50,18 @@ class MaxErrorLaw(Law):
     def _window(self) -> tuple[float, float]:
         """Where F goes from e^-42 (or from the floor) to 1 - 1e-17, roughly."""
         size, sigma = self._all
-        high, low = float(np.max(size + 10.0 * sigma)), self._floor
+        low, high = self._floor, float(np.max(size + 10.0 * sigma))
         while -self._log_all(high) > _HIGHEST:
             high *= 1.25
         if self._log_all(low) < _LOWEST:
-            low = _root(lambda x: self._log_all(x) - _LOWEST, low, high, 1e-3)
-            while self._log_all(low) > _LOWEST:
-                low = max(self._floor, low - 2e-3 * (high - low))
+            low = _inside(self._log_all, low, high, 1.5 * _LOWEST, _LOWEST)
         keep = self._reaching(low)
         size, sigma = size[keep], sigma[keep]
-        # here 1 - F is the sum of the tails
-        return low, _root(lambda x: _HIGHEST - float(np.sum(above(np.asarray(x), size, sigma))), low, high, 1e-3)
+
+        def minus_tails(x: float) -> float:
+            return -float(np.sum(above(np.asarray(x), size, sigma)))  # log F so high up
+
+        return low, _inside(minus_tails, low, high, -_HIGHEST, -0.01 * _HIGHEST)
 
     def _reaching(self, x: float) -> FloatArray:
         """Which labels may exceed x."""
@@ -78,13 +79,14 @@ class MaxErrorLaw(Law):
             return size, sigma, None
         order = np.argpartition(sigma, _SHARPEST)
         sharp, rest = order[:_SHARPEST], order[_SHARPEST:]
-        logs = log_below(interpolation_points(low, high, _POINTS), size[rest], sigma[rest])
-        curve = interpolant(low, high, np.log(np.maximum(-logs, 1e-300)))
-        # Trust it only where it is right between its points as well.
         check = low + (high - low) * np.linspace(0.02, 0.98, 7)
-        exact = log_below(check, size[rest], sigma[rest])
-        if np.all(np.abs(np.exp(-np.exp(curve(check))) - np.exp(exact)) < 1e-12):
-            return size[sharp], sigma[sharp], curve
+        exact = np.exp(log_below(check, size[rest], sigma[rest]))
+        for count in _POINTS:
+            logs = log_below(interpolation_points(low, high, count), size[rest], sigma[rest])
+            curve = interpolant(low, high, np.log(np.maximum(-logs, 1e-300)))
+            # trust it only where it is right between its points as well
+            if np.all(np.abs(np.exp(-np.exp(curve(check))) - exact) < 1e-12):
+                return size[sharp], sigma[sharp], curve
         return size, sigma, None
 
     def _log_cdf(self, x: FloatArray) -> FloatArray:
@@ -156,7 +158,20 @@ class MaxErrorLaw(Law):
         return _root(lambda x: (1.0 - q) - self._sf(x), low, high)
 
 
-def _root(f: Callable[[float], float], low: float, high: float, relative: float = 8.9e-16) -> float:
+def _inside(f: Callable[[float], float], low: float, high: float, least: float, most: float) -> float:
+    """Some x at which the increasing function f lies between `least` and `most`."""
+    while True:
+        middle = 0.5 * (low + high)
+        value = f(middle)
+        if least <= value <= most or not low < middle < high:
+            return middle
+        if value < least:
+            low = middle
+        else:
+            high = middle
+
+
+def _root(f: Callable[[float], float], low: float, high: float) -> float:
     """Where the increasing function f crosses 0 between low and high (an end where it does not)."""
     below, over = f(low), f(high)
     while not math.isfinite(below) and high - low > 1e-15 * high:
@@ -171,4 +186,4 @@ def _root(f: Callable[[float], float], low: float, high: float, relative: float 
         return low
     if over <= 0:
         return high
-    return float(brentq(f, low, high, xtol=1e-300, rtol=relative, maxiter=300))
+    return float(brentq(f, low, high, xtol=1e-300, rtol=8.9e-16, maxiter=300))

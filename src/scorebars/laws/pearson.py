@@ -1,16 +1,12 @@
 """The law of Pearson's correlation between predictions and labels with normal errors.
 
-r = L / sqrt(B) with L = sum w (p - pbar) y / sd(p) and B = sum w (y - ybar)^2. For x > 0, r > x means that
-N = L^2 - x^2 B > 0 and L > 0. Under the weight exp(tN) the labels are still normal, so the share of cases with L > 0
-is a normal probability and
-
-    log E[exp(tN); L > 0] = K(t) + log Phi(mean of L / sd of L, both under exp(tN)),
-
-which holds for complex t too: one contour integral gives the exact probability, and on N = 0 also the density.
+r = L / sqrt(B) with L = sum w (p - pbar) y / sd(p) and B = sum w (y - ybar)^2. Its distribution function is that of a
+quadratic form over half of all cases (`half_form`): one contour integral, exact to rounding. On the boundary
+L^2 = x^2 B, hence the density of r at x is E[2 L^2 delta(L^2 - x^2 B) / |x|; x L > 0].
 
 Moments: E r = pi^(-1/2) int t^(-1/2) E[L exp(-tB)] dt and E r^2 = int E[L^2 exp(-tB)] dt. For small errors the variance
-is taken about r0 = E L / sqrt(E B), where it would cancel. With b = E B, s = sqrt(b), H = sqrt(B) - s and the
-form N = L - r0 s - r0 (B - b) / (2 s) of mean 0
+would cancel and is taken about r0 = E L / sqrt(E B). With b = E B, s = sqrt(b), H = sqrt(B) - s and the form
+N = L - r0 s - r0 (B - b) / (2 s) of mean 0
 
     r - r0 = N / sqrt(B) + r0 H^2 / (2 s sqrt(B)).
 """
@@ -22,50 +18,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from scorebars.laws.base import RNG, FloatArray
 from scorebars.laws.cgf import Numbers, log_excess
 from scorebars.laws.components import PI, THETA, Components, E
 from scorebars.laws.draws import transformed
+from scorebars.laws.half_form import HalfForm
 from scorebars.laws.indefinite import QuadraticForm
-from scorebars.laws.ratio_moments import Deviation, integrate, tilt
+from scorebars.laws.ratio_moments import Deviation, Tilted, integrate, tilt
 from scorebars.laws.sign import SignContour
 from scorebars.laws.stretched import StretchedLaw
 
 _SMALL_NOISE = 0.01  # variance of B / b^2 below which the variance is taken about r0
 _CENTRE = 1e-5  # |x| below which the density is that at +-x: N = L^2 - x^2 B has no density at x = 0
-
-
-class HalfForm:
-    """log E[exp(tN); side * L > 0] of a quadratic form N and L = direction . eta."""
-
-    def __init__(self, form: QuadraticForm, direction: FloatArray, side: float) -> None:
-        self.form, self.lower, self.upper = form, form.lower, form.upper
-        self._direction, self._side = direction, side
-
-    def score(self, t: Numbers) -> tuple[Numbers, Numbers]:
-        """Mean and standard deviation of side * L under the weight exp(tN)."""
-        mean, variance = self.form.tilted(t).linear(self._direction)
-        return self._side * mean, np.sqrt(variance)
-
-    def exponent(self, t: Numbers) -> Numbers:
-        mean, std = self.score(t)
-        out: Numbers = self.form.exponent(t) + log_ndtr(mean / std)
-        return out
-
-    def derivatives(self, t: float) -> tuple[float, float]:
-        h = 1e-3 / math.sqrt(self.form.derivatives(t)[1])
-        h = min(h, 0.1 * (self.upper - t), 0.1 * (t - self.lower))
-        left, middle, right = self.exponent(np.array([t - h, t, t + h]))
-        return float(right - left) / (2 * h), max(float(right - 2 * middle + left), 1e-12) / h**2
-
-    def mean_square(self, t: Numbers) -> Numbers:
-        """Mean of L^2 over the cases with side * L > 0, under the weight exp(tN)."""
-        mean, std = self.score(t)
-        z = mean / std
-        out: Numbers = mean**2 + std**2 + mean * std * np.exp(-0.5 * z * z - log_ndtr(z)) / math.sqrt(2 * math.pi)
-        return out
 
 
 class PearsonLaw(StretchedLaw):
@@ -90,16 +56,150 @@ class PearsonLaw(StretchedLaw):
             components = Components.correlated(y, prediction, covariance, weight)
         self.components = components
         centred = PI - components.at_zero(E, PI) * E
-        scale = components.at_zero(centred, centred)
-        if scale <= 0:
+        counted = p if weight is None else p[weight > 0]
+        if counted.min() == counted.max():
             raise ValueError("the correlation is undefined: all predictions are equal")
-        self._direction = centred / math.sqrt(scale)
+        self._direction = centred / math.sqrt(components.at_zero(centred, centred))
         self._labels = mu.size if weight is None else int(np.count_nonzero(weight))
-        mean, spread = self._along
-        self._signs = float(ndtr(-mean / spread)), float(ndtr(mean / spread))
+        along = components.form(components.lam[None], self._direction, self._direction)[0]
+        self._mean_l, self._std_l = components.at_zero(self._direction, THETA), math.sqrt(max(float(along), 0.0))
+        if self._mean_b <= 0:
+            raise ValueError("the correlation is undefined: all labels are equal")
+        self._fixed = self._mean_l / math.sqrt(self._mean_b) if components.top == 0 else None
+        if self._fixed is not None:
+            self._fixed = min(max(self._fixed, -1.0), 1.0)
+            self.support = (self._fixed, self._fixed)
 
     @cached_property
-    def _along(self) -> tuple[float, float]:
-        """Mean and standard deviation of L."""
-        variance = self.components.form(self.components.lam[None], self._direction, self._direction)[0]
-        return self.components.at_zero(self._direction, THETA), math.sqrt(float(variance))
+    def _mean_b(self) -> float:
+        own = float(np.sum(self.components.count * self.components.lam))
+        shared = float(self.components.form(self.components.lam[None], E, E)[0])
+        return self.components.at_zero(THETA, THETA) - self.components.at_zero(E, THETA) ** 2 + own - shared
+
+    @cached_property
+    def _signs(self) -> tuple[float, float]:
+        """P(L < 0) and P(L > 0)."""
+        if self._std_l == 0:
+            return float(self._mean_l < 0), float(self._mean_l > 0)
+        return float(ndtr(-self._mean_l / self._std_l)), float(ndtr(self._mean_l / self._std_l))
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        if self._fixed is not None:
+            return self._fixed, 0.0
+        if self._labels == 2:
+            return self._signs[1] - self._signs[0], 4.0 * self._signs[0] * self._signs[1]
+        form, lam = self.components.form, self.components.lam[None]
+        c = THETA - self.components.at_zero(E, THETA) * E
+        trace = float(np.sum(self.components.count * lam**2) - 2 * form(lam**2, E, E)[0] + form(lam, E, E)[0] ** 2)
+        variance_b = 2.0 * trace + 4.0 * float(form(lam, c, c)[0])
+        return self._about_r0() if variance_b < _SMALL_NOISE * self._mean_b**2 else self._direct()
+
+    def _direct(self) -> tuple[float, float]:
+        def integrand(t: FloatArray) -> FloatArray:
+            at = tilt(self.components, 1, t)
+            form, direction, weight = self.components.form, self._direction, np.exp(at.log_weight)
+            pull = form(at.q, direction, E)
+            mean = form(at.r, direction, THETA) + at.nu * pull
+            variance = form(self.components.lam * at.r, direction, direction) + at.rho * pull**2
+            return np.stack([weight * mean / np.sqrt(math.pi * t), weight * (mean**2 + variance)])
+
+        first, second = integrate(integrand, 1.0 / self._mean_b)
+        return float(first), max(float(second - first**2), 0.0)
+
+    def _about_r0(self) -> tuple[float, float]:
+        b = self._mean_b
+        s = math.sqrt(b)
+        r0 = self._mean_l / s
+        deviation = Deviation(self.components, -0.5 * r0 / s, 0.5 * r0 / s, self._direction)
+
+        def integrand(t: FloatArray) -> FloatArray:
+            at = tilt(self.components, 1, t)
+            weight, mean = np.exp(at.log_weight), deviation.mean(at)
+            excess = self._weight_excess(at, weight)
+            root = np.sqrt(math.pi * t)
+            of_n = [weight * (mean**2 + deviation.variance(at)), weight * mean / root, weight * mean]
+            return np.stack([*of_n, excess / (2.0 * root * t), excess * b / root, excess * b * b])
+
+        # E[N^2 / B], E[N / sqrt B], E[N / B], s - E sqrt B, b E[1 / sqrt B] - s, b^2 E[1 / B] - b
+        n2, n_root, n_ratio, h1, h2, h3 = integrate(integrand, 1.0 / b)
+        first = n_root + 0.5 * r0 / s * (h2 - h1)
+        cross = b * n_ratio - 2.0 * s * n_root
+        second = n2 + r0 / s * cross + 0.25 * r0**2 / b * (4.0 * s * (h1 - h2) + h3)
+        return r0 + float(first), max(float(second - first**2), 0.0)
+
+    def _weight_excess(self, at: Tilted, weight: FloatArray) -> FloatArray:
+        """E exp(-tB) - exp(-t E B) >= 0, without cancellation at small t."""
+        form, lam, t = self.components.form, self.components.lam, at.t
+        exponent = np.einsum("jk,k->j", log_excess(-2.0 * np.multiply.outer(t, lam)), self.components.count)
+        exponent += log_excess(at.gap) + t * (
+            form(at.q, at.c, at.c) - form(at.q, E, at.c) ** 2 - form(lam * at.q, E, E)
+        )
+        alone = np.exp(-t * self._mean_b)
+        small = exponent < 1.0
+        out: FloatArray = weight - alone
+        out[small] = alone[small] * np.expm1(exponent[small])
+        return out
+
+    def _mean(self) -> float:
+        return self._moments[0]
+
+    def _var(self) -> float:
+        return self._moments[1]
+
+    def tails(self, x: float) -> tuple[float, float, float]:
+        if self._fixed is not None:
+            return float(x >= self._fixed), float(x < self._fixed), math.inf if x == self._fixed else 0.0
+        if abs(x) >= 1:
+            return float(x >= 1), float(x < 1), 0.0
+        negative, positive = self._signs
+        if self._labels == 2:
+            return negative, positive, 0.0
+        if abs(x) < _CENTRE:
+            pdf = 0.5 * (self.tails(_CENTRE)[2] + self.tails(-_CENTRE)[2])
+            return negative + x * pdf, positive - x * pdf, pdf
+        side = math.copysign(1.0, x)
+        if self._std_l == 0:  # L is known: N has the sign of one form, on one side only
+            if side * self._mean_l <= 0:
+                return (negative, positive, 0.0) if side * self._mean_l == 0 else (float(x > 0), float(x < 0), 0.0)
+            linear, constant = np.zeros(3), self._mean_l**2
+            contour = SignContour(QuadraticForm(self.components, -x * x, np.array([x * x]), E[None], linear, constant))
+            square: Numbers | float = self._mean_l**2
+        else:
+            half = HalfForm(self.components, self._direction, x)
+            contour = SignContour(half)
+            square = 0.0 if contour.certain else half.mean_square(contour.t)
+        tail, pdf = min(contour.tail(), 1.0), 2.0 / abs(x) * contour.density(square)
+        same, other = (positive, negative) if side > 0 else (negative, positive)
+        # `tail`: on the side of x, beyond it or not so far
+        outer, inner = (tail, 1.0 - tail) if contour.upper else (max(same - tail, 0.0), other + tail)
+        return (inner, outer, pdf) if side > 0 else (outer, inner, pdf)
+
+    def _start(self) -> float:
+        return 0.999 * self._mean_l / math.sqrt(self._mean_b)
+
+    def _stretch(self, x: float) -> float:
+        return math.atanh(x)
+
+    def _unstretch(self, u: float) -> tuple[float, float]:
+        return math.tanh(u), 1.0 / math.cosh(u) ** 2
+
+    def _ppf(self, q: float) -> float:
+        if self._fixed is not None:
+            return self._fixed
+        if self._labels == 2:
+            return -1.0 if q <= self._signs[0] else 1.0
+        return super()._ppf(q)
+
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
+        """Draws from the law; `rng` is a seed or a Generator, and the same seed gives the same draws."""
+        generator = np.random.default_rng(rng)
+        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        if self._fixed is not None:
+            draws = np.full(shape, self._fixed)
+        elif self.components.compressed:
+            draws = transformed(self, generator.standard_normal(shape))
+        else:
+            square, along, common = self.components.draw(generator, shape, np.stack([self._direction, E]))
+            draws = np.clip(along / np.sqrt(square - common**2), -1.0, 1.0)
+        return float(draws) if size is None else draws

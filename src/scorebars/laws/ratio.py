@@ -51,6 +51,8 @@ class RatioLaw(StretchedLaw):
         else:
             components = Components.correlated(mu - origin, p - origin, covariance, weight)
         self.components = components
+        counted = p if weight is None else p[weight > 0]
+        self._constant_p = bool(counted.min() == counted.max())
         mean_p = components.at_zero(E, PI)
         self._centred_p = PI - mean_p * E
         self._variance_p = components.at_zero(self._centred_p, self._centred_p)
@@ -69,7 +71,9 @@ class RatioLaw(StretchedLaw):
             if self._mean_d <= 0:
                 raise ValueError("the metric needs at least two labels of positive weight")
             return None
-        top = self.kappa * self.components.at_zero(E, THETA) ** 2 + self.components.at_zero(self.linear, THETA) + self.m0
+        top = (
+            self.kappa * self.components.at_zero(E, THETA) ** 2 + self.components.at_zero(self.linear, THETA) + self.m0
+        )
         if self._mean_d <= 0:  # all labels coincide: what scikit-learn returns
             return 1.0 if top >= 0 else 0.0
         return top / self._mean_d
@@ -96,7 +100,7 @@ class RatioLaw(StretchedLaw):
         if self.omega == 0 or self.components.compressed:
             return math.inf
         uncertain = float(np.sum(self.components.count[lam > 0]))
-        e, theta, pi = x[lam == 0].T
+        e, theta, _ = x[lam == 0].T
         if not np.any(e) and not np.any(theta):
             return uncertain - 1
         common = float(e @ theta) / float(e @ e) if np.any(e) else 0.0
@@ -190,7 +194,7 @@ class ExplainedVarianceLaw(RatioLaw):
 
     def _fixed_value(self) -> float | None:
         value = super()._fixed_value()
-        return 0.0 if value is None and self._variance_p <= _ROUNDING * self.components.at_zero(PI, PI) else value
+        return 0.0 if value is None and self._constant_p else value
 
 
 class ConcordanceLaw(RatioLaw):
@@ -203,7 +207,7 @@ class ConcordanceLaw(RatioLaw):
         return 0, self._variance_p, 0.0, 2.0 * self._centred_p, 0.0
 
     def _fixed_value(self) -> float | None:
-        return 0.0 if self._variance_p <= 0 else super()._fixed_value()
+        return 0.0 if self._constant_p else super()._fixed_value()
 
     def _stretch(self, x: float) -> float:
         return math.atanh(x)

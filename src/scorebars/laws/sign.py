@@ -20,7 +20,7 @@ from scorebars.laws.cgf import UNDERFLOW, ComplexArray, Numbers
 _DIGITS = 42.0  # discretisation error exp(-42), below rounding
 _NEGLIGIBLE = -41.0  # exponent at which the sum along the path may end
 _ANGLES = (0.24 * math.pi, 0.125 * math.pi, 0.03 * math.pi)
-_PROBES: FloatArray = np.append(np.geomspace(0.5, 40.0, 8), np.geomspace(100.0, 1e40, 7))
+_PROBES: FloatArray = np.append(np.geomspace(0.5, 40.0, 8), np.geomspace(100.0, 1e13, 5))
 _BLOCK = 32
 
 
@@ -116,7 +116,8 @@ class SignContour:
 
     def _follow(self, path: _Path, step: float) -> None:
         nodes, weights = [], []
-        for start in range(0, 200 * _BLOCK, _BLOCK):
+        last = math.asinh(_PROBES[-1] * self.width / path.radius)  # further out K is lost in rounding
+        for start in range(0, math.ceil(last / step), _BLOCK):
             y = (np.arange(float(start), start + _BLOCK) + 0.5) * step
             t = path.t(y)
             exponent = self.form.exponent(t)
@@ -160,9 +161,7 @@ def saddlepoint(form: Transform) -> tuple[float, float]:
             step *= 2.0
             beyond = t + 0.7 * (end - t)
             following = min(following, beyond) if side > 0 else max(following, beyond)
-            if float(form.exponent(np.array([t]))[0]) < UNDERFLOW or abs(following - t) <= 1e-9 * abs(
-                t
-            ):
+            if float(form.exponent(np.array([t]))[0]) < UNDERFLOW or abs(following - t) <= 1e-9 * abs(t):
                 break
         else:
             following = t - slope / curvature

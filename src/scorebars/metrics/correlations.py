@@ -7,8 +7,9 @@ from typing import Any
 from scorebars.answers.joint import JointMetric
 from scorebars.errors import Normal
 from scorebars.laws.base import Law
-from scorebars.laws.ranks import KendallLaw, SpearmanLaw
-from scorebars.laws.ratio import ConcordanceLaw, PearsonLaw
+from scorebars.laws.pearson import PearsonLaw
+from scorebars.laws.ranks import kendall_law, spearman_law
+from scorebars.laws.ratio import ConcordanceLaw
 from scorebars.measured import Measured
 from scorebars.metrics.joint import joint_score
 from scorebars.metrics.registry import declares
@@ -29,11 +30,11 @@ def _concordance_law(data: Measured, errors: Normal) -> Law:
 
 
 def _spearman_law(data: Measured, errors: Normal) -> Law:
-    return SpearmanLaw(data.y, data.p, errors.sigma)
+    return spearman_law(data.y, data.p, errors.sigma)
 
 
 def _kendall_law(data: Measured, errors: Normal) -> Law:
-    return KendallLaw(data.y, data.p, errors.sigma)
+    return kendall_law(data.y, data.p, errors.sigma)
 
 
 _PEARSON = JointMetric(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from scorebars.measured import Measured
@@ -38,13 +40,24 @@ def declares(declaration: Declaration, make: Maker | None = None) -> Callable[[F
     return register
 
 
+def _load() -> None:
+    """Import every module of metrics, so that all are declared; they are loaded lazily otherwise."""
+    from scorebars import metrics
+
+    for module in iter_modules(metrics.__path__):
+        import_module(f"scorebars.metrics.{module.name}")
+
+
 def declarations() -> dict[str, Declaration]:
     """All declared metrics by name."""
+    _load()
     return {name: entry.declaration for name, entry in _METRICS.items()}
 
 
 def entry_of(name: str) -> Entry:
     """A metric by name."""
+    if name not in _METRICS:
+        _load()
     if name not in _METRICS:
         raise ValueError(f"there is no metric {name!r}. The metrics are: {', '.join(sorted(_METRICS))}.")
     return _METRICS[name]

@@ -55,7 +55,7 @@ def absolute_split_normal(errors: SplitNormal, y: FloatArray, p: FloatArray) -> 
     total = np.where(lower + upper > 0, lower + upper, 1.0)
     width = np.where(p >= y, upper, lower)
     gap = np.abs(p - y)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.where(width > 0, gap / np.where(width > 0, width, 1.0), np.inf)
     shift = math.sqrt(2 / math.pi) * (upper - lower)
     away = gap - np.where(p >= y, shift, -shift)

@@ -20,7 +20,11 @@ P = np.array([1.0, 2.3, 3.0, 4.4, 5.0, 5.8, 7.2])
 LABELS = np.array([1, 0, 1, 1, 0, 1, 0])
 CLASSES = np.array([1, 0, 0, 1, 0, 1, 1])
 PROBABILITIES = np.array([0.9, 0.2, 0.4, 0.8, 0.1, 0.7, 0.6])
-ARGUMENTS: dict[str, dict[str, Any]] = {"fraction_within": {"tolerance": 0.5}, "top_k_accuracy_score": {"k": 1}}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "fraction_within": {"tolerance": 0.5},
+    "top_k_accuracy_score": {"k": 1},
+    "fbeta_score": {"beta": 2.0},
+}
 """What some metrics cannot do without."""
 ON_PROBABILITIES = ("log_loss", "brier_score_loss", "roc_auc_score", "average_precision_score", "top_k_accuracy_score")
 
@@ -46,7 +50,9 @@ def _families() -> dict[str, ErrorModel]:
         "Flip(correlation)": lambda: errors.Flip(0.1, correlation=0.2),
         "ClassFlip": lambda: errors.ClassFlip({0: 0.05, 1: 0.15}),
         "Transition": lambda: errors.Transition([[0.9, 0.1], [0.2, 0.8]], [0, 1]),
-        "LabelProbabilities": lambda: errors.LabelProbabilities(np.column_stack([1 - PROBABILITIES, PROBABILITIES]), [0, 1]),
+        "LabelProbabilities": lambda: errors.LabelProbabilities(
+            np.column_stack([1 - PROBABILITIES, PROBABILITIES]), [0, 1]
+        ),
         "Votes": lambda: errors.Votes([[1, 4], [5, 0], [2, 3], [0, 5], [4, 1], [1, 4], [3, 2]], [0, 1]),
         "Thresholded": lambda: errors.Thresholded(Y, 0.5, 3.5),
     }
@@ -114,7 +120,9 @@ class Capabilities:
 
     def _repr_html_(self) -> str:
         return "".join(
-            "<table>" + "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in t) + "</table>"
+            "<table>"
+            + "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in t)
+            + "</table>"
             for t in self._tables()
         )
 
@@ -122,7 +130,9 @@ class Capabilities:
         blocks = []
         for table in self._tables():
             widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
-            blocks.append("\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table))
+            blocks.append(
+                "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table)
+            )
         return "\n\n".join(blocks)
 
 

@@ -1,0 +1,279 @@
+"""Law of the median absolute error.
+
+With N(x) = number of labels whose |delta_i + sigma_i Z_i| is at most x, a Poisson-binomial count, the median of an odd
+number M of errors is at most x when N(x) >= (M + 1)/2. An even number has two middle values whose average counts, and
+
+    P(average <= x) = P(N > M/2) + P(N = M/2)/2 - J'(x)/2,     J(x) = int_0^inf P(no error in (x - u, x + u), half on either
+                                                                                 side) du
+
+(see middle_gap). Up to 200 labels that is exact. Beyond, J, of order 1/M to the power 3/2, is found from a few gaps u (up
+to 2000 labels) or as P(N = M/2) over twice the density of labels at x, and interpolated in x. With weights the count
+becomes a weighted sum, and the median is scikit-learn's: the averaged inverse of the weighted distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import Chebyshev
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
+from scorebars.laws.absolute_errors import below, density
+from scorebars.laws.base import RNG, FloatArray, Law
+from scorebars.laws.middle_gap import MiddleGap
+from scorebars.laws.panels import integrate, interpolant, interpolation_points
+from scorebars.laws.poisson_binomial import PoissonBinomial
+from scorebars.laws.weighted_bernoulli import BernoulliSum, whole_multiples
+
+_EXACT_GAPS = 200  # labels
+_FEW_GAPS = 2000
+_DIRECT = 2000  # labels: beyond, the law is tabulated
+_POINTS = 49
+_MOST_MARKS = 60
+
+
+class MedianAbsoluteErrorLaw(Law):
+    """Law of the median of |delta_i + sigma_i Z_i| with independent standard normal Z_i.
+
+    Labels with sigma = 0 are exact; if one of them can be the median, the law has jumps there.
+    """
+
+    def __init__(self, delta: Any, sigma: Any, weight: Any = None) -> None:
+        size = np.abs(np.atleast_1d(np.asarray(delta, dtype=float)).ravel())
+        sigma = np.broadcast_to(np.asarray(sigma, dtype=float), size.shape).ravel()
+        weights = np.ones(size.shape) if weight is None else np.asarray(weight, dtype=float).ravel()
+        keep = weights > 0
+        self._size, self._sigma, weights = size[keep], sigma[keep], weights[keep] / np.max(weights)
+        multiples = whole_multiples(weights)
+        self._whole = multiples is not None
+        self._weight: FloatArray = weights if multiples is None else np.asarray(multiples[1], dtype=float)
+        self._equal = bool(np.all(self._weight == self._weight[0]))
+        if self._equal:
+            self._weight = np.ones(self._size.shape)
+        self._half = float(np.sum(self._weight)) / 2.0
+        self._ties = (self._whole or self._equal) and self._half == math.floor(self._half)
+        self._random = self._sigma > 0
+        self.method = "exact" if not self._ties or self._size.size <= _EXACT_GAPS else "quadrature"
+        if not np.any(self._random):
+            value = _weighted_median(self._size, self._weight, self._half)
+            self.support = (value, value)
+        else:
+            self.support = (0.0, math.inf)
+
+    # how many errors lie at or below x -----------------------------------------------------------
+
+    def _chances(self, x: float) -> FloatArray:
+        """P(|delta_i + sigma_i Z_i| <= x) of each label."""
+        p = (self._size <= x).astype(float)
+        r = self._random
+        p[r] = np.minimum(below(np.asarray(x), self._size[r], self._sigma[r]), 1.0)
+        return p
+
+    def _count(self, x: float) -> tuple[float, float, float]:
+        """P(weight at or below x is less than, equal to, more than half of all)."""
+        p = self._chances(x)
+        if self._equal:
+            count = PoissonBinomial(p)
+            middle = float(count.pmf(self._half)) if self._ties else 0.0
+            return float(count.below(self._half)), middle, float(count.sf(self._half))
+        total = BernoulliSum(self._weight, p)
+        middle = float(total.pmf(self._half)) if total.discrete else 0.0
+        more = float(total.sf(self._half))
+        if self._ties:
+            return max(float(total.cdf(self._half)) - middle, 0.0), middle, more
+        return max(float(total.cdf(self._half)) - middle, 0.0), 0.0, more + middle
+
+    def _score(self, x: float) -> float:
+        """How many standard deviations the expected weight at or below x lies above half."""
+        p = self._chances(x)
+        variance = float(np.sum(np.square(self._weight) * p * (1.0 - p)))
+        excess = float(np.sum(self._weight * p)) - self._half
+        return excess / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, excess)
+
+    @cached_property
+    def _window(self) -> tuple[float, float]:
+        """Between these the median lies, up to a probability of about 1e-17."""
+        few = self._size.size <= _EXACT_GAPS
+
+        def position(x: float) -> float:
+            if not few:
+                return self._score(x)
+            less, middle, more = self._count(x)
+            return float(ndtri(more + middle)) if more < less else -float(ndtri(less + middle))
+
+        top = float(np.max(self._size + 10.0 * self._sigma))
+        return _where(position, 0.0, top, -9.5, -8.4), _where(position, 0.0, top, 8.4, 9.5)
+
+    # the two middle values -------------------------------------------------------------------------
+
+    @cached_property
+    def _gap(self) -> MiddleGap:
+        low, high = self._window
+        width = max(high - low, 1e-300)
+        # an exact label gets an error far below what can be seen, so that densities exist
+        sigma = np.where(self._random, self._sigma, 1e-7 * width)
+        return MiddleGap(self._size, sigma, self._weight, width)
+
+    def _half_gap(self, x: float) -> float:
+        """J(x)."""
+        if self._size.size <= _EXACT_GAPS:
+            return self._gap.mean_half_gap(x)
+        if self._size.size <= _FEW_GAPS:
+            return self._gap.mean_half_gap_of_many(x)
+        r = self._random
+        rate = 2.0 * float(np.sum(density(np.asarray(x), self._size[r], self._sigma[r])))
+        return self._count(x)[1] / rate if rate > 0 else 0.0
+
+    @cached_property
+    def _half_gaps(self) -> Chebyshev:
+        """J interpolated over the window."""
+        low, high = self._window
+        points = interpolation_points(low, high, _POINTS)
+        return interpolant(low, high, np.array([self._half_gap(x) for x in points]))
+
+    # the law -----------------------------------------------------------------------------------------
+
+    def _both(self, x: float) -> tuple[float, float]:
+        """P(median <= x) and P(median > x)."""
+        if not np.any(self._random):
+            return (1.0, 0.0) if x >= self.support[0] else (0.0, 1.0)
+        less, middle, more = self._count(x)
+        if middle == 0.0 or not self._ties:
+            return more, less
+        if self._size.size <= _EXACT_GAPS:
+            nearer = min(self._gap.upper_nearer(x), middle)
+        else:
+            low, high = self._window
+            slope = float(self._half_gaps.deriv()(x)) if low < x < high else 0.0
+            nearer = min(max(0.5 * (middle - slope), 0.0), middle)
+        return more + nearer, less + (middle - nearer)
+
+    @cached_property
+    def _table(self) -> Chebyshev | None:
+        """Normal score of P(median <= x), interpolated over the window; None where that is not accurate."""
+        low, high = self._window
+        scores = []
+        for x in interpolation_points(low, high, _POINTS):
+            under, over = self._both(float(x))
+            scores.append(ndtri(under) if under < over else -ndtri(over))
+        if not np.all(np.isfinite(scores)):
+            return None
+        curve = interpolant(low, high, np.array(scores))
+        check = low + (high - low) * np.array([0.23, 0.41, 0.55, 0.68])
+        exact = np.array([self._both(float(x))[0] for x in check])
+        return curve if np.all(np.abs(ndtr(curve(check)) - exact) < 1e-9) else None
+
+    def _tails(self, x: float) -> tuple[float, float]:
+        if self._size.size > _DIRECT and np.any(self._random):
+            low, high = self._window
+            if low < x < high and self._table is not None:
+                score = float(self._table(x))
+                return float(ndtr(score)), float(ndtr(-score))
+        return self._both(x)
+
+    def _cdf(self, x: float) -> float:
+        return min(self._tails(x)[0], 1.0)
+
+    def _sf(self, x: float) -> float:
+        return min(self._tails(x)[1], 1.0)
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """Mean and variance: those of either middle value averaged, less the mean square of half their gap."""
+        if not np.any(self._random):
+            return self.support[0], 0.0
+        low, high = self._window
+        width = high - low
+        exact = self._size[~self._random]
+        inside = exact[(exact > low) & (exact < high)]
+        marks = np.unique(inside)[:: 1 + inside.size // _MOST_MARKS]
+        tabulated = self._size.size > _DIRECT and self._table is not None
+
+        def tails(u: FloatArray) -> FloatArray:
+            over = np.empty(u.size)
+            for i, x in enumerate(low + width * u):
+                if tabulated:
+                    over[i] = self._tails(float(x))[1]
+                else:
+                    less, middle, _ = self._count(float(x))
+                    over[i] = less + 0.5 * middle
+            return np.stack([over, 2.0 * u * over])
+
+        edges = np.concatenate([[low, high], marks])
+        one, two = integrate(tails, (edges - low) / width, np.array([1e-13, 1e-13]))
+        gap = 0.0 if tabulated or not self._ties else self._mean_square_gap() / (width * width)
+        return low + width * one, width * width * max(two - one * one - gap, 0.0)
+
+    def _mean_square_gap(self) -> float:
+        """E (half the gap)^2 = int J dx."""
+        low, high = self._window
+        if self._size.size > 20:
+            x = np.linspace(low, high, _POINTS)  # J vanishes at both ends: the trapezoid rule is spectrally accurate
+            return float(np.sum([self._half_gap(float(v)) for v in x[1:-1]])) * float(x[1] - x[0])
+
+        def half_gaps(x: FloatArray) -> FloatArray:
+            return np.array([[self._half_gap(float(v)) for v in x]])
+
+        return float(integrate(half_gaps, np.linspace(low, high, 3), np.array([1e-11 * (high - low) ** 2]))[0])
+
+    def _mean(self) -> float:
+        return self._moments[0]
+
+    def _var(self) -> float:
+        return self._moments[1]
+
+    def _ppf(self, q: float) -> float:
+        if not np.any(self._random):
+            return self.support[0]
+        low, high = self._window
+
+        def excess(x: float) -> float:
+            return self._cdf(x) - q if q <= 0.5 else (1.0 - q) - self._sf(x)
+
+        if excess(low) >= 0:
+            return low
+        if excess(high) <= 0:
+            return high
+        return float(brentq(excess, low, high, xtol=1e-14 * (high - low), rtol=8.9e-16, maxiter=200))
+
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
+        """Draws from the law: labels drawn, medians taken."""
+        if not self._equal or self._size.size > 5000:
+            return super().rvs(size, rng)
+        generator = np.random.default_rng(rng)
+        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        out = np.empty(math.prod(shape))
+        for i in range(out.size):
+            errors = self._size + self._sigma * generator.standard_normal(self._size.size)
+            out[i] = np.median(np.abs(errors))
+        return float(out[0]) if size is None else out.reshape(shape)
+
+
+def _weighted_median(values: FloatArray, weight: FloatArray, half: float) -> float:
+    """Averaged inverse of the weighted distribution at one half."""
+    order = np.argsort(values)
+    cumulative = np.cumsum(weight[order])
+    i = min(int(np.searchsorted(cumulative, half * (1.0 - 1e-15))), values.size - 1)
+    lower = float(values[order[i]])
+    if cumulative[i] > half * (1.0 + 1e-15) or i + 1 == values.size:
+        return lower
+    return 0.5 * (lower + float(values[order[i + 1]]))
+
+
+def _where(position: Any, low: float, high: float, least: float, most: float) -> float:
+    """Some x with least <= position(x) <= most for an increasing position; the side away from 0 where it jumps."""
+    while True:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            return low if most < 0 else high
+        value = position(middle)
+        if least <= value <= most:
+            return middle
+        if value < least:
+            low = middle
+        else:
+            high = middle
