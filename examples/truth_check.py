@@ -31,7 +31,9 @@ def main() -> dict[str, Checked]:
     moved = (masses.y - later)[both]
     quoted = float(np.mean(masses.yerr[both] ** 2 + np.nan_to_num(later_error[both]) ** 2))
     print(f"{both.sum()} nuclei in both evaluations; mean squared error in MeV^2\n")
-    print(f"{'model':>10}  {'observed 2003':>13}  {'truth from 2003':>16}  {'on 2020 labels':>14}  {'error shared with label':>23}")
+    print(
+        f"{'model':>10}  {'observed 2003':>13}  {'truth from 2003':>16}  {'on 2020 labels':>14}  {'error shared with label':>23}"
+    )
     found = {}
     for name, prediction in masses.predictions.items():
         s = sb.mean_squared_error(masses.y[both], prediction[both], yerr=masses.yerr[both])

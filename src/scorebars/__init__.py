@@ -77,7 +77,7 @@ _HOMES = {
 _MODULES = ["datasets", "errors"]
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted([*_HOME, *_MODULES])  # noqa: PLE0605
+__all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

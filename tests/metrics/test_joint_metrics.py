@@ -23,10 +23,12 @@ FUNCTIONS = {
     "max_error": sb.max_error,
     "median_ae": sb.median_absolute_error,
 }
-SCORES = list(FUNCTIONS.values()) + [sb.d2_absolute_error_score]
+SCORES = [*list(FUNCTIONS.values()), sb.d2_absolute_error_score]
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c["metric"] in FUNCTIONS and c["question"] == "remeasured"], ids=lambda c: c["id"])
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c["metric"] in FUNCTIONS and c["question"] == "remeasured"], ids=lambda c: c["id"]
+)
 def test_reference(case):
     given, exact = case["inputs"], case["exact"]
     s = FUNCTIONS[case["metric"]](given["y"], given["y_pred"], yerr=given["sigma"])

@@ -15,7 +15,7 @@ CASES = {case["id"]: case for case in REFERENCE}
 
 def reference(name):
     case = CASES[name]
-    return case["inputs"], {key: value for key, value in case["exact"].items()}
+    return case["inputs"], dict(case["exact"].items())
 
 
 def pair(inputs, **options):
@@ -183,12 +183,12 @@ def test_nuclear_masses_told_apart():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(y_pred=[1.0, 2.0]), "at least two models"),
-        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0, 2.0]}, level=1.0), "level must be a probability"),
-        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0, 2.0]}, rope=-1.0), "rope must be a number of at least 0"),
-        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0, 2.0]}, metric="mean_error"), "does not take mean_error"),
-        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0, 2.0]}, metric="nonsense"), "there is no metric 'nonsense'"),
-        (dict(y_pred={"a": [1.0, 2.0], "b": [1.0]}), "inconsistent numbers of samples"),
+        ({"y_pred": [1.0, 2.0]}, "at least two models"),
+        ({"y_pred": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "level": 1.0}, "level must be a probability"),
+        ({"y_pred": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "rope": -1.0}, "rope must be a number of at least 0"),
+        ({"y_pred": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "metric": "mean_error"}, "does not take mean_error"),
+        ({"y_pred": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "metric": "nonsense"}, "there is no metric 'nonsense'"),
+        ({"y_pred": {"a": [1.0, 2.0], "b": [1.0]}}, "inconsistent numbers of samples"),
     ],
 )
 def test_bad_input(arguments, message):
@@ -198,5 +198,5 @@ def test_bad_input(arguments, message):
 
 def test_unknown_model():
     c = sb.compare([1.0, 2.0], {"a": [1.0, 2.0], "b": [2.0, 2.0]}, yerr=0.1)
-    with pytest.raises(ValueError, match="there is no model 'c' in this comparison. The models are: a, b"):
+    with pytest.raises(ValueError, match=r"there is no model 'c' in this comparison. The models are: a, b"):
         c.difference("a", "c")

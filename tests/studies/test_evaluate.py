@@ -100,10 +100,10 @@ def test_json_schema():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (dict(metrics=[]), ValueError, "metrics is empty"),
-        (dict(metrics=["nonsense"]), ValueError, "there is no metric 'nonsense'. The metrics are:"),
-        (dict(task="ranking"), ValueError, "task must be"),
-        (dict(by=[1, 2]), ValueError, "by and y_true have inconsistent numbers of samples"),
+        ({"metrics": []}, ValueError, "metrics is empty"),
+        ({"metrics": ["nonsense"]}, ValueError, "there is no metric 'nonsense'. The metrics are:"),
+        ({"task": "ranking"}, ValueError, "task must be"),
+        ({"by": [1, 2]}, ValueError, "by and y_true have inconsistent numbers of samples"),
     ],
 )
 def test_bad_input(options, error, message):

@@ -79,17 +79,17 @@ def test_curves():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(difference=0.1), "either pilot data"),
-        (dict(difference=0.0, sampling_variance=1.0), "difference must be a number that is not 0"),
-        (dict(sampling_variance=1.0), "say what to reach"),
-        (dict(difference=0.1, std=0.1, sampling_variance=1.0), "either difference .* or std"),
-        (dict(difference=0.1, sampling_variance=-1.0), "sampling_variance must be a number of at least 0"),
-        (dict(difference=0.1, sampling_variance=1.0, power=1.0), "power must be a probability"),
-        (dict(difference=0.1, sampling_variance=1.0, cost_label=-1), "cost_label must be a number of at least 0"),
-        (dict(difference=0.1, sampling_variance=1.0, cost_label=0, cost_repeat=0), "something must cost"),
-        (dict(y_true=[1.0, 2.0], y_pred=[[1.0, 2.0], [2.0, 1.0]], difference=0.1), "yerr is missing"),
-        (dict(y_true=[1.0, 2.0], y_pred=[1.0, 2.0, 3.0], yerr=0.1, difference=0.1), "two models"),
-        (dict(y_true=[1, 0], y_pred=[[1, 0], [1, 0]], yerr=sb.Flip(0.5), difference=0.1), "half of the time"),
+        ({"difference": 0.1}, "either pilot data"),
+        ({"difference": 0.0, "sampling_variance": 1.0}, "difference must be a number that is not 0"),
+        ({"sampling_variance": 1.0}, "say what to reach"),
+        ({"difference": 0.1, "std": 0.1, "sampling_variance": 1.0}, "either difference .* or std"),
+        ({"difference": 0.1, "sampling_variance": -1.0}, "sampling_variance must be a number of at least 0"),
+        ({"difference": 0.1, "sampling_variance": 1.0, "power": 1.0}, "power must be a probability"),
+        ({"difference": 0.1, "sampling_variance": 1.0, "cost_label": -1}, "cost_label must be a number of at least 0"),
+        ({"difference": 0.1, "sampling_variance": 1.0, "cost_label": 0, "cost_repeat": 0}, "something must cost"),
+        ({"y_true": [1.0, 2.0], "y_pred": [[1.0, 2.0], [2.0, 1.0]], "difference": 0.1}, "yerr is missing"),
+        ({"y_true": [1.0, 2.0], "y_pred": [1.0, 2.0, 3.0], "yerr": 0.1, "difference": 0.1}, "two models"),
+        ({"y_true": [1, 0], "y_pred": [[1, 0], [1, 0]], "yerr": sb.Flip(0.5), "difference": 0.1}, "half of the time"),
     ],
 )
 def test_bad_input(arguments, message):

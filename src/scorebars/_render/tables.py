@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from scorebars._render import text
 
 if TYPE_CHECKING:
-    from scorebars.studies.evaluate import Evaluation
     from scorebars.score import Score
+    from scorebars.studies.evaluate import Evaluation
 
 
 def header(evaluation: Evaluation) -> list[str]:

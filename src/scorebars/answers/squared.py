@@ -164,19 +164,20 @@ def noncentral(data: Measured, sd: FloatArray) -> NoncentralityInterval:
 def _pattern(a: FloatArray, d2: FloatArray, sd: FloatArray) -> FloatArray:
     """How the true squared residuals are spread over labels of different error: mean 1, between flat and ~ s^2.
 
-    Only the product sum a^2 s^2 D^2 matters for the scatter of the observed score; its unbiased estimate decides.
+    Only the product sum a^2 s^2 D^2 matters for the scatter of the observed score; its unbiased estimate, raised by its
+    standard error, decides. (With the bare estimate a model whose errors grow with s is held too rarely: 76 % instead of
+    95 % for 60 labels whose s scatter by a factor of 2.2.)
     """
-    flat = np.ones(len(sd))
-    lever = a * np.square(sd)
-    mean_lever = float(np.sum(a * lever))
-    x = lever / mean_lever - 1.0
-    spread = float(np.sum(a * x * x))
-    truth = d2 - np.square(sd)
-    total = float(np.sum(a * truth))
-    if spread < 1e-12 or total <= 0:
-        return flat
-    tilt = (float(np.sum(a * lever * truth)) / (mean_lever * total) - 1.0) / spread
-    return flat + min(max(tilt, 0.0), 1.0) * x
+    s2 = np.square(sd)
+    lever = a * s2
+    x = lever / float(np.sum(a * lever)) - 1.0
+    spread, total = float(np.sum(a * x * x)), float(np.sum(a * (d2 - s2)))
+    if spread < 1e-12:
+        return np.ones(len(sd))
+    variance = np.maximum(4.0 * d2 * s2 - 2.0 * s2 * s2, 2.0 * s2 * s2)
+    lean = float(np.sum(a * x * (d2 - s2))) + math.sqrt(float(np.sum(np.square(a * x) * variance)))
+    tilt = lean / (total * spread) if total > 0 else 1.0
+    return np.asarray(1.0 + min(max(tilt, 0.0), 1.0) * x)
 
 
 @dataclass(frozen=True)

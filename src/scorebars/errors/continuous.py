@@ -15,6 +15,14 @@ from numpy.typing import NDArray
 from scorebars.errors.base import FloatArray, MeasurementError, check_kind, picked
 from scorebars.errors.parameters import described, non_negative
 
+NO_ERROR = 1e-300
+"""Smaller widths cannot be divided by: the label is as good as exact."""
+
+
+def divisible(width: FloatArray | float) -> FloatArray:
+    """The width where it can be divided by, else 1."""
+    return np.where(np.greater(width, NO_ERROR), width, 1.0)
+
 
 class Continuous(MeasurementError):
     """A family with a density. Arguments `u` and `x` have shape (..., n), one column for each label."""
@@ -122,15 +130,14 @@ class Symmetric(Continuous):
         return y + self.width * u
 
     def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        width = np.where(np.equal(self.width, 0.0), 1.0, self.width)
         with np.errstate(over="ignore"):
-            return np.asarray((x - y) / width)
+            return np.asarray((x - y) / divisible(self.width))
 
     def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return np.asarray(1.0 / np.where(np.equal(self.width, 0.0), 1.0, self.width))
+        return 1.0 / divisible(self.width)
 
     def exact(self, y: FloatArray) -> NDArray[np.bool_]:
-        return np.broadcast_to(np.equal(self.width, 0.0), y.shape)
+        return np.broadcast_to(np.less_equal(self.width, NO_ERROR), y.shape)
 
     def mean(self, y: FloatArray) -> FloatArray:
         return y

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars.errors.base import FloatArray, check_kind, picked
-from scorebars.errors.continuous import Continuous
+from scorebars.errors.continuous import NO_ERROR, Continuous, divisible
 from scorebars.errors.normal import NORMAL_EDGES, normal_density
 from scorebars.errors.parameters import described, non_negative
 
@@ -98,16 +98,18 @@ class LogNormal(Continuous):
             return y * np.exp(self.sigma_log * u)
 
     def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        s = np.where(np.equal(self.sigma_log, 0.0), 1.0, self.sigma_log)
         positive = np.greater(x, 0)
-        return np.where(positive, log_ratio(np.where(positive, x, 1.0), y) / s, -math.inf)
+        with np.errstate(over="ignore"):
+            u = log_ratio(np.where(positive, x, 1.0), y) / divisible(self.sigma_log)
+        return np.where(positive, u, -math.inf)
 
     def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        s = np.where(np.equal(self.sigma_log, 0.0), 1.0, self.sigma_log)
-        return np.where(np.greater(x, 0), 1.0 / (s * np.where(np.greater(x, 0), x, 1.0)), 0.0)
+        positive = np.greater(x, 0)
+        with np.errstate(over="ignore"):
+            return np.where(positive, 1.0 / divisible(self.sigma_log) / np.where(positive, x, 1.0), 0.0)
 
     def exact(self, y: FloatArray) -> NDArray[np.bool_]:
-        return np.broadcast_to(np.equal(self.sigma_log, 0.0), y.shape)
+        return np.broadcast_to(np.less_equal(self.sigma_log, NO_ERROR), y.shape)
 
     def density(self, u: FloatArray) -> FloatArray:
         return normal_density(u)

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars.errors.base import FloatArray, check_kind, picked
-from scorebars.errors.continuous import Continuous
+from scorebars.errors.continuous import NO_ERROR, Continuous, divisible
 
 NORMAL_EDGES = (-38.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 38.0)
 """Panels of an integral over a standard normal variable; beyond the last the density is zero in doubles."""
@@ -207,10 +207,10 @@ class Normal(Continuous):
             return np.asarray((x - y) * self.slope(y, x))
 
     def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return np.asarray(1.0 / np.where(np.equal(self.total, 0.0), 1.0, self.total))
+        return 1.0 / divisible(self.total)
 
     def exact(self, y: FloatArray) -> NDArray[np.bool_]:
-        return np.broadcast_to(np.equal(self.total, 0.0), y.shape)
+        return np.broadcast_to(np.less_equal(self.total, NO_ERROR), y.shape)
 
     def density(self, u: FloatArray) -> FloatArray:
         return normal_density(u)

@@ -233,12 +233,12 @@ def _statistics(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _counts(n: Any) -> FloatArray | float:
     counts = np.asarray(checks.real_array(n, "n"), dtype=np.float64)
-    bad = ~(np.isfinite(counts) & (counts >= 1) & (counts % 1 == 0))
+    bad = np.asarray(~(np.isfinite(counts) & (counts >= 1) & (counts % 1 == 0)))
     if bad.any():
         if counts.ndim == 0:
             raise ValueError(f"n = {float(counts):g} is not a number of repeats. Give whole numbers of at least 1.")
         raise checks.complain(
-            "n", "has values that are no number of repeats", bad, counts, "Give whole numbers of at least 1."
+            "n", "has values that are no number of repeats", np.asarray(bad), counts, "Give whole numbers of at least 1."
         )
     return float(counts) if counts.ndim == 0 else checks.column(counts, "n")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from scorebars.errors.base import FloatArray, check_kind, picked
-from scorebars.errors.continuous import Continuous
+from scorebars.errors.continuous import NO_ERROR, Continuous
 from scorebars.errors.normal import NORMAL_EDGES, normal_density, standard_deviations
 from scorebars.errors.parameters import common_size
 
@@ -107,7 +107,7 @@ class SplitNormal(Continuous):
 
     def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
         width = np.where(np.greater_equal(x, y), self.upper, self.lower)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(1.0 / width)
 
     def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
@@ -116,7 +116,7 @@ class SplitNormal(Continuous):
             return np.where(gap == 0, 0.0, gap * self.slope(y, x))
 
     def exact(self, y: FloatArray) -> NDArray[np.bool_]:
-        return np.broadcast_to(np.equal(self.lower, 0.0) & np.equal(self.upper, 0.0), y.shape)
+        return np.broadcast_to(np.less_equal(self.lower, NO_ERROR) & np.less_equal(self.upper, NO_ERROR), y.shape)
 
     def density(self, u: FloatArray) -> FloatArray:
         above = self._share_above

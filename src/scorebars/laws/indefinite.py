@@ -2,12 +2,15 @@
 
     N = alpha sum eta^2 + sum_a kappa_a (u_a . eta)^2 + l . eta + c,     eta ~ N(theta, lam) independent,
 
-written with the coefficients (3,) of `components`; all kappa have one sign. In standard normals z its matrix is
-alpha diag(lam) + V diag(kappa) V' with V = sqrt(lam) u, its gradient at z = 0 is g = sqrt(lam) (x . slope), and with
-R = 1 / (1 - 2 t alpha lam), P = V' R V, C = (1/kappa - 2 t P)^-1
+written with the coefficients (3,) of `components`; the u are orthonormal and all kappa have one sign. With
+R = 1 / (1 - 2 t alpha lam), P = u' lam R u and A = 1 - 2 t P kappa, K(t) = log E exp(tN) is had in two ways:
 
-    K(t) = log E exp(t N) = t N(theta) - 1/2 sum log(1 / R) - 1/2 log det(1 - 2 t kappa P)
-           + t^2/2 (g' R g + 2 t g' R V C V' R g).
+- about the mean of eta, for small t: with the gradient g = 2 alpha theta + l + 2 sum_a kappa_a (u_a . theta) u_a of N
+      K = t N(theta) + 1/2 sum log R - 1/2 log det A + t^2/2 (g' lam R g + 2 t v' kappa A^-1 v),    v = u' lam R g;
+- about the stationary point s of N, for large t: with z = theta - s and w = u' R z
+      K = t N(s) + 1/2 sum log R - 1/2 log det A + t (alpha z' R z + w' kappa A^-1 w).
+
+Neither loses digits where it is used.
 """
 
 from __future__ import annotations
@@ -21,29 +24,45 @@ from scorebars.laws.base import FloatArray
 from scorebars.laws.cgf import Numbers, log_excess
 from scorebars.laws.components import THETA, Components
 
+_LARGE = 0.5  # |2 t alpha lam| from which on t counts as large
+
 
 class QuadraticForm:
-    """N for given alpha, kappa (k,), directions u (k, 3), linear = l (3,), constant = c; k may be 0."""
+    """N for given alpha, `surplus` = alpha + kappa (k,), directions u (k, 3), linear = l (3,) and constant = c.
+
+    Where the surplus is 0, N does not change along u, so l must not either.
+    """
 
     def __init__(
         self,
         components: Components,
         alpha: float,
-        kappa: FloatArray,
+        surplus: FloatArray,
         u: FloatArray,
         linear: FloatArray,
         constant: float,
     ) -> None:
-        self.components, self.alpha, self.kappa, self.u = components, alpha, kappa, u
-        lam, at_zero = components.lam, components.at_zero
-        offsets = np.array([at_zero(a, THETA) for a in u])
-        own = float(np.sum(components.count * lam))
-        self.slope = 2.0 * alpha * THETA + linear + 2.0 * (kappa * offsets) @ u
-        self.at_theta = alpha * at_zero(THETA, THETA) + at_zero(linear, THETA) + float(kappa @ offsets**2) + constant
-        self._spread = self._matrix(lam[None])[0]
-        self.mean = self.at_theta + alpha * own + float(kappa @ np.diag(self._spread))
-        self.upper = self._limit(alpha, kappa)
-        self.lower = -self._limit(-alpha, -kappa)
+        self.components, self.alpha, self.surplus, self.u = components, alpha, surplus, u
+        self.kappa = surplus - alpha
+        lam, dot = components.lam, components.at_zero
+        offsets = np.array([dot(a, THETA) for a in u])
+        self._gradient = 2.0 * alpha * THETA + linear + 2.0 * (self.kappa * offsets) @ u
+        at_theta = alpha * dot(THETA, THETA) + dot(linear, THETA) + float(self.kappa @ offsets**2) + constant
+        spread = self._matrix(lam[None])[0]
+        self._mean = at_theta + alpha * float(np.sum(components.count * lam)) + float(self.kappa @ np.diag(spread))
+        trace = alpha**2 * np.sum(components.count * lam**2) + np.sum(
+            (self.kappa[:, None] * spread * self.kappa) * spread
+        )
+        trace += 2.0 * alpha * float(self.kappa @ np.diag(self._matrix(lam[None] ** 2)[0]))
+        variance = 2.0 * float(trace) + float(components.form(lam[None], self._gradient, self._gradient)[0])
+        self.width = 1.0 / math.sqrt(variance)
+        if alpha != 0:
+            moved = [0.0 if s == 0 else k / s * dot(a, linear) for a, k, s in zip(u, self.kappa, surplus, strict=True)]
+            stationary = -0.5 / alpha * (linear - np.array(moved) @ u)
+            self._from_stationary = THETA - stationary
+            self._at_stationary = constant + 0.5 * dot(linear, stationary)
+        self.upper = self._limit(alpha, self.kappa)
+        self.lower = -self._limit(-alpha, -self.kappa)
 
     def _matrix(self, f: Numbers) -> Numbers:
         """sum f (u_a . x)(u_b . x): (j, k, k)."""
@@ -54,7 +73,7 @@ class QuadraticForm:
                 out[:, a, b] = out[:, b, a] = self.components.form(f, self.u[a], self.u[b])
         return out
 
-    def _vector(self, f: Numbers, coefficients: Numbers) -> Numbers:
+    def vector(self, f: Numbers, coefficients: Numbers) -> Numbers:
         """sum f (u_a . x)(coefficients . x): (j, k)."""
         out = np.empty((len(f), len(self.u)), dtype=np.result_type(f, coefficients))
         for a, direction in enumerate(self.u):
@@ -64,19 +83,18 @@ class QuadraticForm:
     def _limit(self, alpha: float, kappa: FloatArray) -> float:
         """Upper end of the t for which K is finite (not the very last one if kappa < 0 < alpha)."""
         top = self.components.top
-        end = 0.5 / (alpha * top) if alpha > 0 and top > 0 else math.inf
-        if top == 0 or not np.any(kappa > 0):
+        end = 0.5 / (alpha * top) if alpha > 0 else math.inf
+        if not np.any(kappa > 0):
             return end
         root = np.sqrt(kappa)
 
         def smallest(log_share: float) -> float:
-            share = math.exp(log_share)  # of `end`, or of 1 / (2 top) where there is no end
+            share = math.exp(log_share)  # t is this share of 1 / top, or its odds as a share of `end`
+            t, r = share / top, np.ones(1)
             if end < math.inf:
-                part, gap = share / (1.0 + share), 1.0 / (1.0 + share)
-                t, ratio = part * end, self.components.lam / top
-                r = 1.0 / ((1.0 - ratio) + gap * ratio)
-            else:
-                t = share / top
+                t, ratio = end * share / (1.0 + share), self.components.lam / top
+                r = 1.0 / ((1.0 - ratio) + ratio / (1.0 + share))
+            elif alpha < 0:
                 r = 1.0 / (1.0 - 2.0 * t * alpha * self.components.lam)
             matrix = self._matrix((self.components.lam * r)[None])[0]
             return float(np.linalg.eigvalsh(np.eye(root.size) - 2.0 * t * root[:, None] * matrix * root)[0])
@@ -86,62 +104,67 @@ class QuadraticForm:
         share = math.exp(brentq(smallest, -200.0, 30.0, xtol=1e-9))
         return end * share / (1.0 + share) if end < math.inf else share / top
 
-    def centred(self, t: Numbers) -> Numbers:
-        """K(t) - t E N for real or complex t (j,), with full relative accuracy for small t."""
+    def inner(self, t: Numbers, r: Numbers, spread: Numbers) -> Numbers:
+        """A = 1 - 2 t P kappa (j, k, k); for large t from 2 t alpha lam R = R - 1, where it would cancel."""
+        out: Numbers = np.eye(self.kappa.size) - 2.0 * t[:, None, None] * spread * self.kappa
+        large = np.abs(2.0 * t * self.alpha) * self.components.top > _LARGE
+        if large.any():
+            out[large] = (np.diag(self.surplus) - self._matrix(r[large]) * self.kappa) / self.alpha
+        return out
+
+    def exponent(self, t: Numbers) -> Numbers:
+        """K(t) for real or complex t (j,)."""
+        large = np.abs(2.0 * t * self.alpha) * self.components.top > _LARGE
+        out = np.empty_like(t)
+        for part, method in ((large, self._about_stationary), (~large, self._about_mean)):
+            if part.any():
+                out[part] = method(t[part])
+        return out
+
+    def _about_stationary(self, t: Numbers) -> Numbers:
+        u = np.multiply.outer(2.0 * self.alpha * t, self.components.lam)
+        r = 1.0 / (1.0 - u)
+        z = self._from_stationary
+        quadratic = self.alpha * self.components.form(r, z, z)
+        logarithm = np.einsum("jk,k->j", np.log1p(-u), self.components.count)
+        if self.kappa.size:
+            inner = self.inner(t, r, self._matrix(self.components.lam * r))
+            w = self.vector(r, z)
+            quadratic = quadratic + np.sum(w * self.kappa * np.linalg.solve(inner, w[:, :, None])[:, :, 0], axis=1)
+            logarithm = logarithm + _log_det(inner)
+        out: Numbers = t * (self._at_stationary + quadratic) - 0.5 * logarithm
+        return out
+
+    def _about_mean(self, t: Numbers) -> Numbers:
         lam = self.components.lam
         u = np.multiply.outer(2.0 * self.alpha * t, lam)
         spread = lam / (1.0 - u)
-        quadratic = self.components.form(spread, self.slope, self.slope)
-        out: Numbers = np.einsum("jk,k->j", log_excess(u), self.components.count)
+        quadratic = self.components.form(spread, self._gradient, self._gradient)
+        out: Numbers = t * self._mean + np.einsum("jk,k->j", log_excess(u), self.components.count)
         if self.kappa.size:
-            root = np.sqrt(np.abs(self.kappa))
-            sign = math.copysign(1.0, self.kappa.sum())
             matrix = self._matrix(spread)
-            shared = 2.0 * sign * t[:, None, None] * (root[:, None] * matrix * root)
-            vector = root * self._vector(spread, self.slope)
-            solved = np.linalg.solve(np.eye(root.size) - shared, vector[:, :, None])[:, :, 0]
-            quadratic = quadratic + 2.0 * sign * t * np.sum(vector * solved, axis=1)
             change = np.einsum("jaa,a->j", self._matrix(spread * u), self.kappa)
-            # all eigenvalues lie in the same half plane, so their principal logarithms add up to the right one
-            eigenvalues = shared[:, 0] if root.size == 1 else np.linalg.eigvals(shared)
-            out = out + t * change + np.sum(log_excess(eigenvalues), axis=1)
+            shared = 2.0 * t[:, None, None] * matrix * self.kappa
+            v = self.vector(spread, self._gradient)
+            solved = np.linalg.solve(np.eye(self.kappa.size) - shared, v[:, :, None])[:, :, 0]
+            quadratic = quadratic + 2.0 * t * np.sum(v * self.kappa * solved, axis=1)
+            out = out + t * change + np.sum(log_excess(_eigenvalues(shared)), axis=1)
         return out + 0.5 * t * t * quadratic
 
-    def exponent(self, t: Numbers) -> Numbers:
-        """K(t)."""
-        out: Numbers = t * self.mean + self.centred(t)
-        return out
-
     def tilted(self, t: Numbers) -> Tilted:
-        """The components under the weight exp(t N)."""
+        """The components under the weight exp(tN)."""
         lam = self.components.lam
-        spread = lam / (1.0 - np.multiply.outer(2.0 * self.alpha * t, lam))
-        identity = np.eye(self.kappa.size)
-        inner = identity - 2.0 * t[:, None, None] * self.kappa[:, None] * self._matrix(spread)
-        coupling = np.linalg.solve(inner, np.broadcast_to(np.diag(self.kappa), inner.shape))
-        pull = 2.0 * t[:, None] * np.einsum("jab,jb->ja", coupling, self._vector(spread, self.slope))
-        return Tilted(self, t, spread, coupling, self.slope + pull @ self.u)
-
-    def derivatives(self, t: float) -> tuple[float, float]:
-        """K'(t) and K''(t) at real t."""
-        at = self.tilted(np.array([t]))
-        lam, form, alpha = self.components.lam, self.components.form, self.alpha
-        r = 1.0 / (1.0 - 2.0 * t * alpha * lam[None])
-        along = self._vector(at.spread, at.force)[0]
-        twice, thrice = self._matrix(at.spread * r)[0], self._matrix(at.spread**2 * r)[0]
-        across = self._vector(at.spread * r, at.force)[0]
-        c = at.coupling[0]
-        own = at.spread[0] @ self.components.count, (at.spread[0] ** 2) @ self.components.count
-        first = self.at_theta + alpha * own[0] + np.sum(c * twice) + t * form(at.spread, self.slope, at.force)[0]
-        first += t * t * (alpha * form(at.spread**2, at.force, at.force)[0] + self.kappa @ along**2)
-        trace = alpha**2 * own[1] + 2.0 * alpha * np.sum(c * thrice) + np.trace(c @ twice @ c @ twice)
-        second = 2.0 * trace + form(at.spread * r**2, at.force, at.force)[0] + 2.0 * t * across @ c @ across
-        return float(first), float(second)
+        r = 1.0 / (1.0 - np.multiply.outer(2.0 * self.alpha * t, lam))
+        spread = lam * r
+        inner = self.inner(t, r, self._matrix(spread))
+        coupling = np.linalg.inv(inner) * self.kappa[:, None]
+        pull = 2.0 * t[:, None] * np.einsum("jab,jb->ja", coupling, self.vector(spread, self._gradient))
+        return Tilted(self, t, spread, coupling, self._gradient + pull @ self.u)
 
 
 class Tilted:
-    """Mean theta + t spread (x . force) and covariance diag(spread) + 2 t (spread V)(coupling)(spread V)' of the
-    components under the weight exp(t N), at each of many t (j,)."""
+    """Mean theta + t spread (x . force) and covariance diag(spread) + 2 t (spread u)(coupling)(spread u)' of the
+    components under the weight exp(tN), at each of many t (j,)."""
 
     def __init__(self, form: QuadraticForm, t: Numbers, spread: Numbers, coupling: Numbers, force: Numbers) -> None:
         self._form, self.t, self.spread, self.coupling, self.force = form, t, spread, coupling, force
@@ -149,7 +172,7 @@ class Tilted:
     def linear(self, a: FloatArray) -> tuple[Numbers, Numbers]:
         """Mean and variance of a . eta."""
         components = self._form.components
-        vector = self._form._vector(self.spread, a)
+        vector = self._form.vector(self.spread, a)
         mean = components.at_zero(a, THETA) + self.t * components.form(self.spread, a, self.force)
         shared = np.einsum("ja,jab,jb->j", vector, self.coupling, vector)
         return mean, components.form(self.spread, a, a) + 2.0 * self.t * shared
@@ -159,7 +182,19 @@ class Tilted:
         components, t = self._form.components, self.t
         moved = 2.0 * t * components.form(self.spread, THETA, self.force)
         moved = moved + t * t * components.form(self.spread**2, self.force, self.force)
-        shared = np.einsum("jab,jab->j", self.coupling, self._form._matrix(self.spread**2))
+        shared = np.einsum("jab,jba->j", self.coupling, self._form._matrix(self.spread**2))
         own = np.einsum("jk,k->j", self.spread, components.count)
         out: Numbers = components.at_zero(THETA, THETA) + moved + own + 2.0 * t * shared
         return out
+
+
+def _eigenvalues(matrices: Numbers) -> Numbers:
+    """Eigenvalues of matrices like A (j, k): for complex t all lie in one half plane, for real t they are real."""
+    values = matrices[:, 0] if matrices.shape[-1] == 1 else np.linalg.eigvals(matrices)
+    return values if np.iscomplexobj(matrices) else values.real
+
+
+def _log_det(inner: Numbers) -> Numbers:
+    """log det A as the sum of the principal logarithms of its eigenvalues."""
+    out: Numbers = np.sum(np.log(_eigenvalues(inner)), axis=1)
+    return out

@@ -6,7 +6,7 @@ number M of errors is at most x when N(x) >= (M + 1)/2. An even number has two m
     P(average <= x) = P(N > M/2) + P(N = M/2)/2 - J'(x)/2,     J(x) = int_0^inf P(no error in (x - u, x + u), half on either
                                                                                  side) du
 
-(see middle_gap). Up to 200 labels that is exact. Beyond, J, of order 1/M to the power 3/2, is found from a few gaps u (up
+(see middle_gap). Up to 100 labels that is exact. Beyond, J, of order 1/M to the power 3/2, is found from a few gaps u (up
 to 2000 labels) or as P(N = M/2) over twice the density of labels at x, and interpolated in x. With weights the count
 becomes a weighted sum, and the median is scikit-learn's: the averaged inverse of the weighted distribution.
 """
@@ -29,11 +29,11 @@ from scorebars.laws.panels import integrate, interpolant, interpolation_points
 from scorebars.laws.poisson_binomial import PoissonBinomial
 from scorebars.laws.weighted_bernoulli import BernoulliSum, whole_multiples
 
-_EXACT_GAPS = 200  # labels
+_EXACT_GAPS = 100  # labels
 _FEW_GAPS = 2000
 _DIRECT = 2000  # labels: beyond, the law is tabulated
 _POINTS = 49
-_MOST_MARKS = 60
+_MOST_MARKS = 150
 
 
 class MedianAbsoluteErrorLaw(Law):
@@ -204,7 +204,7 @@ class MedianAbsoluteErrorLaw(Law):
             return np.stack([over, 2.0 * u * over])
 
         edges = np.concatenate([[low, high], marks])
-        one, two = integrate(tails, (edges - low) / width, np.array([1e-13, 1e-13]))
+        one, two = integrate(tails, (edges - low) / width, np.array([1e-13, 1e-13]), narrowest=1e-8)
         gap = 0.0 if tabulated or not self._ties else self._mean_square_gap() / (width * width)
         return low + width * one, width * width * max(two - one * one - gap, 0.0)
 
@@ -218,7 +218,7 @@ class MedianAbsoluteErrorLaw(Law):
         def half_gaps(x: FloatArray) -> FloatArray:
             return np.array([[self._half_gap(float(v)) for v in x]])
 
-        return float(integrate(half_gaps, np.linspace(low, high, 3), np.array([1e-11 * (high - low) ** 2]))[0])
+        return float(integrate(half_gaps, np.linspace(low, high, 3), np.array([1e-11 * (high - low) ** 2]), 1e-4)[0])
 
     def _mean(self) -> float:
         return self._moments[0]

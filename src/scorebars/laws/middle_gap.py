@@ -53,6 +53,7 @@ class MiddleGap:
             high = np.maximum(above(t[part, None], self.size, self.sigma), 1e-290)
             f = density(t[part, None], self.size, self.sigma) if slope else None
             total = np.zeros(low.shape[0])
+            largest = 0.0
             with np.errstate(under="ignore"):
                 for j in range(self.circle // 2 + 1):
                     angle = 2.0 * math.pi * j / self.circle
@@ -60,6 +61,9 @@ class MiddleGap:
                     value = np.prod(factors, axis=1)
                     if f is not None:
                         value *= np.add.reduce(f / factors, axis=1)
+                    largest = max(largest, float(np.max(np.abs(value))))
+                    if np.max(np.abs(value)) < 1e-18 * largest and np.all(self.exponent == 1.0):
+                        break  # what follows is smaller still
                     turned = value * np.exp(-1j * angle * self.target)
                     total += turned.real if j == 0 else 2.0 * turned.real
                 if not self.all_orders:
@@ -75,7 +79,7 @@ class MiddleGap:
         def integrand(u: FloatArray) -> FloatArray:
             return self.upper_density(x - u, x + u)[None, :]
 
-        return float(integrate(integrand, self._edges(x), np.array([1e-14]))[0])
+        return float(integrate(integrand, self._edges(x), np.array([1e-13]))[0])
 
     def mean_half_gap(self, x: float) -> float:
         """J(x) = int H(x - u, x + u) du."""
@@ -99,8 +103,8 @@ class MiddleGap:
         top = min(x, self.width)
         rate = float(np.sum(density(np.asarray(x), self.size, self.sigma)))
         steps = np.array([0.5, 2.0, 6.0, 20.0]) / max(rate, 1.0 / self.width)
-        sharp = np.flatnonzero(self.sigma < 0.05 * self.width)
+        sharp = np.flatnonzero(self.sigma < 0.02 * self.width)
         distance = np.abs(self.size[sharp] - x)
-        nearest = np.argsort(distance)[:24]
-        marks = distance[nearest] + self.sigma[sharp[nearest]] * np.array([[-8.0], [-2.0], [2.0], [8.0]])
+        nearest = np.argsort(distance)[:16]
+        marks = distance[nearest] + self.sigma[sharp[nearest]] * np.array([[-8.0], [0.0], [8.0]])
         return np.unique(np.clip(np.concatenate([[0.0, top], steps, marks.ravel()]), 0.0, top))

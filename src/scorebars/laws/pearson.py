@@ -21,11 +21,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from scorebars.laws.base import RNG, FloatArray
-from scorebars.laws.cgf import Numbers, log_excess
+from scorebars.laws.cgf import log_excess
 from scorebars.laws.components import PI, THETA, Components, E
 from scorebars.laws.draws import transformed
-from scorebars.laws.half_form import HalfForm
-from scorebars.laws.indefinite import QuadraticForm
+from scorebars.laws.half_form import HalfForm, whole_form
 from scorebars.laws.ratio_moments import Deviation, Tilted, integrate, tilt
 from scorebars.laws.sign import SignContour
 from scorebars.laws.stretched import StretchedLaw
@@ -158,22 +157,38 @@ class PearsonLaw(StretchedLaw):
         if abs(x) < _CENTRE:
             pdf = 0.5 * (self.tails(_CENTRE)[2] + self.tails(-_CENTRE)[2])
             return negative + x * pdf, positive - x * pdf, pdf
-        side = math.copysign(1.0, x)
-        if self._std_l == 0:  # L is known: N has the sign of one form, on one side only
-            if side * self._mean_l <= 0:
-                return (negative, positive, 0.0) if side * self._mean_l == 0 else (float(x > 0), float(x < 0), 0.0)
-            linear, constant = np.zeros(3), self._mean_l**2
-            contour = SignContour(QuadraticForm(self.components, -x * x, np.array([x * x]), E[None], linear, constant))
-            square: Numbers | float = self._mean_l**2
-        else:
+        same, other = (positive, negative) if x > 0 else (negative, positive)
+        outer, inner, pdf = self._beyond(x)
+        outer, inner = (max(same - inner, 0.0), other + inner) if outer is None else (outer, 1.0 - outer)
+        return (inner, outer, pdf) if x > 0 else (outer, inner, pdf)
+
+    def _beyond(self, x: float) -> tuple[float | None, float, float]:
+        """On the side of x: the probability beyond x or None, else that between 0 and x; and the density at x."""
+        known = self._std_l == 0
+        if known and x * self._mean_l <= 0:
+            return 0.0, 0.0, 0.0
+        if not known:
             half = HalfForm(self.components, self._direction, x)
             contour = SignContour(half)
-            square = 0.0 if contour.certain else half.mean_square(contour.t)
-        tail, pdf = min(contour.tail(), 1.0), 2.0 / abs(x) * contour.density(square)
-        same, other = (positive, negative) if side > 0 else (negative, positive)
-        # `tail`: on the side of x, beyond it or not so far
-        outer, inner = (tail, 1.0 - tail) if contour.upper else (max(same - tail, 0.0), other + tail)
-        return (inner, outer, pdf) if side > 0 else (outer, inner, pdf)
+            if contour.good:
+                pdf = 0.0 if contour.certain else 2.0 / abs(x) * contour.density(half.mean_square(contour.t))
+                tail = min(contour.tail(), 1.0)
+                return (tail, 0.0, pdf) if contour.upper else (None, tail, pdf)
+        # both halves, less the other one if there is any
+        form = whole_form(self.components, self._direction, x)
+        whole = SignContour(form)
+        outer = whole.tail() if whole.upper else 1.0 - whole.tail()
+        pdf = 0.0
+        if not whole.certain:
+            mean, variance = form.tilted(whole.t).linear(self._direction)
+            pdf = 2.0 / abs(x) * whole.density(mean**2 + variance)
+        if not known:
+            half = HalfForm(self.components, self._direction, x, -1.0)
+            mirror = SignContour(half)
+            same = self._signs[0] if x > 0 else self._signs[1]
+            outer -= mirror.tail() if mirror.upper else same - mirror.tail()
+            pdf -= 0.0 if mirror.certain else 2.0 / abs(x) * mirror.density(half.mean_square(mirror.t))
+        return min(max(outer, 0.0), 1.0), 0.0, max(pdf, 0.0)
 
     def _start(self) -> float:
         return 0.999 * self._mean_l / math.sqrt(self._mean_b)

@@ -48,7 +48,7 @@ def kendall_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
 
 
 def _ranks(p: FloatArray) -> FloatArray:
-    values, inverse, counts = np.unique(p, return_inverse=True, return_counts=True)
+    _values, inverse, counts = np.unique(p, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return np.asarray((last - 0.5 * (counts - 1))[inverse], dtype=np.float64)
 

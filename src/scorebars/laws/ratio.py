@@ -137,8 +137,9 @@ class RatioLaw(StretchedLaw):
             return 1.0, 0.0, 0.0
         if x <= self.support[0]:
             return 0.0, 1.0, 0.0
-        kappa = np.array([self.kappa + x * self.omega])
-        form = QuadraticForm(self.components, -x, kappa, E[None], self.linear, self.m0 - x * self.d0)
+        # quadratic along e: -x + kappa + x omega, in which x cancels for omega = 1
+        surplus = np.array([self.kappa]) if self.omega else np.empty(0)
+        form = QuadraticForm(self.components, -x, surplus, E[None][: self.omega], self.linear, self.m0 - x * self.d0)
         contour = SignContour(form)
         tail = min(contour.tail(), 1.0)
         pdf = 0.0

@@ -46,7 +46,7 @@ class SampleLaw(Law):
         """The value below which the metric falls with probability q, between order statistics."""
         values = np.asarray(q, dtype=float)
         if np.any((values < 0) | (values > 1)):
-            raise ValueError(f"q must be a probability between 0 and 1, got {q}")
+            raise ValueError(f"q must be a probability between 0 and 1, got {values}")
         out = np.interp(values, self._positions(), self.draws)
         return float(out) if out.ndim == 0 else out
 

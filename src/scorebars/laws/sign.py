@@ -9,6 +9,7 @@ depends on the signs of the form, so a few are tried along their whole length an
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ _NEGLIGIBLE = -41.0  # exponent at which the sum along the path may end
 _ANGLES = (0.24 * math.pi, 0.125 * math.pi, 0.03 * math.pi)
 _PROBES: FloatArray = np.append(np.geomspace(0.5, 40.0, 8), np.geomspace(100.0, 1e13, 5))
 _BLOCK = 32
+_MOST = 2000  # steps of a sensible path
 
 
 class Transform(Protocol):
@@ -29,12 +31,11 @@ class Transform(Protocol):
 
     lower: float
     upper: float
+    width: float
+    """About 1 / sqrt(K''(0))."""
 
     def exponent(self, t: Numbers) -> Numbers:
         """K(t), real or complex, lower < t < upper."""
-
-    def derivatives(self, t: float) -> tuple[float, float]:
-        """K'(t) and K''(t), roughly."""
 
 
 class _Path:
@@ -71,7 +72,8 @@ class _Path:
 class SignContour:
     """The integrand exp(K(t)) dt along a path through t0.
 
-    `certain`: the tail beyond 0 is 0 in floating point, and there is no path.
+    `certain`: the tail beyond 0 is 0 in floating point, and there is no path. `good`: there is a path on which the
+    integrand falls.
     """
 
     def __init__(self, form: Transform) -> None:
@@ -80,31 +82,34 @@ class SignContour:
         self.upper = self.t0 >= 0
         self._peak = float(form.exponent(np.array([self.t0]))[0])
         self.certain = self._peak < UNDERFLOW
+        self.good = True
         if not self.certain:
-            path, step = self._choose()
-            self._follow(path, step)
+            self._route, self._step, cost = self._choose()
+            self.good = cost < _MOST
 
-    def _choose(self) -> tuple[_Path, float]:
-        """The path with the fewest steps.
+    def _choose(self) -> tuple[_Path, float, float]:
+        """The path with the fewest steps, the step and how many there are.
 
-        Moved forward by its angle it must not make the integrand grow much anywhere, by exp(g) say; moved back it
-        becomes a vertical line, where nothing exceeds the value on the real axis. The error of step h is then
-        exp(g - 2 pi angle / h).
+        Moved forward by its angle it must not make the integrand grow much, by exp(g) say, before it has become
+        negligible; moved back it becomes a vertical line, where nothing exceeds the value on the real axis. The
+        error of step h is then exp(g - 2 pi angle / h).
         """
         paths = [self._path(angle, side) for angle in _ANGLES for side in (1.0, -1.0)]
         heights = [np.arcsinh(_PROBES * self.width / path.radius) for path in paths]
         points = []
         for path, y in zip(paths, heights, strict=True):
             points += [path.t(np.zeros(1), -path.angle), path.t(np.append(0.0, y), path.angle), path.t(y)]
-        exponents = (self.form.exponent(np.concatenate(points)).real - self._peak).reshape(len(paths), -1)
-        costs, steps = [], []
+        with np.errstate(all="ignore"):  # far out on a bad path
+            exponents = (self.form.exponent(np.concatenate(points)).real - self._peak).reshape(len(paths), -1)
+        choices = []
         for path, y, exponent in zip(paths, heights, exponents, strict=True):
             moved, main = exponent[: -y.size], exponent[-y.size :]
             end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < _NEGLIGIBLE)) or y.size - 1
-            steps.append(0.8 * 2.0 * math.pi * path.angle / (_DIGITS + max(float(moved.max()), 0.0)))
-            costs.append(float(y[end]) / steps[-1])
-        cheapest = int(np.argmin(costs))
-        return paths[cheapest], steps[cheapest]
+            growth = max(float(moved[: end + 3].max()), float(main.max()), 0.0)
+            if math.isfinite(growth):
+                step = 0.8 * 2.0 * math.pi * path.angle / (_DIGITS + growth)
+                choices.append((path, step, float(y[end]) / step))
+        return min(choices, key=lambda choice: choice[2])
 
     def _path(self, angle: float, side: float) -> _Path:
         ahead, behind = self.form.upper - self.t0, self.t0 - self.form.lower
@@ -114,54 +119,71 @@ class SignContour:
         room = min(ahead / forward, behind / math.sin(angle))
         return _Path(self.t0, min(0.9 * room, 9.0 * self.width / forward), angle, side)
 
-    def _follow(self, path: _Path, step: float) -> None:
+    @cached_property
+    def _nodes(self) -> tuple[ComplexArray, ComplexArray]:
+        """t, and exp(K) dt / pi, along the path up to where it is negligible."""
         nodes, weights = [], []
-        last = math.asinh(_PROBES[-1] * self.width / path.radius)  # further out K is lost in rounding
-        for start in range(0, math.ceil(last / step), _BLOCK):
-            y = (np.arange(float(start), start + _BLOCK) + 0.5) * step
-            t = path.t(y)
+        last = math.asinh(_PROBES[-1] * self.width / self._route.radius)  # further out K is lost in rounding
+        for start in range(0, min(math.ceil(last / self._step), 2 * _MOST), _BLOCK):
+            y = (np.arange(float(start), start + _BLOCK) + 0.5) * self._step
+            t = self._route.t(y)
             exponent = self.form.exponent(t)
+            if start and exponent.real.max() > self._peak:  # only on a bad path
+                break
             nodes.append(t)
-            weights.append(np.exp(exponent) * path.direction(y) * (step / math.pi))
+            weights.append(np.exp(exponent) * self._route.direction(y) * (self._step / math.pi))
             if exponent[-1].real - self._peak < _NEGLIGIBLE:
                 break
-        self.t, self.weight = np.concatenate(nodes), np.concatenate(weights)
-        height = path.pole_height()
-        near = height < min(path.angle, 8.0 * self.width / path.radius)
-        self._pole = float(expit(-2.0 * math.pi * height / step)) if near else 0.0
+        return np.concatenate(nodes), np.concatenate(weights)
+
+    @property
+    def t(self) -> ComplexArray:
+        """The nodes of the path."""
+        return self._nodes[0]
+
+    def _pole(self) -> float:
+        """What the midpoint rule misses of the pole t = 0, where it lies close to the path."""
+        height = self._route.pole_height()
+        if height > min(self._route.angle, 8.0 * self.width / self._route.radius):
+            return 0.0
+        whole = math.exp(float(self.form.exponent(np.zeros(1))[0]))
+        return whole * float(expit(-2.0 * math.pi * height / self._step))
 
     def tail(self) -> float:
         """P(N > 0) if `upper`, else P(N <= 0), over the cases that K covers."""
         if self.certain:
             return 0.0
-        total = float(np.sum((self.weight / self.t).imag))
-        whole = math.exp(float(self.form.exponent(np.zeros(1))[0]))
-        return max((total if self.upper else -total) + self._pole * whole, 0.0)
+        t, weight = self._nodes
+        total = float(np.sum((weight / t).imag))
+        return max((total if self.upper else -total) + self._pole(), 0.0)
 
     def density(self, factor: Numbers | float = 1.0) -> float:
         """E[f delta(N)], where `factor` is the mean of f under the weight exp(tN) at the nodes t."""
-        return 0.0 if self.certain else max(float(np.sum((self.weight * factor).imag)), 0.0)
+        return 0.0 if self.certain else max(float(np.sum((self._nodes[1] * factor).imag)), 0.0)
+
+
+def _derivatives(form: Transform, t: float) -> tuple[float, float]:
+    """K'(t) and K''(t), roughly: they only place the path."""
+    h = max(0.03 * form.width, 1e-3 * abs(t))
+    h = min(h, 1e-3 * (form.upper - t), 1e-3 * (t - form.lower))
+    left, middle, right = (float(value) for value in form.exponent(np.array([t - h, t, t + h])))
+    return (right - left) / (2.0 * h), max(right - 2.0 * middle + left, 1e-13) / h**2
 
 
 def saddlepoint(form: Transform) -> tuple[float, float]:
     """t with K'(t) = 0, nearly, and 1 / sqrt(K'') there; t where the tail has underflowed if there is none."""
-    slope, curvature = form.derivatives(0.0)
-    low, high = form.lower, form.upper
+    slope, curvature = _derivatives(form, 0.0)
     t, side = 0.0, -math.copysign(1.0, slope)
-    step = min(abs(slope) / curvature, 1.0 / math.sqrt(curvature))
-    inside = 0.0
+    end = form.upper if side > 0 else form.lower
+    step, inside = 1.0 / math.sqrt(curvature), 0.0
     for _ in range(200):
         if abs(slope) < 0.05 * math.sqrt(curvature):
             break
         if slope * side < 0:  # not yet past the root
-            inside = t
-            end = high if side > 0 else low
-            ahead = t - slope / curvature
-            following = ahead if abs(ahead - t) < step else t + side * step
+            inside, newton = t, abs(slope) / curvature
+            following = t + side * min(newton, step, 0.7 * abs(end - t))
             step *= 2.0
-            beyond = t + 0.7 * (end - t)
-            following = min(following, beyond) if side > 0 else max(following, beyond)
-            if float(form.exponent(np.array([t]))[0]) < UNDERFLOW or abs(following - t) <= 1e-9 * abs(t):
+            if abs(following - t) <= 1e-9 * abs(t) or float(form.exponent(np.array([t]))[0]) < UNDERFLOW:
                 break
         else:
             following = t - slope / curvature
@@ -169,5 +191,5 @@ def saddlepoint(form: Transform) -> tuple[float, float]:
                 following = 0.5 * (inside + t)
             step = abs(t - inside)
         t = following
-        slope, curvature = form.derivatives(t)
+        slope, curvature = _derivatives(form, t)
     return t, 1.0 / math.sqrt(curvature)

@@ -43,7 +43,8 @@ class StretchedLaw(Law):
         target = float(ndtri(q)) if q <= 0.5 else -float(ndtri(1.0 - q))
         low, high = -math.inf, math.inf
         u = self._stretch(self._start())
-        for _ in range(200):
+        before = math.inf
+        for _ in range(100):
             x, pace = self._unstretch(u)
             lower, upper, pdf = self.tails(x)
             z = float(ndtri(lower)) if lower <= 0.5 else -float(ndtri(upper))
@@ -58,7 +59,8 @@ class StretchedLaw(Law):
             following = u + step
             if not low < following < high:
                 following = 0.5 * (low + high) if math.isfinite(low + high) else u + math.copysign(1.0, target - z)
-            if abs(following - u) <= 4e-15 * max(1.0, abs(u)):
-                break
-            u = following
+            move = abs(following - u)
+            if self._unstretch(following)[0] == x or (abs(target - z) < 1e-8 and move > 0.5 * before):
+                break  # done, or lost in the rounding of the tails
+            u, before = following, move
         return self._unstretch(u)[0]

@@ -17,7 +17,7 @@ from scipy.special import erfcx, ndtr
 
 from scorebars.errors import LogNormal, Normal, Poisson, SplitNormal
 from scorebars.errors.base import FloatArray
-from scorebars.errors.continuous import Symmetric
+from scorebars.errors.continuous import NO_ERROR, Symmetric
 from scorebars.errors.log_normal import log_ratio
 from scorebars.errors.normal import normal_density
 from scorebars.moments.pair import Moments
@@ -75,7 +75,7 @@ def log_normal_excess(s: FloatArray, y: FloatArray, p: FloatArray) -> FloatArray
     E(p - x)_+ = p Phi(k) - mu Phi(k - s), and mu phi(k - s) = p phi(k): the difference of two large numbers is
     p phi(k) [R(-k) - R(s - k)] with Mills' ratio R = Q/phi, and for small s the integral of -R' = 1 - t R(t).
     """
-    inside = (p > 0) & (s > 0)
+    inside = (p > 0) & (s > NO_ERROR)
     c, width = np.where(inside, p, 1.0), np.where(inside, s, 1.0)
     k = log_ratio(c, np.where(inside, y, 1.0)) / width
     up = k <= width / 2

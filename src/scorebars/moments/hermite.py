@@ -17,6 +17,7 @@ import numpy as np
 
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray
+from scorebars.errors.continuous import NO_ERROR
 from scorebars.errors.normal import normal_density
 from scorebars.losses import Loss
 from scorebars.measured import Measured
@@ -36,7 +37,7 @@ def correlated_variance_of(loss: Loss, data: Measured, own: Moments) -> float:
     assert isinstance(errors, Normal)
     y, p = np.asarray(data.y, float), np.asarray(data.p, float)
     sigma = np.broadcast_to(errors.total, y.shape)
-    counts = np.flatnonzero((sigma > 0) & (a > 0))
+    counts = np.flatnonzero((sigma > NO_ERROR) & (a > 0))
     alone = float(np.sum(np.square(a) * own.variance, where=a > 0))
     if counts.size < 2 or not math.isfinite(alone):
         return alone

@@ -106,7 +106,8 @@ class _Block:
 
     def _complain(self) -> None:
         """The caller must know when the integrals are worse than they should be."""
-        bad = self.errors_left > 1e-6 * np.maximum(self.sizes, 1e-300)
+        scale = np.stack([np.abs(self.pilot), np.square(self.pilot)]) + np.maximum(self.sizes, 1e-300)
+        bad = self.errors_left > 1e-6 * scale
         if np.any(bad & ~self.diverges):
             warnings.warn(
                 "the loss varies too rapidly, or grows too steeply, within the label errors for its moments to be found to "

@@ -11,11 +11,11 @@ import numpy as np
 
 from scorebars._render import text
 from scorebars.answers.difference import DifferenceAnswers
-from scorebars.studies.contests import Contest, contest
 from scorebars.errors.base import FloatArray
-from scorebars.studies.evaluate import guess_task, named_predictions
 from scorebars.laws.normal import NormalLaw
 from scorebars.score import Declaration, Score
+from scorebars.studies.contests import Contest, contest
+from scorebars.studies.evaluate import guess_task, named_predictions
 
 _NOISY_MAE = (
     "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "

@@ -11,8 +11,8 @@ import numpy as np
 
 from scorebars._render import text
 from scorebars.errors import ErrorModel
-from scorebars.studies.evaluate import Evaluation, evaluate
 from scorebars.score import Score
+from scorebars.studies.evaluate import Evaluation, evaluate
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def _bootstrap_splits(n: int, count: int, rng: np.random.Generator) -> list[tupl
     """Samples drawn with replacement, each with the items it left out."""
     if count < 1:
         raise ValueError(f"bootstrap must be a number of splits of at least 1, got {count!r}.")
-    out = []
+    out: list[tuple[np.ndarray, np.ndarray]] = []
     while len(out) < count:
         train = rng.integers(0, n, n)
         left = np.setdiff1d(np.arange(n), train)

@@ -64,7 +64,7 @@ class Evaluation:
                 f"{key!r} is not in this evaluation. Models: {', '.join(self.models)}; metrics: {', '.join(self.metrics)}"
                 + (f"; groups: {', '.join(map(str, self.groups))}." if self.groups != [None] else ".")
             )
-        return self.scores[full]  # type: ignore[index]
+        return self.scores[full]
 
     def __iter__(self) -> Iterator[tuple[tuple[str, str, str | None], Score]]:
         return iter(self.scores.items())
@@ -157,7 +157,7 @@ def evaluate(
     DZ28      root_mean_squared_error  0.36       0.3798 ± 0.0090   0.3390 ± 0.0060   0.120 ± 0.016    0.114
     DZ28      mean_error               -0.00933   -0.0093 ± 0.0026  -0.0093 ± 0.0026  0.0000 ± 0.0026  0.28
     """
-    labels = yerr.labels() if y_true is None and isinstance(yerr, ErrorModel) else y_true
+    labels = yerr.labels() if y_true is None and hasattr(yerr, "labels") else y_true
     models = named_predictions(y_pred, 0 if labels is None else len(labels))
     chosen = _chosen(metrics, task or guess_task(labels, yerr))
     whole: NDArray[np.intp] | None = None
@@ -224,7 +224,7 @@ def _subset(index: NDArray[np.intp] | None, *arguments: Any) -> list[Any]:
         return list(arguments)
     out = []
     for value in arguments:
-        if value is None or np.ndim(value) == 0 and not isinstance(value, ErrorModel):
+        if value is None or (np.ndim(value) == 0 and not isinstance(value, ErrorModel)):
             out.append(value)
         elif isinstance(value, ErrorModel):
             out.append(value[index] if value.size is not None else value)

@@ -148,7 +148,8 @@ def plan(
     assumed = sampling_variance is not None or measurement_variance is not None
     if assumed == (y_true is not None or y_pred is not None):
         raise ValueError(
-            "plan needs either pilot data (y_true, y_pred, yerr) or assumed variances (sampling_variance, measurement_variance)."
+            "plan needs either pilot data (y_true, y_pred, yerr) or assumed variances (sampling_variance, "
+            "measurement_variance)."
         )
     allocation: FloatArray | None = None
     budget: Budget | VotingBudget
