@@ -48,9 +48,7 @@ from scorebars.metrics.ranking import roc_auc_score as roc_auc_score
 from scorebars.metrics.relative import mean_absolute_percentage_error as mean_absolute_percentage_error
 from scorebars.metrics.relative import mean_squared_log_error as mean_squared_log_error
 from scorebars.metrics.relative import root_mean_squared_log_error as root_mean_squared_log_error
-from scorebars.metrics.relative import (
-    symmetric_mean_absolute_percentage_error as symmetric_mean_absolute_percentage_error,
-)
+from scorebars.metrics.relative import symmetric_mean_absolute_percentage_error as symmetric_mean_absolute_percentage_error
 from scorebars.metrics.residuals import mean_absolute_error as mean_absolute_error
 from scorebars.metrics.residuals import mean_error as mean_error
 from scorebars.metrics.residuals import mean_squared_error as mean_squared_error

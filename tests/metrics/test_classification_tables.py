@@ -82,7 +82,7 @@ def test_matrix_of_correlated_flips():
         (average_precision_score, {"average": "macro"}),
         (average_precision_score, {"average": "micro"}),
     ],
-    ids=str,
+    ids=lambda v: getattr(v, "__name__", str(v)),
 )
 def test_rankings_of_many_classes(function, options):
     s = function(Y, SCORES, yerr=MODEL, **options)

@@ -313,3 +313,27 @@ def test_student_errors_lack_moments(df: float, mse: str, mae: str, rmse: str) -
 def test_messages(call: Callable[[], Any], text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text)):
         call()
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-100, 1e-12])
+@pytest.mark.parametrize(
+    "family",
+    [errors.Normal, errors.Uniform, errors.Laplace, errors.LogNormal, lambda c: errors.StudentT(c, 3.0)],
+    ids=["normal", "uniform", "laplace", "log_normal", "student"],
+)
+@pytest.mark.parametrize("name", ["pinball", "huber", "log_cosh", "within", "smape", "mape", "msle"])
+@pytest.mark.filterwarnings("ignore::scorebars.UndefinedMomentWarning")
+def test_errors_that_vanish(name: str, family: Callable[[float], errors.MeasurementError], tiny: float) -> None:
+    """All questions have the classical answer."""
+    exact = METRICS[name](Y, P)
+    score = METRICS[name](Y, P, yerr=family(tiny))
+    assert score.observed == exact.observed
+    if name in ("mape", "msle") and isinstance(family(1.0), errors.StudentT):
+        return  # Student's tails reach everywhere
+    near = pytest.approx(exact.observed, rel=1e-9)
+    assert score.expected == near
+    assert score.truth == near
+    assert score.remeasured(3) == near
+    assert score.interval() == (near, near)
+    assert 0 <= score.std < 1e-11
+    assert score.noise_share < 1e-9

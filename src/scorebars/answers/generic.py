@@ -88,7 +88,7 @@ class GenericAnswers(MeanLoss):
         old, fresh = data.errors.label_variance(y), data.errors.variance_of_mean(y, repeats)
         with np.errstate(divide="ignore", invalid="ignore"):
             level = np.where(old > 0, np.where(np.isfinite(old), fresh / old, data.errors.repeats / repeats) - 1.0, 0.0)
-        if np.all(level == -1.0):
+        if math.isinf(repeats):
             return self._truth(data)
         value, carried = self._at_level(data, level)
         if not math.isfinite(value):
@@ -106,7 +106,7 @@ class GenericAnswers(MeanLoss):
         else:
             model, centre = data.errors.noisier(y, share)
         variance = label_moments(self.loss, model, centre, p).variance
-        return float(np.sum(np.square(data.shares) * variance)) * self._inflation(data)
+        return float(np.sum(np.square(data.shares) * variance, where=data.shares > 0)) * self._inflation(data)
 
     def perfect(self) -> Estimate:
         if self._perfect is None:
@@ -150,7 +150,7 @@ class GenericAnswers(MeanLoss):
         if data.errors.independent:
             return 1.0
         own = label_moments(self.loss, data.errors, np.asarray(data.y, float), np.asarray(data.p, float)).variance
-        alone = float(np.sum(np.square(data.shares) * own))
+        alone = float(np.sum(np.square(data.shares) * own, where=data.shares > 0))
         return self._totals.std**2 / alone if 0 < alone < math.inf else 1.0
 
     def _out_of_units(self, value: float) -> float:

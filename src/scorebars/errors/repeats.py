@@ -199,7 +199,7 @@ def _rows(values: Any) -> FloatArray:
         raise checks.complain(
             "values", "contains infinity", bad, rows, "Remove these measurements (NaN for a missing one)."
         )
-    empty = np.isnan(rows).all(axis=1)
+    empty = np.asarray(np.isnan(rows).all(axis=1))
     if empty.any():
         raise checks.complain("values", "has labels without any repeat", empty, rows[:, 0], "Remove these rows.")
     return rows
@@ -238,7 +238,11 @@ def _counts(n: Any) -> FloatArray | float:
         if counts.ndim == 0:
             raise ValueError(f"n = {float(counts):g} is not a number of repeats. Give whole numbers of at least 1.")
         raise checks.complain(
-            "n", "has values that are no number of repeats", np.asarray(bad), counts, "Give whole numbers of at least 1."
+            "n",
+            "has values that are no number of repeats",
+            np.asarray(bad),
+            counts,
+            "Give whole numbers of at least 1.",
         )
     return float(counts) if counts.ndim == 0 else checks.column(counts, "n")
 

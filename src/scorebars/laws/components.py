@@ -107,15 +107,13 @@ class Components:
         gram[:, first, second] = gram[:, second, first] = columns[1:].T
         return cls(nodes, columns[0], gram)
 
+    def sums(self, f: Numbers) -> Sums:
+        """Sums over components weighted by f (j, k)."""
+        return Sums(self, f)
+
     def form(self, f: Numbers, a: Numbers, b: Numbers) -> Numbers:
-        """sum over components of f (a . x)(b . x): f (j, k), the coefficients (3,) or (j, 3); returns (j,)."""
-        out: Numbers
-        if self.compressed:
-            left, right = (np.broadcast_to(c, (len(f), 3)) for c in (a, b))
-            out = np.einsum("ja,jab,jb->j", left, np.einsum("jk,kab->jab", f, self.x), right)
-        else:
-            out = np.sum(f * ((a @ self.x.T) * (b @ self.x.T)), axis=1)
-        return out
+        """sum f (a . x)(b . x) for f (j, k): (j,)."""
+        return Sums(self, f)(a, b)
 
     def at_zero(self, a: FloatArray, b: FloatArray) -> float:
         """sum (a . x)(b . x)."""
@@ -130,6 +128,24 @@ class Components:
             out[1:] += np.multiply.outer(a @ x, eta)
             if count > 1:
                 out[0] += lam * generator.chisquare(count - 1, shape)
+        return out
+
+
+class Sums:
+    """sum f (a . x)(b . x) over components for one weight f (j, k) and any coefficients a, b, each (3,) or (j, 3)."""
+
+    def __init__(self, components: Components, f: Numbers) -> None:
+        self._x = components.x
+        self._compressed = components.compressed
+        # single components are multiplied first and added later: a . x may be a small difference
+        self._f = np.einsum("jk,kab->jab", f, self._x) if self._compressed else f
+
+    def __call__(self, a: Numbers, b: Numbers) -> Numbers:
+        out: Numbers
+        if self._compressed:
+            out = np.sum((a[..., :, None] * b[..., None, :]) * self._f, axis=(1, 2))
+        else:
+            out = np.sum(self._f * ((a @ self._x.T) * (b @ self._x.T)), axis=1)
         return out
 
 

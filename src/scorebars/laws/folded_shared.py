@@ -49,7 +49,9 @@ def shared_law(delta: FloatArray, sigma: FloatArray, shared: FloatArray, weight:
         return FoldedNormalMean(delta, total, weight)
     moments = variance_shared(delta, sigma, shared, weight)
     own = np.square(share * sigma)
-    labels = float(np.sum(own)) ** 2 / float(np.sum(np.square(own))) if np.any(own) else math.inf
+    largest = float(np.max(own))  # in its unit, so that squares of tiny errors do not vanish
+    own = own / largest if largest > 0 else own
+    labels = float(np.sum(own)) ** 2 / float(np.sum(np.square(own))) if largest > 0 else math.inf
     if labels < _NEARLY_NORMAL:
         if shifts.shape[0] > 1:
             return _drawn(delta, sigma, shifts, share, moments)

@@ -40,9 +40,9 @@ class HalfForm:
         """Mean and standard deviation of side * L under the weight exp(tN)."""
         components, form = self._components, self._form
         r = 1.0 / (1.0 - np.multiply.outer(2.0 * form.alpha * t, components.lam))
-        spread = np.stack([form.vector(components.lam * r, a) for a in form.u], axis=2)
-        start = form.vector(r, THETA)
-        solved = np.linalg.solve(form.inner(t, r, spread), np.stack([start, spread[:, :, 1]], axis=2))
+        over_r, over_spread = components.sums(r), components.sums(components.lam * r)
+        columns = np.stack([form.vector(over_r, THETA), form.vector(over_spread, form.u[1])], axis=2)
+        solved = np.linalg.solve(form.inner(t, over_r, over_spread), columns)
         return self._side * solved[:, 1, 0], np.sqrt(solved[:, 1, 1])
 
     def exponent(self, t: Numbers) -> Numbers:

@@ -22,13 +22,13 @@ from scipy.optimize import brentq
 
 from scorebars.laws.base import FloatArray
 from scorebars.laws.cgf import Numbers, log_excess
-from scorebars.laws.components import THETA, Components
+from scorebars.laws.components import THETA, Components, Sums
 
 _LARGE = 0.5  # |2 t alpha lam| from which on t counts as large
 
 
 class QuadraticForm:
-    """N for given alpha, `surplus` = alpha + kappa (k,), directions u (k, 3), linear = l (3,) and constant = c.
+    """N for given alpha, `surplus` = alpha + kappa (k,), directions u (k, 3), linear = l (3,) and constant = c; k >= 1.
 
     Where the surplus is 0, N does not change along u, so l must not either.
     """
@@ -48,13 +48,14 @@ class QuadraticForm:
         offsets = np.array([dot(a, THETA) for a in u])
         self._gradient = 2.0 * alpha * THETA + linear + 2.0 * (self.kappa * offsets) @ u
         at_theta = alpha * dot(THETA, THETA) + dot(linear, THETA) + float(self.kappa @ offsets**2) + constant
-        spread = self._matrix(lam[None])[0]
+        once, twice = components.sums(lam[None]), components.sums(lam[None] ** 2)
+        spread = self.matrix(once)[0]
         self._mean = at_theta + alpha * float(np.sum(components.count * lam)) + float(self.kappa @ np.diag(spread))
-        trace = alpha**2 * np.sum(components.count * lam**2) + np.sum(
-            (self.kappa[:, None] * spread * self.kappa) * spread
+        trace = np.sum(np.multiply.outer(self.kappa, self.kappa) * spread**2)
+        trace += alpha**2 * np.sum(components.count * lam**2) + 2.0 * alpha * self.kappa @ np.diag(
+            self.matrix(twice)[0]
         )
-        trace += 2.0 * alpha * float(self.kappa @ np.diag(self._matrix(lam[None] ** 2)[0]))
-        variance = 2.0 * float(trace) + float(components.form(lam[None], self._gradient, self._gradient)[0])
+        variance = 2.0 * float(trace) + float(once(self._gradient, self._gradient)[0])
         self.width = 1.0 / math.sqrt(variance)
         if alpha != 0:
             moved = [0.0 if s == 0 else k / s * dot(a, linear) for a, k, s in zip(u, self.kappa, surplus, strict=True)]
@@ -64,21 +65,13 @@ class QuadraticForm:
         self.upper = self._limit(alpha, self.kappa)
         self.lower = -self._limit(-alpha, -self.kappa)
 
-    def _matrix(self, f: Numbers) -> Numbers:
-        """sum f (u_a . x)(u_b . x): (j, k, k)."""
-        k = len(self.u)
-        out = np.empty((len(f), k, k), dtype=f.dtype)
-        for a in range(k):
-            for b in range(a + 1):
-                out[:, a, b] = out[:, b, a] = self.components.form(f, self.u[a], self.u[b])
-        return out
+    def matrix(self, sums: Sums) -> Numbers:
+        """The sums of (u_a . x)(u_b . x): (j, k, k)."""
+        return np.stack([self.vector(sums, a) for a in self.u], axis=2)
 
-    def vector(self, f: Numbers, coefficients: Numbers) -> Numbers:
-        """sum f (u_a . x)(coefficients . x): (j, k)."""
-        out = np.empty((len(f), len(self.u)), dtype=np.result_type(f, coefficients))
-        for a, direction in enumerate(self.u):
-            out[:, a] = self.components.form(f, direction, coefficients)
-        return out
+    def vector(self, sums: Sums, coefficients: Numbers) -> Numbers:
+        """The sums of (u_a . x)(coefficients . x): (j, k)."""
+        return np.stack([sums(a, coefficients) for a in self.u], axis=1)
 
     def _limit(self, alpha: float, kappa: FloatArray) -> float:
         """Upper end of the t for which K is finite (not the very last one if kappa < 0 < alpha)."""
@@ -96,7 +89,7 @@ class QuadraticForm:
                 r = 1.0 / ((1.0 - ratio) + ratio / (1.0 + share))
             elif alpha < 0:
                 r = 1.0 / (1.0 - 2.0 * t * alpha * self.components.lam)
-            matrix = self._matrix((self.components.lam * r)[None])[0]
+            matrix = self.matrix(self.components.sums((self.components.lam * r)[None]))[0]
             return float(np.linalg.eigvalsh(np.eye(root.size) - 2.0 * t * root[:, None] * matrix * root)[0])
 
         if smallest(30.0) > 0:
@@ -104,12 +97,12 @@ class QuadraticForm:
         share = math.exp(brentq(smallest, -200.0, 30.0, xtol=1e-9))
         return end * share / (1.0 + share) if end < math.inf else share / top
 
-    def inner(self, t: Numbers, r: Numbers, spread: Numbers) -> Numbers:
+    def inner(self, t: Numbers, over_r: Sums, over_spread: Sums) -> Numbers:
         """A = 1 - 2 t P kappa (j, k, k); for large t from 2 t alpha lam R = R - 1, where it would cancel."""
-        out: Numbers = np.eye(self.kappa.size) - 2.0 * t[:, None, None] * spread * self.kappa
+        out: Numbers = np.eye(self.kappa.size) - 2.0 * t[:, None, None] * self.matrix(over_spread) * self.kappa
         large = np.abs(2.0 * t * self.alpha) * self.components.top > _LARGE
         if large.any():
-            out[large] = (np.diag(self.surplus) - self._matrix(r[large]) * self.kappa) / self.alpha
+            out[large] = ((np.diag(self.surplus) - self.matrix(over_r) * self.kappa) / self.alpha)[large]
         return out
 
     def exponent(self, t: Numbers) -> Numbers:
@@ -123,78 +116,75 @@ class QuadraticForm:
 
     def _about_stationary(self, t: Numbers) -> Numbers:
         u = np.multiply.outer(2.0 * self.alpha * t, self.components.lam)
-        r = 1.0 / (1.0 - u)
+        over_r = self.components.sums(1.0 / (1.0 - u))
         z = self._from_stationary
-        quadratic = self.alpha * self.components.form(r, z, z)
+        inner = (np.diag(self.surplus) - self.matrix(over_r) * self.kappa) / self.alpha
+        w = self.vector(over_r, z)
+        pulled = np.sum(w * self.kappa * np.linalg.solve(inner, w[:, :, None])[:, :, 0], axis=1)
         logarithm = np.einsum("jk,k->j", np.log1p(-u), self.components.count)
-        if self.kappa.size:
-            inner = self.inner(t, r, self._matrix(self.components.lam * r))
-            w = self.vector(r, z)
-            quadratic = quadratic + np.sum(w * self.kappa * np.linalg.solve(inner, w[:, :, None])[:, :, 0], axis=1)
-            logarithm = logarithm + _log_det(inner)
-        out: Numbers = t * (self._at_stationary + quadratic) - 0.5 * logarithm
+        logarithm = logarithm + np.sum(np.log(_eigenvalues(inner)), axis=1)
+        out: Numbers = t * (self._at_stationary + self.alpha * over_r(z, z) + pulled) - 0.5 * logarithm
         return out
 
     def _about_mean(self, t: Numbers) -> Numbers:
         lam = self.components.lam
         u = np.multiply.outer(2.0 * self.alpha * t, lam)
         spread = lam / (1.0 - u)
-        quadratic = self.components.form(spread, self._gradient, self._gradient)
-        out: Numbers = t * self._mean + np.einsum("jk,k->j", log_excess(u), self.components.count)
-        if self.kappa.size:
-            matrix = self._matrix(spread)
-            change = np.einsum("jaa,a->j", self._matrix(spread * u), self.kappa)
-            shared = 2.0 * t[:, None, None] * matrix * self.kappa
-            v = self.vector(spread, self._gradient)
-            solved = np.linalg.solve(np.eye(self.kappa.size) - shared, v[:, :, None])[:, :, 0]
-            quadratic = quadratic + 2.0 * t * np.sum(v * self.kappa * solved, axis=1)
-            out = out + t * change + np.sum(log_excess(_eigenvalues(shared)), axis=1)
-        return out + 0.5 * t * t * quadratic
+        over_spread = self.components.sums(spread)
+        change = np.einsum("jaa,a->j", self.matrix(self.components.sums(spread * u)), self.kappa)
+        shared = 2.0 * t[:, None, None] * self.matrix(over_spread) * self.kappa
+        v = self.vector(over_spread, self._gradient)
+        solved = np.linalg.solve(np.eye(self.kappa.size) - shared, v[:, :, None])[:, :, 0]
+        quadratic = over_spread(self._gradient, self._gradient) + 2.0 * t * np.sum(v * self.kappa * solved, axis=1)
+        logarithm = np.einsum("jk,k->j", log_excess(u), self.components.count)
+        logarithm = logarithm + np.sum(log_excess(_eigenvalues(shared)), axis=1)
+        out: Numbers = t * (self._mean + change) + logarithm + 0.5 * t * t * quadratic
+        return out
 
     def tilted(self, t: Numbers) -> Tilted:
         """The components under the weight exp(tN)."""
         lam = self.components.lam
         r = 1.0 / (1.0 - np.multiply.outer(2.0 * self.alpha * t, lam))
-        spread = lam * r
-        inner = self.inner(t, r, self._matrix(spread))
+        over_spread = self.components.sums(lam * r)
+        inner = self.inner(t, self.components.sums(r), over_spread)
         coupling = np.linalg.inv(inner) * self.kappa[:, None]
-        pull = 2.0 * t[:, None] * np.einsum("jab,jb->ja", coupling, self.vector(spread, self._gradient))
-        return Tilted(self, t, spread, coupling, self._gradient + pull @ self.u)
+        pull = 2.0 * t[:, None] * np.einsum("jab,jb->ja", coupling, self.vector(over_spread, self._gradient))
+        return Tilted(self, t, lam * r, over_spread, coupling, self._gradient + pull @ self.u)
 
 
 class Tilted:
     """Mean theta + t spread (x . force) and covariance diag(spread) + 2 t (spread u)(coupling)(spread u)' of the
     components under the weight exp(tN), at each of many t (j,)."""
 
-    def __init__(self, form: QuadraticForm, t: Numbers, spread: Numbers, coupling: Numbers, force: Numbers) -> None:
-        self._form, self.t, self.spread, self.coupling, self.force = form, t, spread, coupling, force
+    def __init__(
+        self, form: QuadraticForm, t: Numbers, spread: Numbers, over_spread: Sums, coupling: Numbers, force: Numbers
+    ) -> None:
+        self._form, self._t, self._spread, self._over_spread = form, t, spread, over_spread
+        self._coupling, self._force = coupling, force
 
     def linear(self, a: FloatArray) -> tuple[Numbers, Numbers]:
         """Mean and variance of a . eta."""
-        components = self._form.components
-        vector = self._form.vector(self.spread, a)
-        mean = components.at_zero(a, THETA) + self.t * components.form(self.spread, a, self.force)
-        shared = np.einsum("ja,jab,jb->j", vector, self.coupling, vector)
-        return mean, components.form(self.spread, a, a) + 2.0 * self.t * shared
+        vector = self._form.vector(self._over_spread, a)
+        mean = self._form.components.at_zero(a, THETA) + self._t * self._over_spread(a, self._force)
+        shared = np.einsum("ja,jab,jb->j", vector, self._coupling, vector)
+        return mean, self._over_spread(a, a) + 2.0 * self._t * shared
 
     def square(self) -> Numbers:
         """Mean of sum eta^2."""
-        components, t = self._form.components, self.t
-        moved = 2.0 * t * components.form(self.spread, THETA, self.force)
-        moved = moved + t * t * components.form(self.spread**2, self.force, self.force)
-        shared = np.einsum("jab,jba->j", self.coupling, self._form._matrix(self.spread**2))
-        own = np.einsum("jk,k->j", self.spread, components.count)
+        components, t = self._form.components, self._t
+        over_square = components.sums(self._spread**2)
+        moved = 2.0 * t * self._over_spread(THETA, self._force) + t * t * over_square(self._force, self._force)
+        shared = np.einsum("jab,jba->j", self._coupling, self._form.matrix(over_square))
+        own = np.einsum("jk,k->j", self._spread, components.count)
         out: Numbers = components.at_zero(THETA, THETA) + moved + own + 2.0 * t * shared
         return out
 
 
 def _eigenvalues(matrices: Numbers) -> Numbers:
-    """Eigenvalues of matrices like A (j, k): for complex t all lie in one half plane, for real t they are real."""
+    """Eigenvalues of matrices like A (j, k).
+
+    For complex t all lie in one half plane, so their principal logarithms add up to log det A; for real t they are
+    real.
+    """
     values = matrices[:, 0] if matrices.shape[-1] == 1 else np.linalg.eigvals(matrices)
     return values if np.iscomplexobj(matrices) else values.real
-
-
-def _log_det(inner: Numbers) -> Numbers:
-    """log det A as the sum of the principal logarithms of its eigenvalues."""
-    out: Numbers = np.sum(np.log(_eigenvalues(inner)), axis=1)
-    return out

@@ -7,8 +7,9 @@ number M of errors is at most x when N(x) >= (M + 1)/2. An even number has two m
                                                                                  side) du
 
 (see middle_gap). Up to 100 labels that is exact. Beyond, J, of order 1/M to the power 3/2, is found from a few gaps u (up
-to 2000 labels) or as P(N = M/2) over twice the density of labels at x, and interpolated in x. With weights the count
-becomes a weighted sum, and the median is scikit-learn's: the averaged inverse of the weighted distribution.
+to 2000 labels) or as P(N = M/2) over twice the density of labels at x, and interpolated in x; exact labels, at which J
+jumps, are taken into account one by one up to 2000 labels and to leading order above. With weights the count becomes a
+weighted sum, and the median is scikit-learn's: the averaged inverse of the weighted distribution.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.polynomial import Chebyshev
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from scorebars.laws.absolute_errors import below, density
+from scorebars.laws.absolute_errors import below
 from scorebars.laws.base import RNG, FloatArray, Law
 from scorebars.laws.middle_gap import MiddleGap
 from scorebars.laws.panels import integrate, interpolant, interpolation_points
@@ -112,28 +113,41 @@ class MedianAbsoluteErrorLaw(Law):
 
     @cached_property
     def _gap(self) -> MiddleGap:
+        return MiddleGap(self._size, self._sigma, self._weight, self._window)
+
+    @cached_property
+    def _smooth(self) -> bool:
+        """Many labels, none of them exact where the median may fall: J is a smooth function."""
         low, high = self._window
-        width = max(high - low, 1e-300)
-        # an exact label gets an error far below what can be seen, so that densities exist
-        sigma = np.where(self._random, self._sigma, 1e-7 * width)
-        return MiddleGap(self._size, sigma, self._weight, width)
+        exact = self._size[~self._random]
+        return self._size.size > _EXACT_GAPS and not np.any((exact > low) & (exact < high))
 
     def _half_gap(self, x: float) -> float:
-        """J(x)."""
-        if self._size.size <= _EXACT_GAPS:
+        """J(x) for many labels."""
+        if self._smooth and self._size.size <= _FEW_GAPS:
             return self._gap.mean_half_gap(x)
-        if self._size.size <= _FEW_GAPS:
-            return self._gap.mean_half_gap_of_many(x)
-        r = self._random
-        rate = 2.0 * float(np.sum(density(np.asarray(x), self._size[r], self._sigma[r])))
-        return self._count(x)[1] / rate if rate > 0 else 0.0
+        rate = 2.0 * self._gap.rate(x)
+        reach, _ = self._gap.reach(x)
+        return self._count(x)[1] * -math.expm1(-rate * reach) / rate if rate > 0 else self._count(x)[1] * reach
 
     @cached_property
     def _half_gaps(self) -> Chebyshev:
         """J interpolated over the window."""
         low, high = self._window
         points = interpolation_points(low, high, _POINTS)
-        return interpolant(low, high, np.array([self._half_gap(x) for x in points]))
+        return interpolant(low, high, np.array([self._half_gap(float(x)) for x in points]))
+
+    def _upper_nearer(self, x: float, middle: float) -> float:
+        """P(the two middle values lie around x and the upper one is nearer), `middle` = P(they lie around x)."""
+        if self._smooth:
+            low, high = self._window
+            slope = float(self._half_gaps.deriv()(x)) if low < x < high else 0.0
+            return 0.5 * (middle - slope)
+        if self._size.size <= _FEW_GAPS:
+            return self._gap.upper_nearer(x)
+        reach, ends_above = self._gap.reach(x)
+        none = math.exp(-2.0 * self._gap.rate(x) * reach)  # no random label nearer than the exact one
+        return middle * (0.5 * (1.0 - none) + (none if ends_above else 0.0))
 
     # the law -----------------------------------------------------------------------------------------
 
@@ -144,12 +158,7 @@ class MedianAbsoluteErrorLaw(Law):
         less, middle, more = self._count(x)
         if middle == 0.0 or not self._ties:
             return more, less
-        if self._size.size <= _EXACT_GAPS:
-            nearer = min(self._gap.upper_nearer(x), middle)
-        else:
-            low, high = self._window
-            slope = float(self._half_gaps.deriv()(x)) if low < x < high else 0.0
-            nearer = min(max(0.5 * (middle - slope), 0.0), middle)
+        nearer = min(max(self._upper_nearer(x, middle), 0.0), middle)
         return more + nearer, less + (middle - nearer)
 
     @cached_property
@@ -210,15 +219,11 @@ class MedianAbsoluteErrorLaw(Law):
 
     def _mean_square_gap(self) -> float:
         """E (half the gap)^2 = int J dx."""
+        if self._size.size <= _EXACT_GAPS:
+            return self._gap.mean_square_half_gap()
         low, high = self._window
-        if self._size.size > 20:
-            x = np.linspace(low, high, _POINTS)  # J vanishes at both ends: the trapezoid rule is spectrally accurate
-            return float(np.sum([self._half_gap(float(v)) for v in x[1:-1]])) * float(x[1] - x[0])
-
-        def half_gaps(x: FloatArray) -> FloatArray:
-            return np.array([[self._half_gap(float(v)) for v in x]])
-
-        return float(integrate(half_gaps, np.linspace(low, high, 3), np.array([1e-11 * (high - low) ** 2]), 1e-4)[0])
+        x = np.linspace(low, high, _POINTS if self._smooth else 4 * _POINTS)  # J vanishes at both ends
+        return float(np.sum([self._half_gap(float(v)) for v in x[1:-1]])) * float(x[1] - x[0])
 
     def _mean(self) -> float:
         return self._moments[0]

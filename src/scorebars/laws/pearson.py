@@ -26,7 +26,7 @@ from scorebars.laws.components import PI, THETA, Components, E
 from scorebars.laws.draws import transformed
 from scorebars.laws.half_form import HalfForm, whole_form
 from scorebars.laws.ratio_moments import Deviation, Tilted, integrate, tilt
-from scorebars.laws.sign import SignContour
+from scorebars.laws.sign import SignContour, rough_probability
 from scorebars.laws.stretched import StretchedLaw
 
 _SMALL_NOISE = 0.01  # variance of B / b^2 below which the variance is taken about r0
@@ -189,6 +189,13 @@ class PearsonLaw(StretchedLaw):
             outer -= mirror.tail() if mirror.upper else same - mirror.tail()
             pdf -= 0.0 if mirror.certain else 2.0 / abs(x) * mirror.density(half.mean_square(mirror.t))
         return min(max(outer, 0.0), 1.0), 0.0, max(pdf, 0.0)
+
+    def _rough(self, x: float) -> float:
+        if abs(x) < _CENTRE or self._std_l == 0:
+            return self.tails(x)[0]
+        inner = rough_probability(HalfForm(self.components, self._direction, x))
+        negative, positive = self._signs
+        return negative + positive * inner if x > 0 else negative * (1.0 - inner)
 
     def _start(self) -> float:
         return 0.999 * self._mean_l / math.sqrt(self._mean_b)

@@ -25,7 +25,7 @@ from scorebars.laws.components import PI, THETA, Components, E
 from scorebars.laws.draws import transformed
 from scorebars.laws.indefinite import QuadraticForm
 from scorebars.laws.ratio_moments import Deviation, ratio_moments
-from scorebars.laws.sign import SignContour
+from scorebars.laws.sign import SignContour, rough_probability
 from scorebars.laws.stretched import StretchedLaw
 
 
@@ -137,9 +137,7 @@ class RatioLaw(StretchedLaw):
             return 1.0, 0.0, 0.0
         if x <= self.support[0]:
             return 0.0, 1.0, 0.0
-        # quadratic along e: -x + kappa + x omega, in which x cancels for omega = 1
-        surplus = np.array([self.kappa]) if self.omega else np.empty(0)
-        form = QuadraticForm(self.components, -x, surplus, E[None][: self.omega], self.linear, self.m0 - x * self.d0)
+        form = self._form(x)
         contour = SignContour(form)
         tail = min(contour.tail(), 1.0)
         pdf = 0.0
@@ -148,6 +146,15 @@ class RatioLaw(StretchedLaw):
             mean, variance = at.linear(E)
             pdf = contour.density(at.square() - self.omega * (mean * mean + variance) + self.d0)
         return (1.0 - tail, tail, pdf) if contour.upper else (tail, 1.0 - tail, pdf)
+
+    def _form(self, x: float) -> QuadraticForm:
+        """M - x D."""
+        # along e its quadratic part is -x + kappa + x omega, in which x cancels for omega = 1
+        surplus = np.array([self.kappa if self.omega else -x])
+        return QuadraticForm(self.components, -x, surplus, E[None], self.linear, self.m0 - x * self.d0)
+
+    def _rough(self, x: float) -> float:
+        return rough_probability(self._form(x))
 
     def _start(self) -> float:
         return self._ratio_of_means

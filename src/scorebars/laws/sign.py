@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from scorebars.laws.base import FloatArray
 from scorebars.laws.cgf import UNDERFLOW, ComplexArray, Numbers
@@ -105,10 +105,10 @@ class SignContour:
         for path, y, exponent in zip(paths, heights, exponents, strict=True):
             moved, main = exponent[: -y.size], exponent[-y.size :]
             end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < _NEGLIGIBLE)) or y.size - 1
-            growth = max(float(moved[: end + 3].max()), float(main.max()), 0.0)
-            if math.isfinite(growth):
-                step = 0.8 * 2.0 * math.pi * path.angle / (_DIGITS + growth)
-                choices.append((path, step, float(y[end]) / step))
+            step = 0.8 * 2.0 * math.pi * path.angle / (_DIGITS + max(float(moved[: end + 3].max()), 0.0))
+            rounding = max(float(main.max()), 0.0)  # terms of the sum larger than the result
+            cost = float(y[end]) / step * math.exp(min(2.0 * rounding, 100.0))
+            choices.append((path, step, cost if math.isfinite(cost) else math.inf))
         return min(choices, key=lambda choice: choice[2])
 
     def _path(self, angle: float, side: float) -> _Path:
@@ -128,7 +128,7 @@ class SignContour:
             y = (np.arange(float(start), start + _BLOCK) + 0.5) * self._step
             t = self._route.t(y)
             exponent = self.form.exponent(t)
-            if start and exponent.real.max() > self._peak:  # only on a bad path
+            if exponent.real.max() > self._peak + _DIGITS:  # only on a bad path
                 break
             nodes.append(t)
             weights.append(np.exp(exponent) * self._route.direction(y) * (self._step / math.pi))
@@ -160,6 +160,14 @@ class SignContour:
     def density(self, factor: Numbers | float = 1.0) -> float:
         """E[f delta(N)], where `factor` is the mean of f under the weight exp(tN) at the nodes t."""
         return 0.0 if self.certain else max(float(np.sum((self._nodes[1] * factor).imag)), 0.0)
+
+
+def rough_probability(form: Transform) -> float:
+    """P(N <= 0) among the cases that K covers, by the saddlepoint approximation of Barndorff-Nielsen."""
+    t, width = saddlepoint(form)
+    k, whole = (float(value) for value in form.exponent(np.array([t, 0.0])))
+    w, u = math.copysign(math.sqrt(max(2.0 * (whole - k), 0.0)), t), t / width
+    return float(ndtr(w + math.log(u / w) / w if abs(w) > 0.05 else w))
 
 
 def _derivatives(form: Transform, t: float) -> tuple[float, float]:

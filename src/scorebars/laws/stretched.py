@@ -19,6 +19,10 @@ class StretchedLaw(Law):
         """P(value <= x), P(value > x) and the density at x."""
 
     @abstractmethod
+    def _rough(self, x: float) -> float:
+        """P(value <= x) roughly and cheaply, increasing with x."""
+
+    @abstractmethod
     def _start(self) -> float:
         """Some value inside the support."""
 
@@ -42,25 +46,40 @@ class StretchedLaw(Law):
     def _ppf(self, q: float) -> float:
         target = float(ndtri(q)) if q <= 0.5 else -float(ndtri(1.0 - q))
         low, high = -math.inf, math.inf
-        u = self._stretch(self._start())
-        before = math.inf
+        u = self._near(target)
         for _ in range(100):
             x, pace = self._unstretch(u)
             lower, upper, pdf = self.tails(x)
             z = float(ndtri(lower)) if lower <= 0.5 else -float(ndtri(upper))
-            if z < target:
-                low = u
-            else:
-                high = u
+            low, high = (u, high) if z < target else (low, u)
             step = math.copysign(1.0, target - z)
             if pdf > 0 and math.isfinite(z):
                 newton = (target - z) * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / (pdf * pace)
                 step = min(max(newton, -2.0), 2.0)
             following = u + step
+            if abs(target - z) < 1e-7:  # the last step squares the error
+                return self._unstretch(following)[0]
             if not low < following < high:
                 following = 0.5 * (low + high) if math.isfinite(low + high) else u + math.copysign(1.0, target - z)
-            move = abs(following - u)
-            if self._unstretch(following)[0] == x or (abs(target - z) < 1e-8 and move > 0.5 * before):
-                break  # done, or lost in the rounding of the tails
-            u, before = following, move
+            if self._unstretch(following)[0] == x:
+                break
+            u = following
         return self._unstretch(u)[0]
+
+    def _near(self, target: float) -> float:
+        """u where the rough distribution function has about the normal quantile `target`: secant steps."""
+        u = self._stretch(self._start())
+        z, before = self._rough_quantile(u), (0.0, -math.inf)
+        slope = 1.0
+        for _ in range(30):
+            if abs(target - z) < 3e-3:
+                break
+            step = min(max((target - z) / slope, -1.0), 1.0)
+            before, u = (u, z), u + step
+            z = self._rough_quantile(u)
+            if z != before[1]:
+                slope = max((z - before[1]) / (u - before[0]), 0.3 * slope)
+        return u
+
+    def _rough_quantile(self, u: float) -> float:
+        return float(ndtri(min(max(self._rough(self._unstretch(u)[0]), 1e-300), 1.0 - 1e-16)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from scorebars.answers.joint import JointMetric
 from scorebars.errors import Normal
 from scorebars.laws.base import Law
@@ -47,9 +49,24 @@ _D2 = JointMetric(
 )
 
 
+def _require_variation(y_true: Any) -> None:
+    """Refuse labels whose scatter, which the score is divided by, is zero."""
+    scatter = np.ptp(np.asarray(y_true, dtype=np.float64), axis=0)
+    if np.any(scatter == 0):
+        raise ValueError(
+            "y_true does not vary, so the share explained is not finite. Use force_finite=True for 0 or 1."
+        )
+
+
 @declares(_R2.declaration)
 def r2_score(
-    y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
+    y_true: Any,
+    y_pred: Any,
+    *,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    multioutput: Any = "uniform_average",
+    force_finite: bool = True,
 ) -> Score | Scores:
     r"""What share of the labels' variation does the model explain, and how well do the labels let us know it?
 
@@ -61,7 +78,8 @@ def r2_score(
     truth takes the label errors out of both sums,
     :math:`1 - (SSE - S)/(SST - (1-1/M)S)` with :math:`S = \sum\sigma_i^2`; a perfect model reaches :math:`1 - S/SST`.
 
-    Parameters are those of `mean_squared_error`, and ``multioutput="variance_weighted"``.
+    Parameters are those of `mean_squared_error`, and ``multioutput="variance_weighted"``. Labels that do not vary give 1 for
+    perfect predictions and 0 for others, as in scikit-learn; with ``force_finite=False`` they are refused.
 
     Examples
     --------
@@ -69,14 +87,22 @@ def r2_score(
     >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
     >>> s = sb.r2_score(y, p, yerr=0.4)
     >>> print(f"{s.observed:.4f}", s)
-    0.9505 0.922 ± 0.039
+    0.9477 0.918 ± 0.038
     """
+    if not force_finite:
+        _require_variation(y_true)
     return joint_score(_R2, y_true, y_pred, yerr, sample_weight, multioutput, least=2)
 
 
 @declares(_EXPLAINED.declaration)
 def explained_variance_score(
-    y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
+    y_true: Any,
+    y_pred: Any,
+    *,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    multioutput: Any = "uniform_average",
+    force_finite: bool = True,
 ) -> Score | Scores:
     r"""What share of the labels' variance does the model explain, a constant bias aside?
 
@@ -89,8 +115,10 @@ def explained_variance_score(
     >>> import scorebars as sb
     >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
     >>> print(f"{sb.explained_variance_score(y, p, yerr=0.4).observed:.4f}")
-    0.9670
+    0.9626
     """
+    if not force_finite:
+        _require_variation(y_true)
     return joint_score(_EXPLAINED, y_true, y_pred, yerr, sample_weight, multioutput, least=2)
 
 

@@ -21,7 +21,7 @@ SCHEMA = "scorebars/evaluation/1"
 
 _DEFAULT = {
     "regression": ("root_mean_squared_error", "mean_absolute_error", "mean_error", "r2_score"),
-    "classification": ("accuracy_score", "balanced_accuracy_score", "f1_score", "matthews_corrcoef"),
+    "classification": ("accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "cohen_kappa_score"),
 }
 
 Metric = str | Callable[..., Score]

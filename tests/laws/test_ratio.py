@@ -1,0 +1,209 @@
+"""Laws of R2, explained variance and concordance: reference values, F laws, simulation, limits."""
+
+import json
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtr, roots_legendre
+
+from scorebars.laws.components import Components
+from scorebars.laws.ratio import ConcordanceLaw, ExplainedVarianceLaw, R2Law, RatioLaw
+
+CASES = {
+    c["id"]: c for c in json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
+}
+LAWS = {"r2": R2Law, "explained variance": ExplainedVarianceLaw, "concordance": ConcordanceLaw}
+
+
+def metric(kind, y, p, weight):
+    """The metric of each row of y."""
+    w = weight / np.sum(weight)
+    mean, mean_p = y @ w, p @ w
+    b = (y - mean[:, None]) ** 2 @ w
+    if kind == "r2":
+        return 1 - (y - p) ** 2 @ w / b
+    if kind == "explained variance":
+        d = y - p
+        return 1 - (d - (d @ w)[:, None]) ** 2 @ w / b
+    return 2 * (y * (p - mean_p)) @ w / ((p - mean_p) ** 2 @ w + b + (mean - mean_p) ** 2)
+
+
+@pytest.mark.parametrize(("case", "kind"), [("r2_M7", "r2"), ("ccc_M7", "concordance")])
+def test_reference(case, kind):
+    inputs, exact = CASES[case]["inputs"], CASES[case]["exact"]
+    y, p, sigma = (np.array(inputs[key]) for key in ("y", "y_pred", "sigma"))
+    for law in (LAWS[kind](y, p, sigma), LAWS[kind](y, p, covariance=np.diag(sigma**2))):
+        np.testing.assert_allclose(law.mean, float(exact["mean"]), rtol=1e-14)
+        np.testing.assert_allclose(law.var, float(exact["var"]), rtol=1e-13)
+        for point in exact.get("cdf", []):
+            np.testing.assert_allclose(law.cdf(point["x"]), float(point["p"]), rtol=1e-13)
+            np.testing.assert_allclose(law.ppf(float(point["p"])), point["x"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 9, 40, 3000])
+def test_r2_of_a_constant_prediction_is_an_f_law(n):
+    """With mu = p = 0 and equal sigma, R2 = -F / (n - 1) with F of 1 and n - 1 degrees of freedom."""
+    law, f = R2Law(np.zeros(n), np.zeros(n), 0.7), stats.f(1, n - 1)
+    assert law.mean == (-math.inf if n <= 3 else pytest.approx(-1 / (n - 3), rel=1e-13))
+    assert law.var == (math.inf if n <= 5 else pytest.approx(f.var() / (n - 1) ** 2, rel=1e-12))
+    for q in (0.01, 0.3, 0.9):
+        np.testing.assert_allclose(law.ppf(q), -f.isf(q) / (n - 1), rtol=1e-9)
+        x = -f.isf(q) / (n - 1)
+        np.testing.assert_allclose(law.cdf(x), q, rtol=1e-10)
+        np.testing.assert_allclose(law.pdf(x), (n - 1) * f.pdf(-(n - 1) * x), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize(("n", "noise"), [(3, 1.0), (7, 0.3), (12, 2.0), (400, 1.0)])
+def test_simulation(kind, n, noise):
+    rng = np.random.default_rng(n)
+    mu = 5 + rng.normal(size=n)
+    p, sigma = mu + 0.7 * rng.normal(size=n), noise * rng.lognormal(-0.5, 0.7, n)
+    weight = rng.exponential(size=n) if n == 12 else None
+    if n == 7:
+        sigma[2] = 0
+    law = LAWS[kind](mu, p, sigma, weight)
+    draws = metric(kind, mu + sigma * rng.standard_normal((4000, n)), p, np.ones(n) if weight is None else weight)
+    assert stats.kstest(law.rvs(4000, rng=1), draws).pvalue > 1e-4
+    for q in (0.02, 0.3, 0.7, 0.98):
+        assert law.cdf(np.quantile(draws, q)) == pytest.approx(q, abs=5 * math.sqrt(q * (1 - q) / 4000))
+    if n > 7:
+        assert draws.mean() == pytest.approx(law.mean, abs=5 * law.std / 63)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("n", [6, 30])
+def test_moments_are_those_of_the_quantiles(kind, n):
+    """The integrals for the moments and the contour integrals for the distribution function know nothing of each other."""
+    rng = np.random.default_rng(3)
+    mu = rng.normal(size=n)
+    law = LAWS[kind](mu, mu + 0.5 * rng.normal(size=n), 0.2 * rng.lognormal(0, 0.5, n))
+    nodes, weights = roots_legendre(40)
+    z = 9 * nodes
+    values = law.ppf(ndtr(z))
+    density = 9 * weights * stats.norm.pdf(z)
+    np.testing.assert_allclose(density @ values, law.mean, rtol=1e-8)
+    np.testing.assert_allclose(density @ (values - law.mean) ** 2, law.var, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_compression_changes_nothing(kind):
+    rng = np.random.default_rng(5)
+    n = 600
+    mu = rng.normal(size=n)
+    p, sigma = mu + 0.7 * rng.normal(size=n), rng.lognormal(-0.5, 1.0, n)
+    law, full = LAWS[kind](mu, p, sigma), LAWS[kind](mu, p, sigma)
+    assert law.components.compressed
+    origin = p.mean() if kind == "concordance" else mu.mean()
+    rows = np.stack([np.ones(n), mu - origin, p - origin], axis=1) / math.sqrt(n)
+    full.components = Components(sigma**2 / n, np.ones(n), rows)
+    np.testing.assert_allclose(law.mean, full.mean, rtol=1e-12)
+    np.testing.assert_allclose(law.var, full.var, rtol=1e-12)
+    x = law.ppf([1e-6, 0.025, 0.975, 1 - 1e-6])
+    np.testing.assert_allclose(law.cdf(x)[:2], full.cdf(x)[:2], rtol=1e-10)
+    np.testing.assert_allclose(law.sf(x)[2:], full.sf(x)[2:], rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_equal_sigmas_are_three_components(kind):
+    rng = np.random.default_rng(6)
+    mu, p = rng.normal(size=700), rng.normal(size=700)
+    sigma = np.full(700, 0.4)
+    law = LAWS[kind](mu, p, sigma)
+    assert law.components.lam.size == 3
+    sigma[::2] *= 1 + 1e-13  # all different for the machine, the same law
+    np.testing.assert_allclose(LAWS[kind](mu, p, sigma).mean, law.mean, rtol=1e-10)
+    np.testing.assert_allclose(LAWS[kind](mu, p, sigma).ppf(0.1), law.ppf(0.1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_small_errors_keep_all_digits_of_the_variance(kind):
+    rng = np.random.default_rng(7)
+    mu = rng.normal(size=9)
+    p, sigma = mu + 0.3 * rng.normal(size=9), rng.lognormal(size=9)
+    value = metric(kind, mu[None], p, np.ones(9))[0]
+    slope = [
+        (metric(kind, (mu + 1e-6 * e)[None], p, np.ones(9)) - metric(kind, (mu - 1e-6 * e)[None], p, np.ones(9)))[0]
+        / 2e-6
+        for e in np.eye(9)
+    ]
+    for size in (1e-5, 1e-8):
+        law = LAWS[kind](mu, p, size * sigma)
+        np.testing.assert_allclose(law.mean, value, rtol=1e-8)
+        np.testing.assert_allclose(law.var, size**2 * np.sum((slope * sigma) ** 2), rtol=1e-7)
+        low, high = law.ppf([0.1586552539, 0.8413447461])
+        np.testing.assert_allclose(0.5 * (high - low), law.std, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_shift_scale_and_order_do_not_matter(kind):
+    rng = np.random.default_rng(8)
+    mu, p, sigma, weight = rng.normal(size=8), rng.normal(size=8), rng.lognormal(size=8), rng.exponential(size=8)
+    law = LAWS[kind](mu, p, sigma, weight)
+    order = rng.permutation(8)
+    other = LAWS[kind](7 * mu[order] + 30, 7 * p[order] + 30, 7 * sigma[order], 3 * weight[order])
+    np.testing.assert_allclose([other.mean, other.var], [law.mean, law.var], rtol=1e-11)
+    np.testing.assert_allclose(other.ppf([0.1, 0.9]), law.ppf([0.1, 0.9]), rtol=1e-10)
+    dropped = LAWS[kind](np.append(mu, 99.0), np.append(p, -5.0), np.append(sigma, 3.0), np.append(weight, 0.0))
+    np.testing.assert_allclose(dropped.mean, law.mean, rtol=1e-11)
+
+
+def test_correlated_errors():
+    rng = np.random.default_rng(9)
+    n = 6
+    mu, p, factor = rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 4)) * 0.5  # singular covariance
+    law = R2Law(mu, p, covariance=factor @ factor.T)
+    draws = metric("r2", mu + rng.standard_normal((4000, 4)) @ factor.T, p, np.ones(n))
+    assert stats.kstest(law.rvs(4000, rng=2), draws).pvalue > 1e-4
+    assert law.cdf(np.median(draws)) == pytest.approx(0.5, abs=0.04)
+
+
+@pytest.mark.parametrize("law_type", LAWS.values())
+def test_exact_labels_are_a_point_mass(law_type):
+    mu, p = np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])
+    law = law_type(mu, p, 0.0)
+    value = law.mean
+    assert law.var == 0 and law.ppf(0.3) == value and law.cdf(value) == 1 and law.cdf(value - 1e-9) == 0
+    assert law.pdf(value) == math.inf and law.pdf(value - 1) == 0 and law.rvs(2, rng=1).tolist() == [value] * 2
+
+
+def test_values_that_no_error_can_change():
+    mu, sigma = np.array([1.0, 2.0, 4.0]), 0.5
+    assert ExplainedVarianceLaw(mu, np.full(3, 0.1), sigma).ppf(0.2) == 0
+    assert ConcordanceLaw(mu, np.full(3, 0.1), sigma).var == 0
+    equal = np.full(3, 2.0)
+    assert R2Law(equal, equal, 0.0).mean == 1 and R2Law(equal, mu, 0.0).mean == 0
+    with pytest.raises(ValueError, match="at least two labels"):
+        R2Law(np.ones(1), np.ones(1), 0.3)
+    with pytest.raises(TypeError, match="abstract"):
+        RatioLaw(mu, mu, sigma)
+
+
+def test_which_moments_exist():
+    rng = np.random.default_rng(10)
+
+    def law(certain, uncertain):
+        n = len(certain) + uncertain
+        sigma = np.append(np.zeros(len(certain)), np.full(uncertain, 0.5))
+        return R2Law(np.append(certain, rng.normal(size=uncertain)), rng.normal(size=n), sigma * rng.lognormal(size=n))
+
+    assert law([], 3).mean == -math.inf and math.isfinite(law([], 4).mean)
+    assert law([], 5).var == math.inf and math.isfinite(law([], 6).var)
+    assert law([1.0], 2).mean == -math.inf and math.isfinite(law([1.0], 3).mean)
+    assert law([1.0, 1.0], 4).var == math.inf and math.isfinite(law([1.0, 1.0], 5).var)
+    assert math.isfinite(law([1.0, 2.0], 1).var)
+    assert math.isfinite(R2Law(np.array([1.0, 3.0, 4.0]), np.ones(3), np.array([0.0, 1.0, 1.0])).var)
+
+
+def test_interface():
+    law = R2Law(np.array([0.0, 1.0, 3.0, 4.0]), np.array([0.5, 1.0, 2.5, 4.0]), 0.3)
+    assert law.support == (-math.inf, 1) and law.cdf(1.0) == 1 and law.sf(1.0) == 0 and law.method == "exact"
+    assert law.ppf([0, 1]).tolist() == [-math.inf, 1]
+    assert pickle.loads(pickle.dumps(law)).ppf(0.3) == law.ppf(0.3)
+    x = np.array([[0.5, 0.8], [0.9, 0.95]])
+    np.testing.assert_allclose(law.cdf(x) + law.sf(x), 1.0, rtol=1e-14)
+    assert law.rvs((2, 3), rng=1).shape == (2, 3) and isinstance(law.rvs(rng=1), float)
