@@ -1,6 +1,8 @@
 # make demo and make test set themselves up in .venv from nothing but Python and pip.
 PYTHON ?= python3
 VENV := .venv
+# one BLAS thread a worker: more would wait for each other
+export OPENBLAS_NUM_THREADS := 1
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/scorebars/engines/*.c)
 
