@@ -130,7 +130,10 @@ def test_limits_and_symmetries():
     law, mirrored = PearsonLaw(mu, p, sigma), PearsonLaw(mu, -3 * p + 1, sigma)
     np.testing.assert_allclose(mirrored.mean, -law.mean, rtol=1e-12)
     np.testing.assert_allclose(mirrored.sf(-0.3), law.cdf(0.3), rtol=1e-10)
-    np.testing.assert_allclose(law.cdf([1e-7, 2e-5]), law.cdf(0.0) + law.pdf(0.0) * np.array([1e-7, 2e-5]), rtol=1e-7)
+    near = np.array([-1e-7, 2e-5, 1e-4])
+    np.testing.assert_allclose(law.cdf(near), law.cdf(0.0) + law.pdf(0.0) * near, rtol=1e-6)
+    edge = 0.02 * law._std_l / math.sqrt(law._mean_b)
+    np.testing.assert_allclose(law.cdf(0.999 * edge) + 0.002 * edge * law.pdf(edge), law.cdf(1.001 * edge), rtol=1e-9)
     assert law.cdf(-1.0) == 0 and law.cdf(1.0) == 1 and law.support == (-1, 1)
     tiny = PearsonLaw(mu, p, 1e-8 * sigma)
     observed = correlation(mu[None], p)[0]

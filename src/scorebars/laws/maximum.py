@@ -8,17 +8,16 @@ window drop out; where many remain, the sum of their logarithms is a smooth func
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
-from scipy.optimize import brentq
 
 from scorebars.laws.absolute_errors import above, density, log_below
 from scorebars.laws.base import FloatArray, Law
 from scorebars.laws.panels import integrate, interpolant, interpolation_points
+from scorebars.laws.search import crossing, roughly
 
 _LOWEST = -42.0  # log F at the lower end of the window
 _HIGHEST = 1e-17  # 1 - F at the upper end
@@ -54,14 +53,14 @@ class MaxErrorLaw(Law):
         while -self._log_all(high) > _HIGHEST:
             high *= 1.25
         if self._log_all(low) < _LOWEST:
-            low = _inside(self._log_all, low, high, 1.5 * _LOWEST, _LOWEST)
+            low = roughly(self._log_all, low, high, 1.5 * _LOWEST, _LOWEST)
         keep = self._reaching(low)
         size, sigma = size[keep], sigma[keep]
 
         def minus_tails(x: float) -> float:
             return -float(np.sum(above(np.asarray(x), size, sigma)))  # log F so high up
 
-        return low, _inside(minus_tails, low, high, -_HIGHEST, -0.01 * _HIGHEST)
+        return low, roughly(minus_tails, low, high, -_HIGHEST, -0.01 * _HIGHEST, upper=True)
 
     def _reaching(self, x: float) -> FloatArray:
         """Which labels may exceed x."""
@@ -154,36 +153,5 @@ class MaxErrorLaw(Law):
             while self._log_all(low) > target:
                 high, low = low, 0.5 * low
         if q <= 0.5:
-            return _root(lambda x: self._log(x) - target, low, high)
-        return _root(lambda x: (1.0 - q) - self._sf(x), low, high)
-
-
-def _inside(f: Callable[[float], float], low: float, high: float, least: float, most: float) -> float:
-    """Some x at which the increasing function f lies between `least` and `most`."""
-    while True:
-        middle = 0.5 * (low + high)
-        value = f(middle)
-        if least <= value <= most or not low < middle < high:
-            return middle
-        if value < least:
-            low = middle
-        else:
-            high = middle
-
-
-def _root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where the increasing function f crosses 0 between low and high (an end where it does not)."""
-    below, over = f(low), f(high)
-    while not math.isfinite(below) and high - low > 1e-15 * high:
-        # log F is -inf where no error can be so small: halve the bracket until it is finite
-        middle = 0.5 * (low + high)
-        value = f(middle)
-        if value > 0:
-            high, over = middle, value
-        else:
-            low, below = middle, value
-    if below >= 0 or not math.isfinite(below):
-        return low
-    if over <= 0:
-        return high
-    return float(brentq(f, low, high, xtol=1e-300, rtol=8.9e-16, maxiter=300))
+            return crossing(lambda x: self._log(x) - target, low, high)
+        return crossing(lambda x: (1.0 - q) - self._sf(x), low, high)

@@ -20,14 +20,15 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from scorebars.laws.absolute_errors import below
 from scorebars.laws.base import RNG, FloatArray, Law
 from scorebars.laws.middle_gap import MiddleGap
 from scorebars.laws.panels import integrate, interpolant, interpolation_points
 from scorebars.laws.poisson_binomial import PoissonBinomial
+from scorebars.laws.score_table import ScoreTable
+from scorebars.laws.search import crossing, roughly
 from scorebars.laws.weighted_bernoulli import BernoulliSum, whole_multiples
 
 _EXACT_GAPS = 100  # labels
@@ -107,7 +108,7 @@ class MedianAbsoluteErrorLaw(Law):
             return float(ndtri(more + middle)) if more < less else -float(ndtri(less + middle))
 
         top = float(np.max(self._size + 10.0 * self._sigma))
-        return _where(position, 0.0, top, -9.5, -8.4), _where(position, 0.0, top, 8.4, 9.5)
+        return roughly(position, 0.0, top, -9.5, -8.4), roughly(position, 0.0, top, 8.4, 9.5, upper=True)
 
     # the two middle values -------------------------------------------------------------------------
 
@@ -162,27 +163,17 @@ class MedianAbsoluteErrorLaw(Law):
         return more + nearer, less + (middle - nearer)
 
     @cached_property
-    def _table(self) -> Chebyshev | None:
-        """Normal score of P(median <= x), interpolated over the window; None where that is not accurate."""
-        low, high = self._window
-        scores = []
-        for x in interpolation_points(low, high, _POINTS):
-            under, over = self._both(float(x))
-            scores.append(ndtri(under) if under < over else -ndtri(over))
-        if not np.all(np.isfinite(scores)):
+    def _table(self) -> ScoreTable | None:
+        """The law of many labels over six standard deviations on either side; None where it is not smooth."""
+        if self._size.size <= _DIRECT or not np.any(self._random):
             return None
-        curve = interpolant(low, high, np.array(scores))
-        check = low + (high - low) * np.array([0.23, 0.41, 0.55, 0.68])
-        exact = np.array([self._both(float(x))[0] for x in check])
-        return curve if np.all(np.abs(ndtr(curve(check)) - exact) < 1e-9) else None
+        low, high = self._window
+        low, high = roughly(self._score, low, high, -6.2, -5.8), roughly(self._score, low, high, 5.8, 6.2, upper=True)
+        table = ScoreTable(low, high, self._both)
+        return table if table.good else None
 
     def _tails(self, x: float) -> tuple[float, float]:
-        if self._size.size > _DIRECT and np.any(self._random):
-            low, high = self._window
-            if low < x < high and self._table is not None:
-                score = float(self._table(x))
-                return float(ndtr(score)), float(ndtr(-score))
-        return self._both(x)
+        return self._both(x) if self._table is None else self._table.tails(x)
 
     def _cdf(self, x: float) -> float:
         return min(self._tails(x)[0], 1.0)
@@ -195,26 +186,24 @@ class MedianAbsoluteErrorLaw(Law):
         """Mean and variance: those of either middle value averaged, less the mean square of half their gap."""
         if not np.any(self._random):
             return self.support[0], 0.0
+        if self._table is not None:
+            return self._table.moments()
         low, high = self._window
         width = high - low
         exact = self._size[~self._random]
         inside = exact[(exact > low) & (exact < high)]
         marks = np.unique(inside)[:: 1 + inside.size // _MOST_MARKS]
-        tabulated = self._size.size > _DIRECT and self._table is not None
 
         def tails(u: FloatArray) -> FloatArray:
             over = np.empty(u.size)
             for i, x in enumerate(low + width * u):
-                if tabulated:
-                    over[i] = self._tails(float(x))[1]
-                else:
-                    less, middle, _ = self._count(float(x))
-                    over[i] = less + 0.5 * middle
+                less, middle, _ = self._count(float(x))
+                over[i] = less + 0.5 * middle
             return np.stack([over, 2.0 * u * over])
 
         edges = np.concatenate([[low, high], marks])
         one, two = integrate(tails, (edges - low) / width, np.array([1e-13, 1e-13]), narrowest=1e-8)
-        gap = 0.0 if tabulated or not self._ties else self._mean_square_gap() / (width * width)
+        gap = 0.0 if not self._ties else self._mean_square_gap() / (width * width)
         return low + width * one, width * width * max(two - one * one - gap, 0.0)
 
     def _mean_square_gap(self) -> float:
@@ -239,11 +228,7 @@ class MedianAbsoluteErrorLaw(Law):
         def excess(x: float) -> float:
             return self._cdf(x) - q if q <= 0.5 else (1.0 - q) - self._sf(x)
 
-        if excess(low) >= 0:
-            return low
-        if excess(high) <= 0:
-            return high
-        return float(brentq(excess, low, high, xtol=1e-14 * (high - low), rtol=8.9e-16, maxiter=200))
+        return crossing(excess, low, high)
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
         """Draws from the law: labels drawn, medians taken."""
@@ -267,18 +252,3 @@ def _weighted_median(values: FloatArray, weight: FloatArray, half: float) -> flo
     if cumulative[i] > half * (1.0 + 1e-15) or i + 1 == values.size:
         return lower
     return 0.5 * (lower + float(values[order[i + 1]]))
-
-
-def _where(position: Any, low: float, high: float, least: float, most: float) -> float:
-    """Some x with least <= position(x) <= most for an increasing position; the side away from 0 where it jumps."""
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return low if most < 0 else high
-        value = position(middle)
-        if least <= value <= most:
-            return middle
-        if value < least:
-            low = middle
-        else:
-            high = middle

@@ -30,7 +30,7 @@ from scorebars.laws.sign import SignContour, rough_probability
 from scorebars.laws.stretched import StretchedLaw
 
 _SMALL_NOISE = 0.01  # variance of B / b^2 below which the variance is taken about r0
-_CENTRE = 1e-5  # |x| below which the density is that at +-x: N = L^2 - x^2 B has no density at x = 0
+_CENTRE = 0.02  # of the std: below it L^2 - x^2 B is nearly L^2, whose density at 0 is infinite
 
 
 class PearsonLaw(StretchedLaw):
@@ -154,13 +154,25 @@ class PearsonLaw(StretchedLaw):
         negative, positive = self._signs
         if self._labels == 2:
             return negative, positive, 0.0
-        if abs(x) < _CENTRE:
-            pdf = 0.5 * (self.tails(_CENTRE)[2] + self.tails(-_CENTRE)[2])
-            return negative + x * pdf, positive - x * pdf, pdf
+        centre = _CENTRE * self._std_l / math.sqrt(self._mean_b)
+        if abs(x) < centre:
+            change, pdf = self._near_zero(x / centre, centre)
+            return negative + change, positive - change, pdf
         same, other = (positive, negative) if x > 0 else (negative, positive)
         outer, inner, pdf = self._beyond(x)
         outer, inner = (max(same - inner, 0.0), other + inner) if outer is None else (outer, 1.0 - outer)
         return (inner, outer, pdf) if x > 0 else (outer, inner, pdf)
+
+    def _near_zero(self, u: float, centre: float) -> tuple[float, float]:
+        """P(0 < r <= u centre) and the density there: the polynomial of degree 4 through the values at 0, +-centre."""
+        below, above = self.tails(-centre), self.tails(centre)
+        left, right = below[0] - self._signs[0], above[0] - self._signs[0]
+        odd, even = 0.5 * (right - left), 0.5 * (right + left)
+        slope_odd, slope_even = 0.5 * centre * (above[2] - below[2]), 0.5 * centre * (above[2] + below[2])
+        cubic, quartic = 0.5 * (slope_even - odd), 0.5 * slope_odd - even
+        linear, square = odd - cubic, even - quartic
+        change = u * (linear + u * (square + u * (cubic + u * quartic)))
+        return change, (linear + u * (2 * square + u * (3 * cubic + u * 4 * quartic))) / centre
 
     def _beyond(self, x: float) -> tuple[float | None, float, float]:
         """On the side of x: the probability beyond x or None, else that between 0 and x; and the density at x."""
@@ -191,7 +203,7 @@ class PearsonLaw(StretchedLaw):
         return min(max(outer, 0.0), 1.0), 0.0, max(pdf, 0.0)
 
     def _rough(self, x: float) -> float:
-        if abs(x) < _CENTRE or self._std_l == 0:
+        if abs(x) <= _CENTRE * self._std_l / math.sqrt(self._mean_b) or self._std_l == 0:
             return self.tails(x)[0]
         inner = rough_probability(HalfForm(self.components, self._direction, x))
         negative, positive = self._signs
