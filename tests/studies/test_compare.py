@@ -200,3 +200,14 @@ def test_unknown_model():
     c = sb.compare([1.0, 2.0], {"a": [1.0, 2.0], "b": [2.0, 2.0]}, yerr=0.1)
     with pytest.raises(ValueError, match=r"there is no model 'c' in this comparison. The models are: a, b"):
         c.difference("a", "c")
+
+
+def test_other_classification_metrics():
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 2, 200)
+    good, bad = (np.where(rng.random(200) < e, 1 - y, y) for e in (0.05, 0.4))
+    c = sb.compare(y, {"good": good, "bad": bad}, yerr=sb.Flip(0.1), metric="f1_score")
+    assert c.verdict("good", "bad") == "better" and c.probability("good", "bad") == 1.0
+    expected = sb.f1_score(y, good, yerr=0.1).expected - sb.f1_score(y, bad, yerr=0.1).expected
+    d = c.difference("good", "bad")
+    assert d.expected == pytest.approx(expected, abs=5 * d.std / np.sqrt(1000))

@@ -21,7 +21,7 @@ from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import inputs
-from scorebars.metrics.labels import class_labels, flip_model
+from scorebars.metrics.labels import class_labels, class_model, flip_model
 from scorebars.metrics.registry import entry_of
 from scorebars.moments.correlated import sum_variance
 from scorebars.moments.differences import absolute_difference, squared_difference
@@ -304,6 +304,44 @@ class DrawnContest(Contest):
         return Match(first - second, law, None, None, self._shares, spread)
 
 
+class DrawnClassContest(DrawnContest):
+    """Any other classification metric: by its own function on common draws of the labels."""
+
+    def __init__(
+        self, declaration: Declaration, function: Any, y_true: Any, models: Mapping[str, Any], yerr: Any, weight: Any
+    ) -> None:
+        self.declaration, self._function, self._weight = declaration, function, weight
+        self._labels = np.asarray(y_true)
+        self._predictions = {name: np.asarray(p) for name, p in models.items()}
+        self.n = len(self._labels)
+        self._model = class_model(yerr, self.n)
+        self._classes = np.unique(self._labels)
+        self._shares = np.full(self.n, 1.0 / self.n)
+
+    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
+        count = min(count, _SLOW_DRAWS // 2)
+        cumulated = np.cumsum(self._model.label_probabilities(self._labels, self._classes), axis=1)
+        out = np.empty((count, len(self._predictions)))
+        for i in range(count):
+            index = rng.integers(0, self.n, self.n) if sampling else slice(None)
+            picked = (rng.random(self.n)[:, None] > cumulated).sum(axis=1).clip(max=len(self._classes) - 1)
+            labels = self._labels[index] if sampling else self._classes[picked]
+            weight = None if self._weight is None else np.asarray(self._weight)[index]
+            out[i] = [self._score(labels, p[index], weight) for p in self._predictions.values()]
+        return out
+
+    def match(self, a: str, b: str) -> Match:
+        names = list(self._predictions)
+        first, second = names.index(a), names.index(b)
+        values = self.draws(_SLOW_DRAWS, np.random.default_rng(_SEED), False)
+        difference = values[:, first] - values[:, second]
+        observed = [self._score(self._labels, self._predictions[name], self._weight) for name in (a, b)]
+        law: Law = SampleLaw(difference) if np.ptp(difference) > 0 else NormalLaw(float(difference[0]), 0.0)
+        resampled = self.draws(_SLOW_DRAWS // 4, np.random.default_rng(_SEED), True)
+        spread = float(np.std(resampled[:, first] - resampled[:, second], ddof=1))
+        return Match(observed[0] - observed[1], law, None, None, self._shares, spread)
+
+
 _LOSSES: dict[str, Loss] = {
     "mean_squared_error": SquaredError(),
     "root_mean_squared_error": SquaredError(),
@@ -319,7 +357,7 @@ def contest(metric: str, y_true: Any, models: Mapping[str, Any], yerr: Any, samp
     if metric in ("accuracy_score", "zero_one_loss"):
         return AccuracyContest(declaration, y_true, models, yerr, sample_weight)
     if declaration.task != "regression":
-        raise ValueError(f"compare does not take {metric}: compare classifiers by accuracy_score or zero_one_loss.")
+        return DrawnClassContest(declaration, entry.function, y_true, models, yerr, sample_weight)
     if metric == "mean_error":
         raise ValueError(
             "compare does not take mean_error: of two biases neither sign is better. Use mean_squared_error."
