@@ -95,6 +95,20 @@ class GeneralizedChiSquare(Law):
         return cls(cgf, floor, (floor + cgf.mean, cgf.k2, cgf.k3, cgf.k4), compressed)
 
     @classmethod
+    def summarised(
+        cls, count: FloatArray, lam: FloatArray, b2: FloatArray, floor: float, mean: float, variance: float
+    ) -> GeneralizedChiSquare:
+        """Many labels of variance > 0 that were compressed elsewhere; mean and variance are known better than nodes do.
+
+        `mean` is that of what lies above the `floor`.
+        """
+        nodes, columns = lam, np.stack([count, b2])
+        if nodes.size > EXACT:
+            nodes, columns = compress(lambda: iter([(lam, np.stack([count, b2]))]))
+        cgf = DiagonalCGF(columns[0], nodes, columns[1], mean=mean, depth=DEPTH)
+        return cls(cgf, floor, (floor + mean, variance, cgf.k3, cgf.k4), compressed=True)
+
+    @classmethod
     def covariance(cls, delta: FloatArray, cov: FloatArray, weight: FloatArray | None = None) -> GeneralizedChiSquare:
         """The same with correlated errors of covariance `cov` (n, n)."""
         root = np.sqrt(_shares(delta.size, weight))

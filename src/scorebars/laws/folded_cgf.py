@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +141,11 @@ class Expansion:
     a: FloatArray
     z: FloatArray
     gain: FloatArray  # g(z)
+    count: FloatArray | None = None  # how many labels each stands for; None: one
+
+    def _sum(self, terms: NDArray[Any]) -> Any:
+        """Over the big labels, along the last axis."""
+        return terms.sum(axis=-1) if self.count is None else (terms * self.count).sum(axis=-1)
 
     def __call__(self, t: ComplexArray) -> ComplexArray:
         """K at complex t near t0."""
@@ -148,7 +154,7 @@ class Expansion:
         for c in self.series[-2::-1]:
             out = out * tau + c
         if self.a.size:
-            out = out + log_mgf(t[:, None] * self.a, self.z, self.gain).sum(axis=1)
+            out = out + self._sum(log_mgf(t[:, None] * self.a, self.z, self.gain))
         return out
 
     def derivatives(self, t: float) -> tuple[float, float, float]:
@@ -160,10 +166,10 @@ class Expansion:
             slope = slope * tau + value
             value = value * tau + c
         if self.a.size:
-            value += float(log_mgf(np.asarray(t * self.a, dtype=complex), self.z, self.gain).real.sum())
+            value += float(self._sum(log_mgf(np.asarray(t * self.a, dtype=complex), self.z, self.gain).real))
             tilted = tilted_cumulants(t * self.a, self.z, 2)
-            slope += float(np.sum(self.a * (tilted[1] - self.z - self.gain)))
-            curvature += float(np.sum(self.a * self.a * tilted[2]))
+            slope += float(self._sum(self.a * (tilted[1] - self.z - self.gain)))
+            curvature += float(self._sum(self.a * self.a * tilted[2]))
         return value, slope, curvature
 
     def remainder(self, t: ComplexArray) -> FloatArray:
@@ -176,11 +182,16 @@ class Expansion:
 
 
 class FoldedCgf:
-    """K(t) of sum a_i (|Z_i + z_i| - mean), a_i > 0, z_i >= 0, in units where the variance of the sum is 1."""
+    """K(t) of sum a_i (|Z_i + z_i| - mean), a_i > 0, z_i >= 0, in units where the variance of the sum is 1.
 
-    def __init__(self, a: FloatArray, z: FloatArray) -> None:
+    With `count` each i stands for so many labels; counts may be fractional or negative, as binning makes them.
+    """
+
+    def __init__(self, a: FloatArray, z: FloatArray, count: FloatArray | None = None) -> None:
         normal = z > NORMAL_FROM
-        self.normal_variance = float(np.sum(np.square(a[normal])))
+        square = np.square(a[normal])
+        self.normal_variance = float(np.sum(square if count is None else count[normal] * square))
+        self.count = None if count is None else np.ascontiguousarray(count[~normal])
         self.a = np.ascontiguousarray(a[~normal])
         self.z = np.ascontiguousarray(z[~normal])
         self.gain = g(self.z)
@@ -193,9 +204,9 @@ class FoldedCgf:
         """
         normal = 0.5 * self.normal_variance * np.array([t0 * t0, 2.0 * t0, 1.0])
         if self.a.size <= FEW:
-            return Expansion(t0, normal, 0.0, self.a, self.z, self.gain)
+            return Expansion(t0, normal, 0.0, self.a, self.z, self.gain, self.count)
         relative = self.a * math.sqrt(1.0 / curvature)
-        spread = float(np.sum(np.square(relative)))
+        spread = float(np.sum(np.square(relative) if self.count is None else self.count * np.square(relative)))
         for order in ORDERS if caution == 1.0 else ORDERS[-1:]:
             big = relative > caution * self._largest_small(order, reach, spread)
             if t0 != 0.0:
@@ -205,6 +216,7 @@ class FoldedCgf:
         series = np.zeros(order + 1)
         series[:3] = normal
         small = [self.a, self.z, self.gain] if not big.any() else [x[~big] for x in (self.a, self.z, self.gain)]
+        number = None if self.count is None else self.count[~big]
         tail = 0.0
         for start in range(0, small[0].size, _BLOCK):
             a, z, gain = (x[start : start + _BLOCK] for x in small)
@@ -215,13 +227,15 @@ class FoldedCgf:
                 cumulants = tilted_cumulants(t0 * a, z, order)
                 cumulants[0] = log_mgf(np.asarray(t0 * a, dtype=complex), z, gain).real
                 cumulants[1] -= z + gain
-            power = np.ones(a.shape)
+            power = np.ones(a.shape) if number is None else number[start : start + _BLOCK].copy()
+            size = np.abs(power)
             with np.errstate(under="ignore"):
                 for r in range(order + 1):
                     series[r] += float(np.sum(power * cumulants[r])) / math.factorial(r)
                     power *= a
-                tail += float(np.sum(np.power(a / ZERO_DISTANCE, order + 1)))
-        return Expansion(t0, series, tail, self.a[big], self.z[big], self.gain[big])
+                tail += float(np.sum(size * np.power(a / ZERO_DISTANCE, order + 1)))
+        many = None if self.count is None else self.count[big]
+        return Expansion(t0, series, tail, self.a[big], self.z[big], self.gain[big], many)
 
     @staticmethod
     def _largest_small(order: int, reach: float, spread: float) -> float:

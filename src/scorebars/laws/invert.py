@@ -53,10 +53,18 @@ def noncentrality_interval(
             yield lam[keep], np.stack([np.ones(int(keep.sum())), b2[keep]])
 
     nodes, columns = compress(labels)
-    fixed = math.fsum(certain)
+    return interval_from_nodes(observed, nodes, *columns, fixed=math.fsum(certain), level=level)
+
+
+def interval_from_nodes(
+    observed: float, nodes: FloatArray, count: FloatArray, b2: FloatArray, *, fixed: float, level: float
+) -> tuple[float, float]:
+    """The same from compressed labels: variances `nodes`, how many and which shares `b2` of theta each has.
+
+    `fixed` is the share of theta that labels without error hold.
+    """
     if nodes.size == 0:
         return observed, observed
-    count, b2 = columns
 
     def both(theta: float) -> tuple[float, float]:
         rest = observed - theta * fixed

@@ -30,7 +30,7 @@ _TRIPLES = 64  # labels
 _REACH = 8.5
 _OCTAVES = 3  # labels whose errors lie within a factor 2^3 share a grid
 _FINE, _COARSE = 0.01, 0.4  # grid step over the smallest error of the class, where sharper labels exist and where not
-_MOST_POINTS = 200_000_000  # labels times grid points
+_MOST_POINTS = 20_000_000  # labels times grid points, for each class of errors
 _BLOCK = 1 << 17
 _ALL_PAIRS = 5_000  # labels: above, the sums over pairs (a share 1/n of the variance) are taken from so many rows
 

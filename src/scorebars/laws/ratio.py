@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,9 +50,19 @@ class RatioLaw(StretchedLaw):
             components = Components.independent(mu - origin, p - origin, 0.0 if sigma is None else sigma, weight)
         else:
             components = Components.correlated(mu - origin, p - origin, covariance, weight)
-        self.components = components
         counted = p if weight is None else p[weight > 0]
-        self._constant_p = bool(counted.min() == counted.max())
+        self._settle(components, bool(counted.min() == counted.max()))
+
+    @classmethod
+    def of_components(cls, components: Components, constant_p: bool) -> Self:
+        """From components made elsewhere, about the origin that the law asks for."""
+        law = cls.__new__(cls)
+        law._settle(components, constant_p)
+        return law
+
+    def _settle(self, components: Components, constant_p: bool) -> None:
+        self.components = components
+        self._constant_p = constant_p
         mean_p = components.at_zero(E, PI)
         self._centred_p = PI - mean_p * E
         self._variance_p = components.at_zero(self._centred_p, self._centred_p)
