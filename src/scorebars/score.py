@@ -68,6 +68,7 @@ class Estimate(float):
     _std: float | Callable[[], float]
     _interval: Callable[[float], Interval]
     _total: Callable[[float], Interval] | None
+    _bootstrap: Callable[[int, np.random.Generator, str], Estimate] | None
 
     def __new__(
         cls,
@@ -78,9 +79,11 @@ class Estimate(float):
         note: str = "",
         interval: Callable[[float], Interval],
         total_interval: Callable[[float], Interval] | None = None,
+        bootstrap: Callable[[int, np.random.Generator, str], Estimate] | None = None,
     ) -> Estimate:
         self = super().__new__(cls, value)
         self.__dict__.update(_std=std, method=method, note=note, _interval=interval, _total=total_interval)
+        self.__dict__["_bootstrap"] = bootstrap
         return self
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -88,6 +91,7 @@ class Estimate(float):
 
     def __getnewargs_ex__(self) -> tuple[tuple[float, float | Callable[[], float]], dict[str, Any]]:
         extra = {"method": self.method, "note": self.note, "interval": self._interval, "total_interval": self._total}
+        extra["bootstrap"] = self._bootstrap
         return (float(self), self._std), extra
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -115,6 +119,22 @@ class Estimate(float):
         if self._total is None:
             raise UndefinedEstimate("this estimate has no interval for a population: it speaks of these items only.")
         return Interval(*map(float, self._total(checks.probability(level, "level"))))
+
+    def bootstrap(self, draws: int = 200, rng: np.random.Generator | int | None = 0) -> Estimate:
+        """The same estimate, its uncertainty found by repeating the measurement `draws` times on the computer.
+
+        For estimates by the most likely law of the true residuals (``method="npmle"``): true residuals are drawn from
+        that law, labels measured again and fitted again. It costs `draws` fits; `std` and `interval` as they are come
+        from the likelihood profile, without any drawing. The same `rng` seed gives the same digits.
+        """
+        if self._bootstrap is None:
+            raise UndefinedEstimate(
+                f"an estimate by method={self.method!r} has no bootstrap: only those by 'npmle', which fit a law to the "
+                "residuals, have one. std and interval() say how well it is known."
+            )
+        if draws < 2:
+            raise ValueError(f"draws must be at least 2, got {draws}.")
+        return self._bootstrap(draws, np.random.default_rng(rng), self.note)
 
     def __str__(self) -> str:
         return text.with_error(float(self), self.std)

@@ -281,3 +281,43 @@ def test_coverage(law, n, noise):
         items.append(low <= np.mean(np.abs(true)) <= high)
         population.append(lowest <= POPULATION[law] <= highest)
     assert np.mean(items) > 0.88 and np.mean(population) > 0.89
+
+
+# the bootstrap -----------------------------------------------------------------------------------
+
+
+def test_bootstrap_agrees_with_the_profile():
+    _, d, sd = sample("normal", 120, 0.5, 21)
+    truth = score(d, sd).truth
+    drawn = truth.bootstrap(30, rng=1)
+    assert drawn == truth
+    assert drawn.method == "npmle"
+    assert drawn.note.endswith("uncertainty from 30 bootstrap draws")
+    assert 0.6 < drawn.std / truth.std < 1.6
+    for ends, profiled in (
+        (drawn.interval(0.8), truth.interval(0.8)),
+        (drawn.total_interval(), truth.total_interval()),
+    ):
+        assert 0.4 < (ends.high - ends.low) / (profiled.high - profiled.low) < 1.8
+        assert ends.low < truth.value + truth.std
+        assert ends.high > truth.value - truth.std
+
+
+def test_bootstrap_repeats_with_its_seed():
+    _, d, sd = sample("laplace", 40, 0.5, 22)
+    sd = sd.copy()
+    sd[:5] = 0.0  # labels known exactly keep their residuals
+    truth = score(d, sd).truth
+    again = pickle.loads(pickle.dumps(truth))
+    assert truth.bootstrap(4, rng=3).interval() == truth.bootstrap(4, rng=3).interval()
+    assert truth.bootstrap(4, rng=3).interval() == pytest.approx(again.bootstrap(4, rng=3).interval(), rel=1e-9)
+    assert truth.bootstrap(4, rng=3).std != truth.bootstrap(4, rng=4).std
+    assert sb.huber_loss(d, np.zeros(40), yerr=sd).truth.bootstrap(3).std > 0
+
+
+def test_only_fitted_laws_have_a_bootstrap():
+    _, d, sd = sample("normal", 40, 0.5, 23)
+    with pytest.raises(sb.UndefinedEstimate, match="method='unbiased' has no bootstrap"):
+        sb.mean_squared_error(d, np.zeros(40), yerr=sd).truth.bootstrap()
+    with pytest.raises(ValueError, match="draws must be at least 2, got 1"):
+        score(d, sd).truth.bootstrap(1)

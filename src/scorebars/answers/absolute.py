@@ -11,6 +11,7 @@ from scorebars.answers.generic import GenericAnswers
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import sampling_variance
 from scorebars.answers.npmle import MeanOfLoss, true_residuals
+from scorebars.answers.npmle_bootstrap import Bootstrap
 from scorebars.answers.simex import folded_at, term_variance
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray, MeasurementError
@@ -55,6 +56,7 @@ class AbsoluteAnswers(GenericAnswers):
             note=self._bounds(data),
             interval=mean.interval,
             total_interval=mean.total_interval,
+            bootstrap=Bootstrap(mean, data),
         )
 
     def _simex(self, data: Measured) -> Estimate:

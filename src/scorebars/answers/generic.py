@@ -10,6 +10,7 @@ from scorebars.answers.extrapolation import level_variance, loss_at_level
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
 from scorebars.answers.npmle import MeanOfLoss, true_residuals
+from scorebars.answers.npmle_bootstrap import Bootstrap
 from scorebars.engines.totals import by_engine
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray
@@ -64,6 +65,7 @@ class GenericAnswers(MeanLoss):
             note=MOST_LIKELY,
             interval=mean.interval,
             total_interval=mean.total_interval,
+            bootstrap=Bootstrap(mean, data),
         )
 
     def _extrapolated(self, data: Measured) -> Estimate:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from scorebars.errors import Normal
@@ -56,6 +57,8 @@ class TrueResiduals:
     """What the labels tell about the true residuals: a law for those with errors, the others as they are."""
 
     fit: Deconvolution
+    fitted: NDArray[np.bool_]
+    """Which labels have a fitted law."""
     fitted_share: float
     """How much the labels with a fitted law count; all labels together count 1."""
     known: FloatArray
@@ -89,6 +92,7 @@ def true_residuals(data: Measured) -> TrueResiduals | None:
     rest = counts & ~fitted
     return TrueResiduals(
         Deconvolution.fit(d, s, a, grid),
+        fitted,
         float(a.sum()),
         data.residual[rest],
         sd[rest],

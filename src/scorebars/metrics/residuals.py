@@ -131,7 +131,8 @@ def mean_absolute_error(
     No unbiased estimate of the score against the truth exists (the absolute value has a kink). `truth` comes from the
     nonparametric maximum likelihood estimate of the law of the true residuals (``method="npmle"``), with few labels or
     correlated errors from an extrapolation to zero label error (``"simex"``); its `note` gives the bounds that hold
-    whatever the true residuals are.
+    whatever the true residuals are. How well it is known comes from the likelihood, or, drawn anew, from
+    ``truth.bootstrap(draws, rng)``.
 
     Parameters are those of `mean_squared_error`; `yerr` is a *standard deviation*.
 
