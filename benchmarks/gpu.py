@@ -1,0 +1,142 @@
+"""The fused GPU kernel against the device's copy bandwidth and against torch's l1_loss, which knows no label errors.
+
+    python benchmarks/gpu.py [--out DIR] [--labels 400000000]
+
+Needs a GPU with torch and Triton. Times are medians of many launches, by device events, with the cache flushed between
+them. "share of bandwidth" is (bytes of the arrays, each read once) / time, over the bandwidth of a device-to-device copy
+measured in the same run (bytes read and written). Results go to DIR/gpu.json and DIR/gpu.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+from triton.testing import do_bench
+
+import scorebars as sb
+from scorebars.engines import normal_sums
+from scorebars.engines.array_api import array_sums
+from scorebars.engines.names import NAMES, SUMS
+from scorebars.engines.triton_sums import triton_sums
+
+Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def milliseconds(work: Callable[[], Any]) -> float:
+    return float(do_bench(work, warmup=50, rep=400, return_mode="median"))
+
+
+def data(n: int, dtype: torch.dtype) -> Tensors:
+    """Labels, predictions and errors; every tenth label is exact."""
+    make = torch.Generator(device="cuda").manual_seed(0)
+    y = torch.randn(n, dtype=dtype, device="cuda", generator=make)
+    p = y + torch.randn(n, dtype=dtype, device="cuda", generator=make)
+    sigma = torch.rand(n, dtype=dtype, device="cuda", generator=make).mul_(2)
+    sigma[::10] = 0
+    return y, p, sigma
+
+
+def copy_bandwidth(size: int) -> float:
+    """Bytes read and written per second."""
+    source = torch.randn(size // 4, device="cuda")
+    target = torch.empty_like(source)
+    return 2 * 4 * source.numel() / (milliseconds(lambda: target.copy_(source)) * 1e-3)
+
+
+def timings(n: int) -> list[dict[str, Any]]:
+    rows = []
+
+    def row(name: str, labels: int, size: int, work: Callable[[], Any]) -> None:
+        rows.append({"what": name, "labels": labels, "bytes": size, "ms": milliseconds(work)})
+        print(f"{name:70s} {labels:12,d} {rows[-1]['ms']:10.3f} ms", flush=True)
+
+    y, p, sigma = data(n, torch.float32)
+    weight = torch.rand(n, device="cuda")
+    row("torch l1_loss, no label errors, float32", n, 8 * n, lambda: torch.nn.functional.l1_loss(p, y))
+    row("fused kernel, all plain sums, float32", n, 12 * n, lambda: triton_sums(y, p, sigma, None))
+    row("sb.mean_absolute_error: observed, expected, std, float32", n, 12 * n, lambda: mae(y, p, sigma))
+    row("fused kernel with weights, float32 read, float64 sums", n, 16 * n, lambda: triton_sums(y, p, sigma, weight))
+    row("fused kernel with a tolerance, float32 read", n, 12 * n, lambda: triton_sums(y, p, sigma, None, 0.5))
+    every_other = y[::2], p[::2], sigma[::2]
+    row("fused kernel, every second label (strided), float32", n // 2, 12 * n, lambda: triton_sums(*every_other, None))
+    del weight
+    row("the same sums in eager torch through the array API", n, 12 * n, lambda: array_sums(y, p, sigma, None))
+    del y, p, sigma, every_other
+    y, p, sigma = data(n // 2, torch.float64)
+    row("torch l1_loss, no label errors, float64", n // 2, 8 * n, lambda: torch.nn.functional.l1_loss(p, y))
+    row("fused kernel, all plain sums, float64", n // 2, 12 * n, lambda: triton_sums(y, p, sigma, None))
+    return rows
+
+
+def mae(y: torch.Tensor, p: torch.Tensor, sigma: torch.Tensor) -> tuple[float, float, float]:
+    score = sb.mean_absolute_error(y, p, yerr=sigma)
+    return score.observed, score.expected, score.std
+
+
+def accuracy(n: int = 10_000_000) -> dict[str, float]:
+    """Largest relative error of any positive sum against the CPU engine, which computes in float64."""
+    signed = {"d", "d_w2", "d_var_w2", "y1", "y_var_w2", "y_d_var_w2"}
+    found = {}
+    for dtype in (torch.float64, torch.float32):
+        columns = data(n, dtype)
+        exact = normal_sums(*(column.cpu().numpy() for column in columns))
+        for engine in (triton_sums, array_sums):
+            numbers = dict(zip(NAMES, engine(*columns, None), strict=True))
+            errors = [
+                abs(numbers[name] / getattr(exact, name) - 1)
+                for name in SUMS
+                if name not in signed and np.isfinite(getattr(exact, name))
+            ]
+            found[f"{engine.__name__}, {str(dtype).removeprefix('torch.')}"] = max(errors)
+    return found
+
+
+def table(result: dict[str, Any]) -> str:
+    lines = [
+        "# GPU",
+        "",
+        f"{result['device']}, torch {result['torch']}, Triton {result['triton']}. A device-to-device copy moves "
+        f"{result['copy_bytes_per_second'] / 1e12:.2f} TB/s. Made by `python benchmarks/gpu.py`.",
+        "",
+        "| work | labels | ms | share of copy bandwidth |",
+        "|---|---|---|---|",
+    ]
+    for row in result["timings"]:
+        share = row["bytes"] / (row["ms"] * 1e-3) / result["copy_bytes_per_second"]
+        lines.append(f"| {row['what']} | {row['labels']:.0e} | {row['ms']:.2f} | {share:.0%} |")
+    lines += ["", "Largest relative error of any sum over 1e7 labels, against the CPU engine:", ""]
+    lines += ["| engine, input | error |", "|---|---|"]
+    lines += [f"| {name} | {error:.1e} |" for name, error in result["largest_relative_error"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--labels", type=int, default=400_000_000)
+    options = parser.parse_args()
+    result = {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "python": platform.python_version(),
+        "copy_bytes_per_second": copy_bandwidth(12 * options.labels),
+        "largest_relative_error": accuracy(),
+        "timings": timings(options.labels),
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "gpu.json").write_text(json.dumps(result, indent=2) + "\n")
+    (options.out / "gpu.md").write_text(table(result))
+    print(table(result))
+
+
+if __name__ == "__main__":
+    main()

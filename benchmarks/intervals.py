@@ -1,0 +1,70 @@
+"""Laws and intervals after the pass: in milliseconds, and against scipy.stats.poisson_binom and Monte Carlo."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy import stats
+from sklearn.metrics import f1_score
+from timing import Row, labels, least_times
+
+import scorebars as sb
+
+FIVE_MS, FIFTY_MS = 0.005, 0.050
+
+
+def intervals(sizes: tuple[int, ...]) -> list[Row]:
+    """interval() of MSE and MAE after the pass; the first one builds the law, later ones use it."""
+    rows = []
+    for n in sizes:
+        y, p, sigma = labels(n)
+        for metric in (sb.mean_squared_error, sb.mean_absolute_error):
+            first, later = [], []
+            for _ in range(3):
+                score = metric(y, p, yerr=sigma)
+                start = time.perf_counter()
+                score.interval(0.95)
+                middle = time.perf_counter()
+                score.interval(0.9)
+                first.append(middle - start)
+                later.append(time.perf_counter() - middle)
+            name = f"{metric.__name__}: interval"
+            rows.append(Row(f"{name}, law built", n, min(later), "5 ms", FIVE_MS, 1.0))
+            rows.append(Row(f"{name}, the first", n, min(first), "5 ms", FIVE_MS))
+    return rows
+
+
+def classes(seconds: float) -> list[Row]:
+    """Exact laws when class labels may be wrong."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 1_000_000)
+    p = np.where(rng.random(y.size) < 0.15, 1 - y, y)
+    q = rng.beta(1, 15, y.size)
+    scores = [sb.accuracy_score(y, p, yerr=q) for _ in range(5)]
+    after = []
+    for score in scores:
+        start = time.perf_counter()
+        score.interval()
+        after.append(time.perf_counter() - start)
+    rows = [Row("accuracy_score, a q each: exact law and interval", y.size, min(after), "50 ms", FIFTY_MS, 1.0)]
+
+    few = 10_000
+    y, p, q = y[:few], p[:few], q[:few]
+    agree = np.where(y == p, 1 - q, q)
+    scipy_name = "scipy.stats.poisson_binom, one cdf value"
+    candidates = {
+        "ours": lambda: sb.accuracy_score(y, p, yerr=q).distribution.cdf(0.8),
+        scipy_name: lambda: stats.poisson_binom(agree).cdf(8000),
+    }
+    times = least_times(candidates, seconds, repeats=1)
+    rows.append(Row("accuracy_score and one cdf value", few, times["ours"], scipy_name, times[scipy_name], 0.01))
+
+    def loop() -> float:
+        drawn = [f1_score(np.where(rng.random(few) < q, 1 - y, y), p) for _ in range(100)]
+        return float(np.std(drawn))
+
+    drawn = "100 draws with scikit-learn"
+    times = least_times({"ours": lambda: sb.f1_score(y, p, yerr=q).interval(), drawn: loop}, seconds, repeats=1)
+    rows.append(Row("f1_score: exact law and interval", few, times["ours"], drawn, times[drawn]))
+    return rows

@@ -1,0 +1,121 @@
+"""All benchmarks in one process, as ratios against peers. Run: make bench, or python benchmarks/run.py [--quick]
+
+Writes results/bench.json and results/bench.md with the machine's description, the figure results/growth.png of the cost
+from 1e2 to 1e8 labels, and the table in the README.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import footprint
+import intervals
+import peers
+from timing import Row, labels, least_times, machine
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+README = HERE.parent / "README.md"
+BEGIN, END = "<!-- bench: made by make bench -->", "<!-- end of bench -->"
+
+
+def measured(quick: bool) -> list[Row]:
+    seconds = 1.0 if quick else 8.0
+    sizes = (1_000, 100_000) if quick else (1_000, 100_000, 10_000_000)
+    return [
+        *peers.one_metric(sizes, seconds),
+        *peers.six_metrics(sizes[1:], seconds),
+        *peers.error_bars_by_other_means(1.0),
+        *intervals.intervals(sizes),
+        *intervals.classes(seconds / 4),
+        *footprint.peak_memory(sizes[1:]),
+        *footprint.import_time(),
+    ]
+
+
+def table(rows: list[Row]) -> str:
+    """A Markdown table."""
+    lines = ["| work | n | against | ratio | target |", "|---|---|---|---|---|"]
+    for row in rows:
+        n = f"{row.n:.0e}".replace("e+0", "e") if row.n else ""
+        target = "" if row.target is None else f"{row.target:g}"
+        lines.append(f"| {row.work} | {n} | {row.peer} | {_digits(row.ratio)} | {target} |")
+    return "\n".join(lines)
+
+
+def _digits(ratio: float) -> str:
+    return f"{ratio:.2g}" if ratio >= 0.001 else f"{ratio:.0e}".replace("e-0", "e-")
+
+
+def described() -> str:
+    about = machine()
+    packages = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
+    engine = about["scorebars"]
+    return f"{about['processor']}, {about['system']}; Python {about['python']}, {packages}; {engine['engine']}."
+
+
+def growth(largest: int) -> dict[str, list[tuple[int, float]]]:
+    """Seconds of mean_absolute_error with its error bar, and of the error-blind one, from 1e2 labels on."""
+    curves: dict[str, list[tuple[int, float]]] = {}
+    n = 100
+    while n <= largest:
+        y, p, sigma = labels(n)
+        ours = peers.absolute_error(y, p, sigma)
+        candidates = {
+            "scorebars: value, expected, std": peers.on_threads(1, ours),
+            "scorebars, 2 threads": peers.on_threads(2, ours),
+            "scikit-learn: value only": lambda y=y, p=p: peers.sklearn_metrics.mean_absolute_error(y, p),
+        }
+        for name, seconds in least_times(candidates, 0.5, repeats=1 if n > 1e6 else 10).items():
+            curves.setdefault(name, []).append((n, seconds))
+        n *= 10
+    return curves
+
+
+def draw(curves: dict[str, list[tuple[int, float]]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    for (name, points), marker in zip(curves.items(), "osv", strict=True):
+        n, seconds = zip(*points, strict=True)
+        axes.loglog(n, [1e3 * t for t in seconds], marker=marker, label=name)
+    axes.set(xlabel="labels", ylabel="milliseconds", title="mean absolute error, with and without its error bar")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=120)
+
+
+def into_readme(text: str) -> None:
+    """Put the table between the markers of the README."""
+    readme = README.read_text()
+    before, rest = readme.split(BEGIN)
+    after = rest.split(END)[1]
+    README.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, nothing written")
+    parser.add_argument("--largest", type=float, default=1e8, help="where the growth curves end")
+    options = parser.parse_args()
+    rows = measured(options.quick)
+    text = f"{table(rows)}\n\nMeasured on {described()}"
+    print(text)
+    if options.quick:
+        return
+    curves = growth(int(options.largest))
+    RESULTS.mkdir(exist_ok=True)
+    record = {"machine": machine(), "rows": [row.to_dict() for row in rows], "growth": curves}
+    (RESULTS / "bench.json").write_text(json.dumps(record, indent=1) + "\n")
+    (RESULTS / "bench.md").write_text(text + "\n")
+    draw(curves, RESULTS / "growth.png")
+    into_readme(text)
+
+
+if __name__ == "__main__":
+    main()
