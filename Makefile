@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS := 1
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/scorebars/engines/*.c)
 
-.PHONY: demo test test-slow lint clean
+.PHONY: demo report test test-sklearn test-lowest test-slow test-torch test-browser bench lint clean
 
 $(VENV)/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
@@ -21,11 +21,55 @@ $(VENV)/installed-test: $(VENV)/installed
 demo: $(VENV)/installed  ## seven nuclear mass models on measured masses
 	$(BIN)/python examples/nuclear_masses.py
 
+$(VENV)/installed-cli: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[cli]"
+	touch $@
+
+report: $(VENV)/installed-cli  ## the same as a page for the browser: report.html
+	$(BIN)/scorebars evaluate dataset:nuclear_masses --report report.html
+
 test: $(VENV)/installed-test lint  ## all tests but the slow ones
 	$(BIN)/python -m pytest -n 2
 
+SKLEARN_TESTS := $(addprefix sklearn.metrics.tests.test_,regression classification ranking common)
+
+test-sklearn: $(VENV)/installed-test  ## scikit-learn's own tests with our functions in place of theirs
+	$(BIN)/python -m pytest -c tests/sklearn_conformance/pytest.ini --rootdir tests/sklearn_conformance -q -n 2 -W ignore $(SKLEARN_TESTS)
+
+LOWEST_TESTS := tests/adapters tests/errors tests/test_intake.py tests/test_score.py tests/metrics/test_loss_metrics.py \
+    $(addprefix tests/studies/test_,tables.py evaluate.py cross_validate.py diagnostics.py)
+
+test-lowest: tools/lowest.txt  ## the oldest versions that are supported
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet -r tools/lowest.txt pytest hypothesis mpmath "pyparsing<3.2"
+	.venv-lowest/bin/python -m pip install --quiet --no-deps --force-reinstall .
+	.venv-lowest/bin/python -m pytest -q $(LOWEST_TESTS)
+
 test-slow: $(VENV)/installed-test  ## statistical checks that take minutes
 	$(BIN)/python -m pytest -n 2 -m slow
+
+# An environment of its own: torch is large, and the other tests must do without it. Triton runs in its interpreter.
+$(VENV)-torch/installed: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)-torch
+	$(VENV)-torch/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-torch/bin/python -m pip install --quiet torch==2.13.0 torchmetrics jax jaxlib pytorch-lightning
+	$(VENV)-torch/bin/python -m pip install --quiet triton==3.8.0 || echo "no Triton: its tests are skipped"
+	$(VENV)-torch/bin/python -m pip install --quiet --editable ".[array-api]" pytest hypothesis
+	touch $@
+
+test-torch: $(VENV)-torch/installed  ## torch, JAX and torchmetrics
+	$(VENV)-torch/bin/python -m pytest tests/torch src/scorebars/adapters/torchmetrics.py
+
+CHROMIUM ?= /usr/bin/chromium
+
+test-browser: $(VENV)/installed-test  ## the pages in a real browser
+	test -x $(CHROMIUM) || { apt-get update && apt-get install -y chromium; } || \
+	    { echo "install chromium, or set CHROMIUM to where it is"; exit 1; }
+	$(BIN)/python -m pip install --quiet --editable ".[browser]"
+	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -m browser tests/browser
+
+bench: $(VENV)/installed-test  ## everything as ratios against peers; writes benchmarks/results and the README's table
+	$(BIN)/python benchmarks/run.py
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -33,4 +77,4 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-torch $(VENV)-lowest build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

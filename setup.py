@@ -1,4 +1,4 @@
-"""Builds the optional C kernel; everything else about the package is in pyproject.toml.
+"""Builds the optional C kernels; everything else about the package is in pyproject.toml.
 
 Where there is no working compiler the package installs without the kernel and sums with NumPy.
 """
@@ -39,11 +39,12 @@ class BuildKernel(build_ext):
 setup(
     ext_modules=[
         Extension(
-            "scorebars.engines._kernel",
-            sources=["src/scorebars/engines/_kernel.c"],
+            f"scorebars.engines.{name}",
+            sources=[f"src/scorebars/engines/{name}.c"],
             py_limited_api=LIMITED_API,
             optional=True,
         )
+        for name in ("_kernel", "_bins")
     ],
     cmdclass={"build_ext": BuildKernel},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},

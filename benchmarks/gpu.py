@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from scorebars.engines.array_api import array_sums
 from scorebars.engines.names import NAMES, SUMS
 from scorebars.engines.triton_sums import triton_sums
 
+Work = tuple[str, int, int, Callable[[], Any]]  # name, labels, bytes of the arrays, what to run
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
@@ -53,27 +54,31 @@ def copy_bandwidth(size: int) -> float:
 
 def timings(n: int) -> list[dict[str, Any]]:
     rows = []
+    for work in (singles(n), doubles(n // 2)):
+        for name, labels, size, run in work:
+            rows.append({"what": name, "labels": labels, "bytes": size, "ms": milliseconds(run)})
+            print(f"{name:70s} {labels:12,d} {rows[-1]['ms']:10.3f} ms", flush=True)
+    return rows
 
-    def row(name: str, labels: int, size: int, work: Callable[[], Any]) -> None:
-        rows.append({"what": name, "labels": labels, "bytes": size, "ms": milliseconds(work)})
-        print(f"{name:70s} {labels:12,d} {rows[-1]['ms']:10.3f} ms", flush=True)
 
+def singles(n: int) -> Iterator[Work]:
     y, p, sigma = data(n, torch.float32)
     weight = torch.rand(n, device="cuda")
-    row("torch l1_loss, no label errors, float32", n, 8 * n, lambda: torch.nn.functional.l1_loss(p, y))
-    row("fused kernel, all plain sums, float32", n, 12 * n, lambda: triton_sums(y, p, sigma, None))
-    row("sb.mean_absolute_error: observed, expected, std, float32", n, 12 * n, lambda: mae(y, p, sigma))
-    row("fused kernel with weights, float32 read, float64 sums", n, 16 * n, lambda: triton_sums(y, p, sigma, weight))
-    row("fused kernel with a tolerance, float32 read", n, 12 * n, lambda: triton_sums(y, p, sigma, None, 0.5))
-    every_other = y[::2], p[::2], sigma[::2]
-    row("fused kernel, every second label (strided), float32", n // 2, 12 * n, lambda: triton_sums(*every_other, None))
-    del weight
-    row("the same sums in eager torch through the array API", n, 12 * n, lambda: array_sums(y, p, sigma, None))
-    del y, p, sigma, every_other
-    y, p, sigma = data(n // 2, torch.float64)
-    row("torch l1_loss, no label errors, float64", n // 2, 8 * n, lambda: torch.nn.functional.l1_loss(p, y))
-    row("fused kernel, all plain sums, float64", n // 2, 12 * n, lambda: triton_sums(y, p, sigma, None))
-    return rows
+    half = y[::2], p[::2], sigma[::2]
+    yield "torch l1_loss, no label errors, float32", n, 8 * n, lambda: torch.nn.functional.l1_loss(p, y)
+    yield "fused kernel, all plain sums, float32", n, 12 * n, lambda: triton_sums(y, p, sigma, None)
+    yield "sb.mean_absolute_error: observed, expected, std, float32", n, 12 * n, lambda: mae(y, p, sigma)
+    yield "fused kernel with weights, float32", n, 16 * n, lambda: triton_sums(y, p, sigma, weight)
+    yield "fused kernel with the labels' scatter, float32", n, 12 * n, lambda: triton_sums(y, p, sigma, None, None, 0.1)
+    yield "fused kernel with a tolerance, float32", n, 12 * n, lambda: triton_sums(y, p, sigma, None, 0.5)
+    yield "fused kernel, every second label (strided), float32", n // 2, 12 * n, lambda: triton_sums(*half, None)
+    yield "the same sums in eager torch through the array API", n, 12 * n, lambda: array_sums(y, p, sigma, None)
+
+
+def doubles(n: int) -> Iterator[Work]:
+    y, p, sigma = data(n, torch.float64)
+    yield "torch l1_loss, no label errors, float64", n, 16 * n, lambda: torch.nn.functional.l1_loss(p, y)
+    yield "fused kernel, all plain sums, float64", n, 24 * n, lambda: triton_sums(y, p, sigma, None)
 
 
 def mae(y: torch.Tensor, p: torch.Tensor, sigma: torch.Tensor) -> tuple[float, float, float]:

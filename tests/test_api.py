@@ -8,6 +8,7 @@ import scorebars as sb
 from scorebars.metrics.registry import declarations, function_of
 
 PUBLIC = [
+    "Accumulator",
     # what a metric returns
     "Estimate",
     "Interval",
@@ -93,8 +94,11 @@ PUBLIC = [
     "evaluate",
     "plan",
     "propagate",
+    "scorers",
     # data and machine
     "datasets",
+    "plot",
+    "report",
     "show_config",
 ]
 

@@ -322,7 +322,7 @@ def test_weights(score):
     )
     refuses("sample_weight is all zero: at least one label must count.", score, y, p, sample_weight=[0] * 4)
     refuses(
-        "sample_weight and y_true have inconsistent numbers of samples: 3 and 4. Each label needs its own weight.",
+        "sample_weight and y_true have inconsistent numbers of samples: 3 and 4. Each label needs its own weight. (Found input variables with inconsistent numbers of samples: [4, 4, 3])",
         score,
         y,
         p,

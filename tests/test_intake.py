@@ -52,3 +52,46 @@ def test_nddata():
     plain = sb.mean_squared_error([1.0, 2.0, 3.0], P, yerr=[0.1, 0.2, 0.3])
     found = sb.mean_squared_error(y, P * u.m)
     assert found.expected == pytest.approx(plain.expected, rel=1e-12) and found.unit == u.m**2
+
+
+def test_nddata_without_a_clear_value_is_refused():
+    nddata = pytest.importorskip("astropy.nddata")
+    masked = nddata.NDData([1.0, 2.0, 3.0], mask=[False, True, False])
+    with pytest.raises(
+        ValueError, match=r"y_true has masked entries \(NDData.mask\): the first is 2.0 at index 1, 1 in all"
+    ):
+        sb.mean_squared_error(masked, P)
+    unclear = nddata.NDData([1.0, 2.0, 3.0], uncertainty=nddata.UnknownUncertainty([0.1, 0.1, 0.1]))
+    with pytest.raises(ValueError, match=r"y_true.uncertainty does not say what it is: use StdDevUncertainty"):
+        sb.mean_squared_error(unclear, P)
+    plain = nddata.NDData([1.0, 2.0, 3.0])
+    assert sb.mean_squared_error(plain, P, yerr=0.1) == sb.mean_squared_error([1.0, 2.0, 3.0], P, yerr=0.1)
+
+
+def test_uncertainties_in_a_pandas_column():
+    pd, unumpy = pytest.importorskip("pandas"), pytest.importorskip("uncertainties.unumpy")
+    table = pd.DataFrame({"y": unumpy.uarray([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), "p": P}, index=list("abc"))
+    plain = sb.mean_squared_error([1.0, 2.0, 3.0], P, yerr=[0.1, 0.2, 0.3])
+    assert sb.mean_squared_error(table["y"], table["p"]) == plain
+    assert sb.evaluate(table, y="y", pred="p", metrics="mean_squared_error")["mean_squared_error"] == plain
+
+
+def test_quantities_in_a_table():
+    u, QTable = pytest.importorskip("astropy.units"), pytest.importorskip("astropy.table").QTable
+    table = QTable({"y": [1.0, 2.0, 3.0] * u.m, "p": P * 100 * u.cm, "e": [100.0, 200.0, 300.0] * u.mm})
+    found = sb.evaluate(table, y="y", pred="p", yerr="e", metrics="mean_absolute_error")["mean_absolute_error"]
+    plain = sb.mean_absolute_error([1.0, 2.0, 3.0], P, yerr=[0.1, 0.2, 0.3])
+    assert found.expected == pytest.approx(plain.expected, rel=1e-12) and found.unit == u.m
+    found = sb.evaluate(table, y="y", pred="p", yerr=("e", "e"), metrics="mean_error", by=[0, 1, 0])[
+        "p", "mean_error", "0"
+    ]
+    assert found.observed == pytest.approx(0.0, abs=1e-12) and found.unit == u.m
+
+
+def test_labels_that_are_objects_are_numbers_where_they_are():
+    """What evaluate takes for a measurement: uncertainties and NDData, not classes."""
+    unumpy, nddata = pytest.importorskip("uncertainties.unumpy"), pytest.importorskip("astropy.nddata")
+    values = np.arange(9.0)
+    for y in (unumpy.uarray(values, 0.1), nddata.NDData(values), values.astype(object)):
+        assert "r2_score" in sb.evaluate(y, values + 0.1).metrics
+    assert "accuracy_score" in sb.evaluate(np.array(["a", "b"], dtype=object), ["a", "b"]).metrics

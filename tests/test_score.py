@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 import scorebars as sb
 from scorebars._render.text import decimals_for, with_error
@@ -403,7 +404,7 @@ def test_density_or_probability():
     assert discrete.pmf(0.805) == 0
     assert discrete.pmf(np.arange(101) / 100).sum() == pytest.approx(1, rel=1e-12)
     x = np.linspace(0, 6, 241)
-    assert np.trapezoid(continuous.pdf(x), x) == pytest.approx(1, abs=1e-3)
+    assert trapezoid(continuous.pdf(x), x) == pytest.approx(1, abs=1e-3)
     assert continuous.pdf(-0.1) == 0
 
 

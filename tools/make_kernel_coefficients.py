@@ -3,7 +3,8 @@
 Three functions of z are needed for 0 <= z <= 26, fast, in doubles:
 
     exp(-z^2/2) = 2^k 2^f           2^f for |f| <= 1/2: a polynomial (Chebyshev series cut off)
-    g(z) = E|Z + z| - z             g(z) exp(z^2/2) is smooth and falls as z^-2: rational, degrees 8/10
+    g(z) = E|Z + z| - z             g(z) exp(z^2/2) is smooth and falls as z^-2: rational, degrees 8/10,
+                                    and 3/5 for the GPU's arithmetic in float32 (engines/coefficients.py)
     Q(z) = P(Z > z)                 Q(z) exp(z^2/2) falls as z^-1: rational, degrees 8/9
 
 The rational functions are fitted by linearised least squares, reweighted until the error is level
@@ -109,7 +110,12 @@ def main() -> None:
     error, exp2 = fit_exp2(11)
     print(f"/* 2^f: relative error {mp.nstr(error, 2)} */")
     print_array("EXP2", exp2)
-    for name, f, degrees in (("FOLD", fold_scaled, (8, 10)), ("TAIL", tail_scaled, (8, 9))):
+    fits = (
+        ("FOLD", fold_scaled, (8, 10)),
+        ("TAIL", tail_scaled, (8, 9)),
+        ("SINGLE_FOLD", fold_scaled, (3, 5)),
+    )
+    for name, f, degrees in fits:
         error, top, bottom = fit_rational(f, *degrees)
         print(f"/* error {mp.nstr(error, 2)}; relative in the far tail {mp.nstr(error / RELATIVE_SHARE, 2)} */")
         print_array(f"{name}_TOP", top)

@@ -9,7 +9,7 @@ TARGET = Path(scorebars.__file__).with_name("__init__.pyi")
 
 def stub() -> str:
     """Explicit re-exports of every public name."""
-    lines = ["from scorebars import datasets as datasets", "from scorebars import errors as errors"]
+    lines = [f"from scorebars import {name} as {name}" for name in scorebars._MODULES]
     for home, names in sorted(scorebars._HOMES.items()):
         lines += [f"from scorebars.{home} import {name} as {name}" for name in sorted(names)]
     return "\n".join([*lines, "", "__version__: str", "__all__: list[str]", ""])

@@ -17,6 +17,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "adapters.sklearn": ["scorers"],
     "engines.config": ["show_config"],
     "errors": [
         "ClassFlip",
@@ -66,6 +67,7 @@ _HOMES = {
     "metrics.tolerance": ["fraction_within"],
     "metrics.top_k": ["top_k_accuracy_score"],
     "score": ["Estimate", "Interval", "Score", "Scores", "UndefinedEstimate", "UndefinedMomentWarning"],
+    "studies.accumulate": ["Accumulator"],
     "studies.capabilities": ["Capabilities", "capabilities"],
     "studies.compare": ["Comparison", "Ranking", "compare"],
     "studies.cross_validate": ["CrossValidation", "cross_validate"],
@@ -74,7 +76,7 @@ _HOMES = {
     "studies.plan": ["Plan", "plan"],
     "studies.propagate": ["Propagated", "propagate"],
 }
-_MODULES = ["datasets", "errors"]
+_MODULES = ["datasets", "errors", "plot", "report"]
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES])

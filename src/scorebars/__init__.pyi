@@ -1,5 +1,8 @@
 from scorebars import datasets as datasets
 from scorebars import errors as errors
+from scorebars import plot as plot
+from scorebars import report as report
+from scorebars.adapters.sklearn import scorers as scorers
 from scorebars.engines.config import show_config as show_config
 from scorebars.errors import ClassFlip as ClassFlip
 from scorebars.errors import Empirical as Empirical
@@ -65,6 +68,7 @@ from scorebars.score import Score as Score
 from scorebars.score import Scores as Scores
 from scorebars.score import UndefinedEstimate as UndefinedEstimate
 from scorebars.score import UndefinedMomentWarning as UndefinedMomentWarning
+from scorebars.studies.accumulate import Accumulator as Accumulator
 from scorebars.studies.capabilities import Capabilities as Capabilities
 from scorebars.studies.capabilities import capabilities as capabilities
 from scorebars.studies.compare import Comparison as Comparison

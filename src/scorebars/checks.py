@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars.arrays import to_host
+
 FloatArray = NDArray[np.float64]
 
 
@@ -28,6 +30,8 @@ def complain(argument: str, what: str, bad: NDArray[np.bool_], values: NDArray[A
 
 def real_array(values: Any, argument: str) -> NDArray[Any]:
     """`values` as a real array of float32 or float64, whose entries are not looked at yet."""
+    if type(values) is np.ndarray and values.dtype.char in "df" and values.dtype.isnative:
+        return values
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise complain(
             argument,
@@ -37,7 +41,7 @@ def real_array(values: Any, argument: str) -> NDArray[Any]:
             "Drop these rows from all arguments (for example with .compressed() on a common mask).",
         )
     try:
-        array = np.asarray(values)
+        array = np.asarray(to_host(values))
     except ValueError as why:
         raise ValueError(
             f"{argument} cannot be read as an array of numbers ({why}). Give one number for each label."
@@ -152,7 +156,8 @@ def weights(sample_weight: Any, n: int) -> FloatArray | None:
     if w.shape[0] != n:
         raise ValueError(
             f"sample_weight and y_true have inconsistent numbers of samples: {w.shape[0]} and {n}. "
-            "Each label needs its own weight."
+            f"Each label needs its own weight. (Found input variables with inconsistent numbers of samples: [{n}, {n}, "
+            f"{w.shape[0]}])"
         )
     require_finite(w, "sample_weight")
     require_non_negative(w, "sample_weight", "A weight says how much a label counts; it cannot be below 0.")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scorebars import checks, tables
 from scorebars.errors import ErrorModel, Normal
 from scorebars.errors.base import FloatArray
 
@@ -40,7 +41,9 @@ def _has_unit(value: Any) -> bool:
 
 
 def _is_uncertain(values: Any) -> bool:
-    """An array or list of `uncertainties` numbers."""
+    """An array, list or pandas column of `uncertainties` numbers."""
+    if tables.has_index(values):
+        values = values.to_numpy()
     if isinstance(values, np.ndarray) and values.dtype.kind != "O":
         return False
     if not isinstance(values, list | tuple | np.ndarray) or not len(values):
@@ -82,11 +85,24 @@ def _from_uncertainties(y_true: Any, yerr: Any) -> tuple[FloatArray, ErrorModel]
 
 def _from_nddata(data: Any, yerr: Any) -> tuple[Any, Any]:
     """Values (with their unit) and standard deviations of an astropy NDData."""
+    if data.mask is not None and np.any(data.mask):
+        mask = np.broadcast_to(np.asarray(data.mask, dtype=bool), np.shape(data.data))
+        raise checks.complain(
+            "y_true",
+            "has masked entries (NDData.mask)",
+            mask,
+            np.asarray(data.data),
+            "Drop these rows from all arguments.",
+        )
     if data.uncertainty is None:
         return (data.data if data.unit is None else data.data * data.unit), yerr
     _only_one(yerr, "NDData.uncertainty")
-    from astropy.nddata import StdDevUncertainty
+    from astropy.nddata import StdDevUncertainty, UnknownUncertainty
 
+    if isinstance(data.uncertainty, UnknownUncertainty):
+        raise ValueError(
+            "y_true.uncertainty does not say what it is: use StdDevUncertainty, VarianceUncertainty or InverseVariance."
+        )
     sigma = data.uncertainty.represent_as(StdDevUncertainty).array
     if data.unit is None:
         return data.data, sigma

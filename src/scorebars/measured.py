@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.errors import MeasurementError
+from scorebars.errors import MeasurementError, Normal
 from scorebars.errors.base import FloatArray
 
 _SAFE = 2.0**60
@@ -57,6 +57,22 @@ class Measured:
     def items(self) -> int:
         """Number of items of the test set."""
         return len(self.y) // self.outputs
+
+    @property
+    def plain_normal(self) -> bool:
+        """Whether the errors are normal and independent."""
+        return isinstance(self.errors, Normal) and self.errors.independent
+
+    @property
+    def borrowed(self) -> bool:
+        """Whether the arrays are the user's own, who may change them."""
+        return self.n > self.COPIED
+
+    def fingerprint(self) -> tuple[float, ...]:
+        """Sums that differ once an array was changed."""
+        arrays = [self.y, self.p, self.weight, *(v for v in vars(self.errors).values() if isinstance(v, np.ndarray))]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return tuple(float(np.add.reduce(a, axis=None, dtype=np.float64)) for a in arrays if a is not None)
 
     def kept(self) -> Measured:
         """The data as a score keeps it: copies of small arrays, so that later changes by the user do no harm."""

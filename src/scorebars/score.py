@@ -273,8 +273,13 @@ class Score(float):
     def interval(self, level: float = 0.95) -> Interval:
         """Where the metric falls with probability `level` when the labels move within their errors."""
         tail = (1.0 - checks.probability(level, "level")) / 2
-        law = self.distribution
-        return Interval(float(law.ppf(tail)), float(law.ppf(1.0 - tail)))
+
+        def ends() -> Interval:
+            law = self.distribution
+            return Interval(float(law.ppf(tail)), float(law.ppf(1.0 - tail)))
+
+        found: Interval = self._once(f"interval {tail!r}", ends)
+        return found
 
     @property
     def truth(self) -> Estimate:
@@ -348,6 +353,13 @@ class Score(float):
         """All answers under flat names; None where an estimate cannot be had."""
         return text.flat(self)
 
+    def to_metrics(self) -> dict[str, float]:
+        """The numbers of `to_dict` as ``"metric/answer"``, finite ones only: what experiment trackers take.
+
+        ``mlflow.log_metrics(score.to_metrics())``, ``wandb.log(score.to_metrics())``.
+        """
+        return text.for_trackers(self, self.name)
+
     def __str__(self) -> str:
         return text.with_error(float(self), self.std)
 
@@ -366,6 +378,12 @@ class Scores(tuple[Score, ...]):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array([float(s) for s in self], dtype=dtype or np.float64)
+
+    def __getitem__(self, index: Any) -> Any:
+        """One Score, or several as arrays are indexed: by a slice, positions or booleans."""
+        if isinstance(index, int):
+            return super().__getitem__(index)
+        return Scores(super(Scores, self).__getitem__(int(k)) for k in np.arange(len(self))[index])
 
     def __repr__(self) -> str:
         return "Scores(" + ", ".join(map(repr, self)) + ")"

@@ -45,6 +45,7 @@ def test_binary_shares(case, short, given):
     assert s.method == "exact"
 
 
+@pytest.mark.filterwarnings("ignore:.*only one label in common")  # of the one label of a case
 @pytest.mark.parametrize("case", BINARY)
 @pytest.mark.parametrize(("short", "name"), [("mcc", "matthews_corrcoef"), ("kappa", "cohen_kappa_score")])
 def test_binary_agreement(case, short, name):

@@ -134,10 +134,10 @@ def test_fresh_labels_are_forecast(count):
 def test_bootstrap_of_the_absolute_error():
     """MAE by the most likely law: the bootstrap's intervals for the items and for the population."""
     rng, n, items, population = np.random.default_rng(31), 80, [], []
-    for _ in range(60):
+    for _ in range(30):
         residual, s = rng.laplace(size=n), 0.5
         truth = sb.mean_absolute_error(residual + s * rng.standard_normal(n), np.zeros(n), yerr=s).truth
-        drawn = truth.bootstrap(60, rng=rng)
+        drawn = truth.bootstrap(40, rng=rng)
         items.append((drawn.interval(0.9), float(np.mean(np.abs(residual)))))
         population.append((drawn.total_interval(0.9), 1.0))
     assert_covers(items, 0.9, 0.05, 0.1)

@@ -34,12 +34,11 @@ def _estimates(score: Score) -> list[str]:
 
 
 def plain(evaluation: Evaluation) -> str:
-    """Aligned columns."""
+    """Aligned columns, and below them how many rows were left out."""
     rows = [header(evaluation), *cells(evaluation)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*lines, *([text.left_out(evaluation.omitted)] if evaluation.omitted else [])])
 
 
 def markdown(evaluation: Evaluation) -> str:
@@ -95,14 +94,16 @@ def html(evaluation: Evaluation) -> str:
     """An HTML table; every text is escaped."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header(evaluation))
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells(evaluation))
-    return f'<table class="scorebars"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    note = f"<caption>{text.left_out(evaluation.omitted)}</caption>" if evaluation.omitted else ""
+    return f'<table class="scorebars">{note}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def rich_table(evaluation: Evaluation) -> Any:
     """A table for the terminal, as rich shows it."""
     from rich.table import Table
 
-    table = Table(caption=f"n = {evaluation.n}")
+    note = f"; {text.left_out(evaluation.omitted)}" if evaluation.omitted else ""
+    table = Table(caption=f"n = {evaluation.n}{note}")
     head = header(evaluation)
     for name in head:
         table.add_column(name, justify="left" if name in ("model", "group", "metric") else "right")

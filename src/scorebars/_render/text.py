@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ def number(value: float | None, digits: int = 4) -> str:
     return "-" if value is None else f"{value:.{digits}g}"
 
 
+def left_out(rows: int) -> str:
+    """What to say of rows that miss a value.
+
+    >>> left_out(1)
+    '1 row with missing values was left out'
+    """
+    return f"{rows} row{' with missing values was' if rows == 1 else 's with missing values were'} left out"
+
+
 def answer(score: Score, name: str) -> Any:
     """One answer of a score, or None where it cannot be had."""
     try:
@@ -94,3 +104,10 @@ def flat(score: Score) -> dict[str, float | int | str | None]:
     out["sampling_std"] = answer(score, "sampling_std")
     out["method"] = score.method
     return out
+
+
+def for_trackers(score: Score, *names: str) -> dict[str, float]:
+    """The finite numbers of `flat` as ``name/answer``, in the letters that experiment trackers allow."""
+    prefix = "/".join(re.sub(r"[^\w\-. ]", "_", name, flags=re.ASCII) for name in names)
+    numbers = {key: value for key, value in flat(score).items() if isinstance(value, float | int)}
+    return {f"{prefix}/{key}": float(value) for key, value in numbers.items() if math.isfinite(value)}

@@ -51,6 +51,9 @@ class AccuracyAnswers(Answers):
             return float(np.add.reduce(values, dtype=np.float64)) / self.n
         return float(np.add.reduce(self._weight * values)) / float(np.add.reduce(self._weight))
 
+    def _number(self, which: NDArray[np.bool_]) -> int:
+        return int(np.count_nonzero(which))
+
     def _agreement(self, q: FloatArray | float) -> FloatArray:
         """Probability that each prediction agrees with a fresh label when labels flip with probability q."""
         return np.where(self._right, 1.0 - np.asarray(q), np.asarray(q) / (self._classes - 1))
@@ -58,7 +61,7 @@ class AccuracyAnswers(Answers):
     @cached_property
     def _contrast(self) -> FloatArray:
         """1 - q - r: how much of the difference between right and wrong survives the flips."""
-        return np.broadcast_to(1.0 - np.asarray(self._flip.q) * self._classes / (self._classes - 1), (self.n,))
+        return np.broadcast_to(1.0 - np.asarray(self._flip.q) * self._classes / (self._classes - 1), self._right.shape)
 
     def _common(self, lever: FloatArray) -> float:
         """Variance that correlated flips add to sum of lever_i * flip_i."""
@@ -114,7 +117,7 @@ class AccuracyAnswers(Answers):
         if bad.any():
             raise UndefinedEstimate(
                 f"at q = {1 - 1 / self._classes:g} a label says nothing about the true class "
-                f"({int(bad.sum())} of {self.n} labels), so the score against the truth cannot be found from them."
+                f"({self._number(bad)} of {self.n} labels), so the score against the truth cannot be found from them."
             )
         r = np.asarray(self._flip.q) / (self._classes - 1)
         return np.asarray((self._right - r) / self._contrast)
@@ -170,7 +173,7 @@ class AccuracyAnswers(Answers):
             carried = self._contrast
         else:
             fresh = np.zeros_like(q) if math.isinf(repeats) else majority_error(q, int(repeats), self._classes)
-            carried = np.broadcast_to(1.0 - fresh * self._classes / (self._classes - 1), (self.n,))
+            carried = np.broadcast_to(1.0 - fresh * self._classes / (self._classes - 1), self._right.shape)
             terms = fresh / (self._classes - 1) + carried * self._unbiased
         value = self._mean(terms)
         agreement = np.clip(terms, 0.0, 1.0) if repeats != 1 else self._agreement(q)
@@ -182,10 +185,10 @@ class AccuracyAnswers(Answers):
         return Estimate(value, std, method="unbiased", note="", interval=Symmetric(value, std, 0.0, 1.0))
 
     def perfect(self) -> Estimate:
-        all_right = np.ones(self.n, dtype=bool)
+        all_right = np.ones_like(self._right)
         law = self._law(all_right)
         return Estimate(
-            self._mean(np.broadcast_to(1.0 - np.asarray(self._flip.q), (self.n,))),
+            self._mean(np.broadcast_to(1.0 - np.asarray(self._flip.q), self._right.shape)),
             float(law.std),
             method=law.method,
             note="expected score of a model that always knows the true class",

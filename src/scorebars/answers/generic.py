@@ -11,7 +11,6 @@ from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
 from scorebars.answers.npmle import MeanOfLoss, true_residuals
 from scorebars.answers.npmle_bootstrap import Bootstrap
-from scorebars.engines.totals import by_engine
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray
 from scorebars.laws.additive import mean_law
@@ -31,16 +30,6 @@ class GenericAnswers(MeanLoss):
     """Mean of any loss: the law is drawn where it has no formula, the truth is found by deconvolution."""
 
     _perfect: Estimate | None = None
-
-    def _unchanged(self) -> bool:
-        """The observed score again: the expected one may cost too much to be found twice."""
-        if by_engine(self.loss, self._data):
-            return super()._unchanged()
-        data = self._data.scaled(self._totals.scale)
-        parts = [
-            float(np.add.reduce(self.loss(y, p) if w is None else w * self.loss(y, p))) for y, p, _, w in data.blocks()
-        ]
-        return math.isclose(math.fsum(parts) / data.total_weight, self._totals.observed, rel_tol=1e-12)
 
     def _law(self, data: Measured) -> Law:
         y, p = np.asarray(data.y, float), np.asarray(data.p, float)
@@ -187,6 +176,10 @@ class GenericAnswers(MeanLoss):
 
 class SquaredLogAnswers(GenericAnswers):
     """Mean of a squared difference of logarithms, whose root is a metric too."""
+
+    def root_moments(self) -> tuple[float, float] | None:
+        """Mean and std of the root, where sums tell them; here the law has to."""
+        return None
 
     def scaled_law(self) -> Law:
         """The law in the units of the scaled data."""

@@ -10,8 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from scorebars.answers.intervals import OfLaw, Symmetric
-from scorebars.answers.mean_loss import BERKSON_REMEASURED, BERKSON_TRUTH, PERFECT
+from scorebars.answers.mean_loss import BERKSON_REMEASURED, BERKSON_TRUTH, CHANGED, PERFECT
 from scorebars.answers.simex import COEFFICIENTS, LEVELS
+from scorebars.engines.sums import NormalSums
+from scorebars.engines.totals import sums_of
 from scorebars.errors import MeasurementError, Normal
 from scorebars.errors.base import FloatArray
 from scorebars.laws.base import Law
@@ -24,6 +26,8 @@ _SEED = 20240517
 _DRAWS = 20_000
 _RESAMPLED = 200
 _CELLS = 20_000_000
+MANY = 10_000
+"""With fewer labels the sums never suffice."""
 
 Values = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 """The classical metric of each row of labels (m, n) against predictions (n,) with weights (n,) or None."""
@@ -41,25 +45,37 @@ class JointMetric:
     """Each row of labels corrected for its label errors; None where only an extrapolation can do it."""
     ceiling: Callable[[Measured], float] | None = None
     """The expected score of a perfect model; None where it is that of predictions equal to the labels."""
+    from_sums: Callable[[NormalSums], tuple[float, float, float] | None] | None = None
+    """Observed value, mean and std from the engine's sums, or None where the law has to tell them."""
 
 
 class JointAnswers(Answers):
     """One metric of all labels together."""
 
     def __init__(self, metric: JointMetric, data: Measured) -> None:
-        if metric.declaration.degree == 0:  # no unit: squares of extreme magnitudes need not be formed
-            reach = max(
-                float(np.max(np.abs(data.y))),
-                float(np.max(np.abs(data.p))),
-                data.errors.largest(np.asarray(data.y, float)),
-            )
-            data = data.scaled(near_one(reach))
-        self.declaration, self.n = metric.declaration, data.items
-        self._metric, self._data = metric, data
-        self._y, self._p = np.asarray(data.y, dtype=np.float64), np.asarray(data.p, dtype=np.float64)
+        self.declaration, self.n, self._metric = metric.declaration, data.items, metric
+        self._given, self._seen = data, data.fingerprint() if data.borrowed else ()
+        summed = _from_sums(metric, data)
+        if summed is not None:
+            self._data = data
+            self.observed, self.expected, self._std = summed
+            return
+        self._data = _without_extremes(metric, data)
         self.observed = self._value(self._y)
-        self._own_law = self._law_of(data, data.errors, self._p)
         self.expected = self.observed if self._exact else float(self._own_law.mean)
+        self._std = float(self._own_law.std)
+
+    @cached_property
+    def _y(self) -> FloatArray:
+        return np.asarray(self._data.y, dtype=np.float64)
+
+    @cached_property
+    def _p(self) -> FloatArray:
+        return np.asarray(self._data.p, dtype=np.float64)
+
+    @cached_property
+    def _own_law(self) -> Law:
+        return self._law_of(self._data, self._data.errors, self._p)
 
     def _value(self, labels: FloatArray) -> float:
         return float(self._metric.values(labels[None], self._p, self._data.weight)[0])
@@ -92,10 +108,17 @@ class JointAnswers(Answers):
 
     @property
     def std(self) -> float:
-        return float(self._own_law.std)
+        return self._std
 
     def law(self) -> Law:
+        if "_own_law" not in self.__dict__:
+            self._require_unchanged()
         return self._own_law
+
+    def _require_unchanged(self) -> None:
+        """Refuse arrays that were changed after the score was computed."""
+        if self._seen and self._given.fingerprint() != self._seen:
+            raise RuntimeError(CHANGED)
 
     # against the truth -------------------------------------------------------------------------
 
@@ -111,6 +134,10 @@ class JointAnswers(Answers):
 
     def _extrapolated(self, removed: FloatArray) -> float:
         """The metric with error of variance `removed` taken off: a parabola in the error added, read at minus one."""
+        if not np.all(np.isfinite(removed)):
+            raise UndefinedEstimate(
+                f"{self._data.errors!r} errors have no finite variance, so what they add to the score cannot be taken off."
+            )
         values = [self._at_more_noise(level * removed) for level in LEVELS]
         if not np.all(np.isfinite(values)):
             raise UndefinedEstimate(
@@ -122,6 +149,7 @@ class JointAnswers(Answers):
         return min(max(value, self.declaration.low), self.declaration.high)
 
     def truth(self) -> Estimate:
+        self._require_unchanged()
         low, high, df = self.declaration.low, self.declaration.high, max(self.n - 1, 1)
         if self._data.errors.kind == "berkson":
             return Estimate(
@@ -134,7 +162,7 @@ class JointAnswers(Answers):
             )
         if self._metric.truth is not None:
             value = float(self._metric.truth(self._y[None], self._data)[0])
-            std, method = self._moved(self._metric.truth), "corrected sums"
+            std, method = 0.0 if self._exact else self._moved(self._metric.truth), "corrected sums"
         else:
             value, std, method = self._extrapolated(np.square(self._label_sd)), self._label_level_std(), "simex"
         note = "" if low <= value <= high else "outside the metric's range: the label errors are as large as the signal"
@@ -156,6 +184,7 @@ class JointAnswers(Answers):
         return float(np.std(values, ddof=1))
 
     def remeasured(self, repeats: float) -> Estimate:
+        self._require_unchanged()
         errors = self._data.errors
         if errors.kind == "berkson":
             raise UndefinedEstimate(BERKSON_REMEASURED)
@@ -171,6 +200,7 @@ class JointAnswers(Answers):
         return Estimate(value, std, method=method, interval=Symmetric(value, std, low, high))
 
     def perfect(self) -> Estimate:
+        self._require_unchanged()
         law = self._law_of(self._data, Normal.trusted(self._label_sd), self._y)
         value = float(law.mean) if self._metric.ceiling is None else self._metric.ceiling(self._data)
         if self._exact:
@@ -211,6 +241,7 @@ class JointAnswers(Answers):
         return self._resampled_std
 
     def sampling_std(self) -> float:
+        self._require_unchanged()
         own = self._label_level_std() if not self._exact else 0.0
         if not math.isfinite(own):
             return self._item_std()
@@ -227,3 +258,19 @@ class JointAnswers(Answers):
             "with so few labels the scatter of the labels, which the score is divided by, can vanish. Use the median "
             "score.distribution.ppf(0.5), the interval, or score.observed."
         )
+
+
+def _from_sums(metric: JointMetric, data: Measured) -> tuple[float, float, float] | None:
+    """Observed value, mean and std from one pass over very many labels with independent normal errors."""
+    if metric.from_sums is None or data.n < MANY or not data.plain_normal:
+        return None
+    sums = sums_of(data, labels=True)
+    return metric.from_sums(sums) if sums.var > 0 else None
+
+
+def _without_extremes(metric: JointMetric, data: Measured) -> Measured:
+    """In units in which squares of extreme magnitudes need not be formed, where the metric has no unit."""
+    if metric.declaration.degree != 0:
+        return data
+    largest = (float(np.max(np.abs(data.y))), float(np.max(np.abs(data.p))))
+    return data.scaled(near_one(max(*largest, data.errors.largest(np.asarray(data.y, float)))))

@@ -29,7 +29,7 @@ class ItemTransitions(ClassError):
     def size(self) -> int | None:
         return len(self.matrices)
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         return type(self)(self.matrices[index])
 
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:

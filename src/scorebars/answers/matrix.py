@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -22,6 +23,23 @@ from scorebars.laws.discrete import DiscreteLaw
 from scorebars.laws.weighted_bernoulli import BernoulliSum
 from scorebars.moments.confusion import ConfusionMoments, confusion_of_probabilities
 from scorebars.score import Interval, UndefinedEstimate
+
+_OF_ARRAYS = (
+    "T",
+    "astype",
+    "diagonal",
+    "dtype",
+    "flatten",
+    "max",
+    "min",
+    "ndim",
+    "ravel",
+    "size",
+    "sum",
+    "tolist",
+    "trace",
+)
+"""What users of scikit-learn ask of a confusion matrix."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +60,11 @@ class Cells:
         return np.array(self.value, dtype=dtype or np.float64)
 
 
-class ConfusionMatrix:
+class ConfusionMatrix(NDArrayOperatorsMixin):
     """A confusion matrix whose labels have errors; rows: label, columns: prediction.
 
-    NumPy reads it as the expected matrix. The attributes answer the questions of a `Score`, as arrays.
+    It reads like the array of the expected matrix (``c[0, 1]``, ``c.ravel()``, ``c / c.sum()``, ``np.asarray(c)``), whole
+    numbers where labels are exact and items are counted. The attributes answer the questions of a `Score`, as arrays.
 
     ======================  ======================================================================================
     ``observed``            the classical matrix
@@ -258,8 +277,25 @@ class ConfusionMatrix:
         own = self._data.own_probabilities
         return self._normalized(self._kept(confusion(own, self._data.shown, self._data.weights)))
 
+    # as an array --------------------------------------------------------------------------------
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(self.expected, dtype=dtype or np.float64)
+        return np.array(self.observed if self._data.exact else self.expected, dtype=dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        plain = [np.asarray(value) if isinstance(value, ConfusionMatrix) else value for value in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _OF_ARRAYS:
+            raise AttributeError(f"'ConfusionMatrix' object has no attribute {name!r}")
+        return getattr(np.asarray(self), name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return np.asarray(self)[index]
+
+    def __len__(self) -> int:
+        return len(self.classes)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from scorebars.answers.intervals import Affine, OfLaw, Symmetric
-from scorebars.engines.totals import Totals, totals
+from scorebars.engines.totals import Totals, by_engine, totals
 from scorebars.errors.base import FloatArray
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.base import Law
@@ -28,6 +28,10 @@ BERKSON_REMEASURED = (
 BERKSON_TRUTH = "Berkson error: the truth scatters about the label, so this is the expected score"
 
 PERFECT = "expected score of a perfect model"
+CHANGED = (
+    "the arrays of this score were changed after it was computed, so nothing more can be derived from it. Compute the score "
+    "again, or pass copies."
+)
 
 
 class MeanLoss(Answers):
@@ -41,6 +45,7 @@ class MeanLoss(Answers):
     def __init__(self, declaration: Declaration, loss: Loss, data: Measured, totals: Totals) -> None:
         self.declaration, self.loss, self.n = declaration, loss, data.items
         self._data, self._totals = data, totals
+        self._seen = data.fingerprint() if data.borrowed and not by_engine(loss, data) else ()
         self.observed = self._in_units(totals.observed)
         self.expected = self._in_units(totals.expected)
 
@@ -66,14 +71,13 @@ class MeanLoss(Answers):
     def _scaled_data(self) -> Measured:
         """The data in the units of `totals`; refuses arrays that were changed after the score was computed."""
         data = self._data.scaled(self._totals.scale)
-        if data.n > Measured.COPIED and not self._unchanged():
-            raise RuntimeError(
-                "the arrays of this score were changed after it was computed, so nothing more can be derived from it. "
-                "Compute the score again, or pass copies."
-            )
+        if self._data.borrowed and not self._unchanged():
+            raise RuntimeError(CHANGED)
         return data
 
     def _unchanged(self) -> bool:
+        if self._seen:
+            return self._data.fingerprint() == self._seen
         return totals(self.loss, replace(self._data, shelf={})) == self._totals
 
     def _law_in_units(self, law: Law) -> Law:

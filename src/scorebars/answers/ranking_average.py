@@ -152,16 +152,18 @@ class PairwiseAuc(ClassAnswers):
         """The value and its derivative with respect to each indicator."""
         n, k = y.shape
         counts = np.add.reduce(y, axis=0)
-        if not np.all(counts > 0):
+        present = [j for j in range(k) if counts[j] > 0]  # as in scikit-learn, also in each draw
+        if len(present) < 2:
             return math.nan, None
+        counts = np.where(counts > 0, counts, 1.0)
         below = np.empty((k, n, k))  # [j, i, m]: share of class m below item i in the score of class j
         for j in range(k):
             for other in range(k):
                 below[j, :, other] = self._below(j, y[:, other]) / counts[other]
         auc = np.einsum("ij,jil->jl", y, below) / counts[:, None]  # P(score j of a j is above that of an m)
         auc -= 0.5 * (y.T @ y) / np.outer(counts, counts)  # an item does not tie with itself
-        pairs = [(j, m) for j in range(k) for m in range(k) if j != m]
-        total = float(np.add.reduce(counts))
+        pairs = [(j, m) for j in present for m in present if j != m]
+        total = float(np.add.reduce(counts[present]))
         weight = {(j, m): counts[j] + counts[m] if self._weighted else 1.0 for j, m in pairs}
         norm = math.fsum(weight.values())
         value = math.fsum(weight[pair] * auc[pair] for pair in pairs) / norm
@@ -174,7 +176,7 @@ class PairwiseAuc(ClassAnswers):
             out[:, j] += share * ((below[j, :, m] - auc[j, m]) / counts[j] - both * y[:, m])
             out[:, m] += share * ((above - auc[j, m]) / counts[m] - both * y[:, j])
             if self._weighted:
-                out[:, [j, m]] += (auc[j, m] - value) / (2 * (k - 1) * total)
+                out[:, [j, m]] += (auc[j, m] - value) / (2 * (len(present) - 1) * total)
         return value, out
 
     def _at(self, indicators: FloatArray) -> float:

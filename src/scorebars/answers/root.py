@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -28,10 +29,14 @@ class RootAnswers(Answers):
         self.declaration, self.n = declaration, squared.n
         # the root may be in range where the square is not
         self._unit, self._squared = squared.length_unit, squared.in_scaled_units()
-        self._root_law = self._existing(root_law(self._squared.scaled_law()))
         self.observed = math.sqrt(self._squared.scaled_observed) * self._unit
-        exact = float(self._root_law.std) == 0
-        self.expected = self.observed if exact else float(self._root_law.mean) * self._unit
+        expanded = self._squared.root_moments()
+        mean, self._std = expanded or (float(self._root_law.mean), float(self._root_law.std))
+        self.expected = self.observed if self._std == 0 else mean * self._unit
+
+    @cached_property
+    def _root_law(self) -> Law:
+        return self._existing(root_law(self._squared.scaled_law()))
 
     def _existing(self, law: Law) -> Law:
         """Draws have a mean even where the law has none."""
@@ -41,7 +46,7 @@ class RootAnswers(Answers):
 
     @property
     def std(self) -> float:
-        return float(self._root_law.std) * self._unit
+        return self._std * self._unit
 
     def law(self) -> Law:
         return self._in_units(self._root_law)

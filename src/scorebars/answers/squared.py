@@ -10,12 +10,14 @@ import numpy as np
 
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
+from scorebars.engines.totals import by_engine, sums_of
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray, MeasurementError
 from scorebars.errors.repeats import Repeats
 from scorebars.laws.additive import simulated_mean
 from scorebars.laws.base import Law
 from scorebars.laws.chisquare import GeneralizedChiSquare
+from scorebars.laws.expansion import root_moments
 from scorebars.laws.invert import noncentrality_interval
 from scorebars.losses import SquaredError
 from scorebars.measured import Measured
@@ -37,6 +39,10 @@ class SquaredAnswers(MeanLoss):
     def scaled_law(self) -> Law:
         """The law in the units of the scaled data."""
         return self._law(self._scaled_data())
+
+    def root_moments(self) -> tuple[float, float] | None:
+        """Mean and std of the root where labels are so many that the sums tell them; None where the law has to."""
+        return root_moments(sums_of(self._data)) if by_engine(self.loss, self._data) else None
 
     @property
     def length_unit(self) -> float:

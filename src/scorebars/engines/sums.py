@@ -119,14 +119,14 @@ def normal_sums(
     or an error or a weight negative.
     """
     columns = Columns(y, p, sigma if isinstance(sigma, np.ndarray) and sigma.ndim else float(sigma), weight)
-    reference = _typical(y) if labels else None
+    reference = typical(y) if labels else None
     threads = threads or (config.threads() if len(y) > CHUNK else 1)
     powers = ORDINARY
     numbers = _one_pass(columns, tolerance, reference, threads)
     if not extremes.is_ordinary(numbers):
         powers = extremes.search(columns, reference)
         numbers = _one_pass(columns, tolerance, reference, threads, powers)
-    return _collect(len(y), numbers, tolerance, reference, powers)
+    return collect(len(y), numbers, tolerance, reference, powers)
 
 
 def _one_pass(
@@ -151,17 +151,22 @@ def _one_pass(
     return work(0, n) if n <= CHUNK else combine(over_chunks(work, n, threads))
 
 
-def _collect(
-    n: int, numbers: tuple[float, ...], tolerance: float | None, reference: float | None, powers: Powers
+def collect(
+    n: int, numbers: tuple[float, ...], tolerance: float | None, reference: float | None, powers: Powers = ORDINARY
 ) -> NormalSums:
-    fields = [n, *numbers[: -len(SMALLEST)]]
+    """The numbers of `names.NAMES` under their names; those that were not asked for as NaN."""
+    fields = [n, *numbers[: -len(SMALLEST)], math.nan, math.nan, 1.0, 1.0]
     if tolerance is None:
-        fields[_TOLERANCE_SUMS] = [math.nan] * len(TOLERANCE_SUMS)
+        fields[_TOLERANCE_SUMS] = _NO_TOLERANCE
+    else:
+        fields[_TOLERANCE] = tolerance
     if reference is None:
-        fields[_LABEL_SUMS] = [math.nan] * len(LABEL_SUMS)
+        fields[_LABEL_SUMS] = _NO_LABELS
         fields[_MAX_ABS_Y] = math.nan
-    fields += [math.nan if number is None else number for number in (tolerance, reference)]
-    fields += [math.ldexp(1.0, power) for power in powers]
+    else:
+        fields[_Y_SHIFT] = reference
+    if powers is not ORDINARY:
+        fields[-2:] = [math.ldexp(1.0, power) for power in powers]
     return NormalSums._make(fields)
 
 
@@ -171,10 +176,11 @@ def _places(names: tuple[str, ...]) -> slice:
 
 
 _TOLERANCE_SUMS, _LABEL_SUMS = _places(TOLERANCE_SUMS), _places(LABEL_SUMS)
-_MAX_ABS_Y = NormalSums._fields.index("max_abs_y")
+_NO_TOLERANCE, _NO_LABELS = [math.nan] * len(TOLERANCE_SUMS), [math.nan] * len(LABEL_SUMS)
+_MAX_ABS_Y, _TOLERANCE, _Y_SHIFT = (NormalSums._fields.index(name) for name in ("max_abs_y", "tolerance", "y_shift"))
 
 
-def _typical(y: NDArray[Any]) -> float:
+def typical(y: NDArray[Any]) -> float:
     """The middle one of a few labels: near enough to their mean that sums about it do not cancel."""
     few = sorted(y[:: max(1, len(y) // 9)].tolist()[:9])
     return float(few[len(few) // 2])

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scorebars.engines.on_device import OnDevice
 from scorebars.engines.sums import NormalSums, normal_sums
 from scorebars.errors import Normal
-from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError
+from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
 from scorebars.measured import Measured, near_one
 from scorebars.moments import label_moments
 from scorebars.moments.correlated import correlated_variance
@@ -28,29 +29,40 @@ class Totals:
 def totals(loss: Loss, data: Measured) -> Totals:
     """One pass over the data: by the engine where errors are independent and normal, else in blocks."""
     if by_engine(loss, data):
+        if isinstance(loss, Within):
+            return from_sums(loss, sums_of(data, tolerance=loss.tolerance))
         return from_sums(loss, sums_of(data, absolute=isinstance(loss, AbsoluteError)))
     return _in_blocks(loss, data)
 
 
-def sums_of(data: Measured, absolute: bool = False) -> NormalSums:
+def sums_of(
+    data: Measured, absolute: bool = False, *, labels: bool = False, tolerance: float | None = None
+) -> NormalSums:
     """The engine's sums, once for all metrics that ask for the same data object."""
+    if isinstance(data, OnDevice):
+        return data.sums_of(labels, tolerance)
     errors = data.errors
     assert isinstance(errors, Normal)
     sigma = errors.absolute_sd if absolute else errors.sigma
     key = "engine sums" if sigma is errors.sigma else "engine sums of corrected errors"
-    if key not in data.shelf:
-        data.shelf[key] = normal_sums(data.y, data.p, sigma, data.weight)
-    sums: NormalSums = data.shelf[key]
-    return sums
+    found: NormalSums | None = data.shelf.get(key)
+    if found is None or (labels and math.isnan(found.y_shift)) or (tolerance not in (None, found.tolerance)):
+        found = normal_sums(data.y, data.p, sigma, data.weight, tolerance, labels=labels)
+        data.shelf[key] = found
+    return found
 
 
 def by_engine(loss: Loss, data: Measured) -> bool:
     """Whether the engine's sums give the totals of this loss; it sees bad values by itself."""
-    return isinstance(data.errors, Normal) and data.errors.independent and type(loss) in _FROM_SUMS
+    if type(loss) not in _FROM_SUMS and type(loss) is not Within:
+        return False
+    return data.plain_normal
 
 
 def from_sums(loss: Loss, sums: NormalSums) -> Totals:
-    """Totals of the squared, absolute or signed error from the engine's sums."""
+    """Totals of the squared, absolute or signed error, or of those within a tolerance, from the engine's sums."""
+    if isinstance(loss, Within):
+        return Totals(sums.within / sums.w, sums.within_p / sums.w, math.sqrt(sums.within_var_w2) / sums.w)
     observed, expected, variance = _FROM_SUMS[type(loss)](sums)
     unit = near_one(max(sums.max_abs_d, sums.max_sigma))
     size = sums.w * unit ** (loss.degree or 0)

@@ -37,9 +37,20 @@ class ErrorModel(ABC):
     def size(self) -> int | None:
         """How many labels the model describes; None if one value serves all."""
 
-    @abstractmethod
+    @property
+    def shape(self) -> tuple[int]:
+        """``(size,)``, by which scikit-learn knows what to split along with the labels; a model for any labels has none."""
+        if self.size is None:
+            raise AttributeError(f"this {type(self).__name__} serves any number of labels, so it has no shape")
+        return (self.size,)
+
     def __getitem__(self, index: Any) -> Self:
         """The model of a subset of the labels, as a fold of a cross-validation needs it."""
+        return self._part(index[0] if isinstance(index, tuple) else index)  # scikit-learn asks for model[rows, ...]
+
+    @abstractmethod
+    def _part(self, index: Any) -> Self:
+        """The model of the labels at `index`: whole numbers, booleans or a slice."""
 
     def require_size(self, n: int, argument: str = "yerr") -> None:
         """Refuse a model that describes another number of labels."""

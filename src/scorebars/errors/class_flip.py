@@ -54,7 +54,7 @@ class ClassFlip(ClassError):
     def size(self) -> int | None:
         return None
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         return self
 
     def classes(self) -> Classes:

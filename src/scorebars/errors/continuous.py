@@ -116,7 +116,7 @@ class Symmetric(Continuous):
         part.kind, part.width = self.kind, width
         return part
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         return self._with_width(picked(self.width, index))
 
     def scaled(self, factor: float) -> Self:

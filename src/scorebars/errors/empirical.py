@@ -47,7 +47,7 @@ class Empirical(MeasurementError):
         part.kind, part.samples = self.kind, samples
         return part
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         return self._with(self.samples[index])
 
     def scaled(self, factor: float) -> Self:

@@ -52,7 +52,7 @@ class Flip(ClassError):
         """One q for all labels."""
         return not isinstance(self.q, np.ndarray)
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         part = type(self).__new__(type(self))
         part.kind, part.q, part.correlation = self.kind, picked(self.q, index), self.correlation
         return part

@@ -43,7 +43,7 @@ class LabelProbabilities(ClassError):
     def size(self) -> int | None:
         return len(self.p)
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         part = type(self).__new__(type(self))
         part.kind, part.p, part._classes = self.kind, self.p[index], self._classes
         return part

@@ -49,7 +49,7 @@ class LogNormal(Continuous):
     def size(self) -> int | None:
         return len(self.sigma_log) if isinstance(self.sigma_log, np.ndarray) else None
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         part = type(self).__new__(type(self))
         part.kind, part.sigma_log = self.kind, picked(self.sigma_log, index)
         return part

@@ -153,7 +153,7 @@ class Normal(Continuous):
         """The standard deviation that enters mean absolute errors; differs from sigma where that was estimated."""
         return self.sigma
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         part = self.trusted(picked(self.sigma, index), self.kind)
         if self.cov is not None:
             part.cov = self.cov[index][:, index]

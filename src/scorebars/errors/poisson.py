@@ -45,7 +45,7 @@ class Poisson(MeasurementError):
     def size(self) -> int | None:
         return None
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         return self
 
     def scaled(self, factor: float) -> Self:

@@ -168,7 +168,7 @@ class Repeats(Normal):
         part._settle(labels, picked(self.repeats, index), sigma, picked(self.degrees, index), self.kind, self.common)
         return part
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         labels = None if self.means is None else self.means[index]
         return self._copied(picked(self.sigma, index), labels, index)
 

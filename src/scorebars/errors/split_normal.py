@@ -51,7 +51,7 @@ class SplitNormal(Continuous):
         sizes = [len(v) for v in (self.lower, self.upper) if isinstance(v, np.ndarray)]
         return sizes[0] if sizes else None
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         part = type(self).__new__(type(self))
         part.kind, part.lower, part.upper = self.kind, picked(self.lower, index), picked(self.upper, index)
         return part

@@ -70,8 +70,8 @@ class StudentT(Symmetric):
         part.df = self.df
         return part
 
-    def __getitem__(self, index: Any) -> Self:
-        part = super().__getitem__(index)
+    def _part(self, index: Any) -> Self:
+        part = super()._part(index)
         part.df = picked(self.df, index)
         return part
 

@@ -87,7 +87,7 @@ class Thresholded(ClassError):
     def size(self) -> int | None:
         return len(self.values)
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         part = type(self).__new__(type(self))
         part.kind, part.cut, part.values, part.errors = self.kind, self.cut, self.values[index], self.errors[index]
         part._above, part._below = self._above[index], self._below[index]

@@ -49,7 +49,7 @@ class Transition(ClassError):
     def size(self) -> int | None:
         return None
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         return self
 
     def classes(self) -> Classes:

@@ -76,7 +76,7 @@ class Votes(ClassError):
     def size(self) -> int | None:
         return len(self.counts)
 
-    def __getitem__(self, index: Any) -> Self:
+    def _part(self, index: Any) -> Self:
         """A subset of the items; the error of a single vote stays that of all items."""
         part = type(self).__new__(type(self))
         part.__dict__.update(self.__dict__, counts=self.counts[index], repeats=np.asarray(self.repeats)[index])

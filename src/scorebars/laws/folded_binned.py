@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.engines.bins import Bins
+from scorebars.engines.bins import GRID, TO_WEIGHTS, Bins
 from scorebars.engines.summary import Z_BINS, Z_WIDTH
 from scorebars.laws.base import RNG, FloatArray, Law
 from scorebars.laws.contour_ladder import ContourLadder
@@ -15,17 +15,13 @@ from scorebars.laws.folded import FoldedNormalMean
 from scorebars.laws.folded_cgf import NORMAL_FROM, FoldedCgf
 from scorebars.special import v
 
-_GRID = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
-_TO_WEIGHTS = np.linalg.inv(np.vander(_GRID, increasing=True))
 _NORMAL = NORMAL_FROM + 1.0
 
 
 class BinnedFoldedMean(FoldedNormalMean):
     """Law of shift + sum a |Z + z| over points that stand for `count` labels each, with known mean and std."""
 
-    def __init__(
-        self, a: FloatArray, z: FloatArray, count: FloatArray, shift: float, mean: float, std: float
-    ) -> None:
+    def __init__(self, a: FloatArray, z: FloatArray, count: FloatArray, shift: float, mean: float, std: float) -> None:
         self._a, self._z, self._count = a, z, count
         self._shift, self._centre, self._scale = shift, mean, std
         self._unit = float(np.max(a))
@@ -57,14 +53,14 @@ class BinnedFoldedMean(FoldedNormalMean):
 def folded_points(bins: Bins) -> tuple[FloatArray, FloatArray, FloatArray]:
     """a, z and count of the points that stand for the labels of these bins, and of the largest labels."""
     a, minor, columns = bins.points()
-    count = np.einsum("ckp,cq->kpq", columns, _TO_WEIGHTS)
-    z = (minor[:, None] + 0.5 + 0.5 * _GRID) * Z_WIDTH
+    count = np.einsum("ckp,cq->kpq", columns, TO_WEIGHTS)
+    z = (minor[:, None] + 0.5 + 0.5 * GRID) * Z_WIDTH
     z[minor == Z_BINS] = _NORMAL
     top_z = (bins.top_minor + 0.5 + 0.5 * bins.top[1]) * Z_WIDTH
     top_z[bins.top_minor == Z_BINS] = _NORMAL
     return (
-        np.concatenate([bins.top_v, np.repeat(a.ravel(), len(_GRID))]),
-        np.concatenate([top_z, np.repeat(z[:, None, :], len(_GRID), axis=1).ravel()]),
+        np.concatenate([bins.top_v, np.repeat(a.ravel(), len(GRID))]),
+        np.concatenate([top_z, np.repeat(z[:, None, :], len(GRID), axis=1).ravel()]),
         np.concatenate([np.ones(top_z.size), count.ravel()]),
     )
 

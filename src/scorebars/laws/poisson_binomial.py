@@ -88,6 +88,37 @@ class PoissonBinomial(AtomicLaw):
         return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
 
 
+class GatheredBinomial(PoissonBinomial):
+    """The same for many trials that were gathered in bins: nodes p with weights that need not be whole.
+
+    `never` and `always` trials fail and succeed for certain; they are not among the nodes.
+    """
+
+    def __init__(self, p: FloatArray, weight: FloatArray, never: int, always: int) -> None:
+        self._nodes, self._weight = p, weight
+        uncertain = round(float(np.add.reduce(weight)))
+        self.trials, self.certain = uncertain + never + always, always
+        self.support = (float(always), float(always + uncertain))
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        p, weight = self._nodes, self._weight
+        return self.certain + float(np.add.reduce(weight * p)), float(np.add.reduce(weight * p * (1 - p)))
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        mean, variance = self._moments
+        first, pmf = invert_on_window(
+            mean,
+            variance,
+            int(self.support[0]),
+            int(self.support[1]),
+            lambda t: centred_log_phi(self._nodes, self._weight, t),
+            lambda t: 2 * variance * np.sin(t / 2) ** 2,
+        )
+        return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
+
+
 def convolve_directly(p: FloatArray) -> tuple[int, FloatArray]:
     """First count and the probabilities from it on, by convolution in pairs of neighbours."""
     rows = max(1, -(-p.size // LEAF))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scorebars import tables
 from scorebars.answers.accuracy import AccuracyAnswers
 from scorebars.answers.label_loss import LabelLossAnswers
 from scorebars.answers.linear import LinearAnswers
@@ -25,6 +26,7 @@ _ZERO_ONE = Declaration(
 
 def _accuracy(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> tuple[Answers, float, float]:
     """The answers, with the total weight and that of the right predictions."""
+    tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr)
     labels = class_labels(labels_of(y_true, yerr), y_pred, sample_weight)
     model = class_model(yerr, len(labels.y))
     right = np.asarray(labels.y == labels.p)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.confusion import ConfusionAnswers
 from scorebars.answers.confusion_functions import BalancedAccuracy, Kappa, Matthews
+from scorebars.answers.labelled import Labelled
 from scorebars.metrics.class_options import given_labels
 from scorebars.metrics.labels import labelled
 from scorebars.metrics.registry import declares
+from scorebars.metrics.undefined import warn_undefined
 from scorebars.score import Declaration, Score
 
 _BALANCED = Declaration(
@@ -66,7 +70,9 @@ def balanced_accuracy_score(
     >>> print(round(s.observed, 3), s, s.truth)
     0.792 0.761 ± 0.022 0.827 ± 0.026
     """
-    data, _ = labelled(y_true, y_pred, yerr, sample_weight)
+    data, present = labelled(y_true, y_pred, yerr, sample_weight)
+    if len(present) > len(np.unique(data.shown)):
+        warnings.warn("y_pred contains classes not in y_true", UserWarning, stacklevel=2)
     return Score(ConfusionAnswers(_ADJUSTED if adjusted else _BALANCED, data, BalancedAccuracy(bool(adjusted)), None))
 
 
@@ -156,5 +162,16 @@ def cohen_kappa_score(
     if named is not None and not np.any(np.isin(data.names, named)):
         raise ValueError("At least one label in `labels` must be present in y_true.")
     keep = np.arange(data.k) if named is None else np.searchsorted(data.classes, named)
+    _warn_if_no_chance(data, keep)
     metric = Kappa(tuple(int(k) for k in keep), weights)
     return Score(ConfusionAnswers(_KAPPA, data, metric, None if math.isnan(undefined) else undefined))
+
+
+def _warn_if_no_chance(data: Labelled, keep: NDArray[np.intp]) -> None:
+    """Warn where agreement by chance is certain, or nothing is left to agree on: kappa is 0/0."""
+    assert data.predicted is not None
+    inside = np.isin(data.shown, keep) & np.isin(data.predicted, keep)
+    if not inside.any():
+        warn_undefined("`y2` contains no labels that are present in both `y1` and `labels`. Kappa is undefined.")
+    elif len(np.union1d(data.shown[inside], data.predicted[inside])) == 1:
+        warn_undefined("`y1`, `y2` and `labels` have only one label in common. Kappa is undefined.")

@@ -15,6 +15,7 @@ from scorebars.answers.confusion_functions import Averaged, OfPositives, Share
 from scorebars.answers.labelled import Labelled
 from scorebars.errors.class_error import named_classes
 from scorebars.metrics.labels import class_array, labelled
+from scorebars.metrics.undefined import warn_if_share_undefined
 from scorebars.score import Declaration, Score, Scores
 
 AVERAGES = ("binary", "micro", "macro", "weighted", None)
@@ -36,6 +37,8 @@ def given_labels(labels: Any) -> NDArray[Any] | None:
     """The classes a caller named, each once, in his order."""
     if labels is None:
         return None
+    if np.size(labels) == 0:
+        raise ValueError("'labels' should contain at least one label: name the classes, or leave it out.")
     found = class_array(labels, "labels")
     return named_classes(found, len(found))
 
@@ -68,8 +71,13 @@ def class_share(
     data, present = labelled(y_true, y_pred, yerr, sample_weight, None if average == "binary" else named)
     if average == "binary":
         data = _with_positive(data, present, pos_label, y_true, y_pred, yerr, sample_weight)
-        return _one(declaration, share, data, int(np.searchsorted(data.classes, pos_label)), undefined)
+        positive = np.searchsorted(data.classes, [pos_label])
+        if zero_division == "warn":
+            warn_if_share_undefined(share, data, positive, pooled=False, averaged=False)
+        return _one(declaration, share, data, int(positive[0]), undefined)
     keep = np.searchsorted(data.classes, present if named is None else named)
+    if zero_division == "warn":
+        warn_if_share_undefined(share, data, keep, pooled=average == "micro", averaged=True)
     if average is None:
         return Scores(_one(declaration, share, data, int(k), undefined) for k in keep)
     metric = Averaged(share, average, tuple(int(k) for k in keep), undefined)
@@ -82,12 +90,13 @@ def _with_positive(
     """The data with pos_label among its classes; refused where two others are present."""
     if len(present) > 2:
         raise ValueError(
-            f"Target is multiclass but average='binary'. Please choose another average setting, one of {AVERAGES[1:]}."
+            "Target is multiclass but average='binary'. Please choose another average setting, one of "
+            "[None, 'micro', 'macro', 'weighted']."
         )
     if pos_label in present:
         return data
     if len(present) == 2 or isinstance(pos_label, str) != (present.dtype.kind == "U"):
-        raise ValueError(f"pos_label={pos_label!r} is not a valid label: it should be one of {present.tolist()}.")
+        raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present}.")
     return labelled(y_true, y_pred, yerr, sample_weight, np.array([pos_label]))[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -73,5 +74,12 @@ def confusion_matrix(
     data, present = labelled(y_true, y_pred, yerr, sample_weight, named)
     if named is not None and not np.any(np.isin(data.names, named)):
         raise ValueError("At least one label specified must be in y_true.")
+    if named is None and len(present) == 1:
+        warnings.warn(
+            "A single label was found in 'y_true' and 'y_pred'. For the confusion matrix to have the correct shape, use the "
+            "'labels' parameter to pass all known labels.",
+            UserWarning,
+            stacklevel=2,
+        )
     keep = np.searchsorted(data.classes, present if named is None else named)
     return ConfusionMatrix(data, keep, normalize)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from scorebars import checks
+from scorebars import checks, tables
 from scorebars.engines import BadValues
+from scorebars.engines.on_device import OnDevice, on_device
 from scorebars.engines.totals import Totals, by_engine, totals
 from scorebars.errors import ErrorModel, MeasurementError, Normal, SplitNormal
 from scorebars.errors.base import FloatArray
@@ -17,6 +18,8 @@ from scorebars.intake import take
 from scorebars.losses import Loss
 from scorebars.measured import Measured
 
+_PLAIN = frozenset({np.ndarray, float, type(None)})
+"""What has no row labels, no unit and no device: nothing of another library to look at."""
 _HINT = "yerr is a standard deviation (not a variance): it cannot be below 0."
 
 
@@ -24,7 +27,7 @@ def error_model(yerr: Any, shape: tuple[int, ...]) -> MeasurementError:
     """The error model that `yerr` means: None, a number, (n,), (2, n) for lower and upper errors, or a model."""
     if yerr is None:
         return Normal.trusted(0.0)
-    if isinstance(yerr, ErrorModel):
+    if type(yerr) is not np.ndarray and isinstance(yerr, ErrorModel):
         if not isinstance(yerr, MeasurementError):
             raise ValueError(
                 f"yerr is {type(yerr).__name__}, which describes class labels. Measured numbers need an error model "
@@ -69,6 +72,8 @@ def measured_totals(loss: Loss, data: Measured) -> Totals:
 
 def diagnose(data: Measured) -> None:
     """Raise for the first argument that holds a value no score can be made of."""
+    if isinstance(data, OnDevice):  # its sums are finite, so all values are
+        return
     checks.require_finite(np.asarray(data.y), "y_true")
     checks.require_finite(np.asarray(data.p), "y_pred")
     if isinstance(data.errors, Normal) and isinstance(data.errors.sigma, np.ndarray):
@@ -78,7 +83,14 @@ def diagnose(data: Measured) -> None:
 
 def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Measured]:
     """One `Measured` for each output."""
-    y_true, y_pred, yerr, unit = take(y_true, y_pred, yerr)
+    unit = None
+    plain = _PLAIN.issuperset((type(y_true), type(y_pred), type(yerr), type(sample_weight)))
+    if not plain or type(y_true) is not np.ndarray or y_true.dtype == object:
+        tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr, sample_weight=sample_weight)
+        y_true, y_pred, yerr, unit = take(y_true, y_pred, yerr)
+        summed = on_device(y_true, y_pred, yerr, sample_weight)
+        if summed is not None:
+            return [summed]
     if y_true is None:
         y_true = _labels_of(yerr)
     y, p = checks.pair(y_true, y_pred)

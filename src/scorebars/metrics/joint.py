@@ -11,8 +11,23 @@ from scorebars.answers.joint import JointAnswers, JointMetric
 from scorebars.errors.base import FloatArray
 from scorebars.measured import Measured
 from scorebars.metrics import inputs
-from scorebars.metrics.additive import scored
+from scorebars.metrics.additive import Maker, scored
 from scorebars.score import Score, Scores
+
+
+def joint(metric: JointMetric, least: int = 1) -> Maker:
+    """How the answers of a metric of all labels together are made from data; it needs `least` labels."""
+
+    def make(data: Measured) -> JointAnswers:
+        inputs.diagnose(data)
+        if data.n < least:
+            raise ValueError(
+                f"{metric.declaration.name} is not defined with {data.n} label(s): it needs at least {least}, since it "
+                "compares labels with each other."
+            )
+        return JointAnswers(metric, data)
+
+    return make
 
 
 def joint_score(
@@ -26,25 +41,19 @@ def joint_score(
 ) -> Score | Scores:
     """A Score, or one for each output; `least` is the number of labels that the metric needs."""
     data = inputs.measured(y_true, y_pred, yerr, sample_weight)
-    for one in data:
-        inputs.diagnose(one)
-        if one.n < least:
-            raise ValueError(
-                f"{metric.declaration.name} is not defined with {one.n} label(s): it needs at least {least}, since it "
-                "compares labels with each other."
-            )
+    make = joint(metric, least)
     if len(data) == 1 and isinstance(multioutput, str) and multioutput in ("uniform_average", "variance_weighted"):
-        return scored(JointAnswers(metric, data[0]), data[0].unit)
+        return scored(make(data[0]), data[0].unit)
     if isinstance(multioutput, str) and multioutput == "variance_weighted":
-        return _averaged(metric, data, _label_variances(data))
+        return _averaged(make, data, _label_variances(data))
     weights = inputs.output_weights(multioutput, len(data))
     if weights is None:
-        return Scores(scored(JointAnswers(metric, one), one.unit) for one in data)
-    return _averaged(metric, data, weights)
+        return Scores(scored(make(one), one.unit) for one in data)
+    return _averaged(make, data, weights)
 
 
-def _averaged(metric: JointMetric, data: list[Measured], weights: FloatArray) -> Score:
-    return scored(AverageAnswers([JointAnswers(metric, one) for one in data], weights), data[0].unit)
+def _averaged(make: Maker, data: list[Measured], weights: FloatArray) -> Score:
+    return scored(AverageAnswers([make(one) for one in data], weights), data[0].unit)
 
 
 def _label_variances(data: list[Measured]) -> FloatArray:

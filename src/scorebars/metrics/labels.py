@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars import checks
+from scorebars import checks, tables
 from scorebars.answers.labelled import Labelled
+from scorebars.arrays import to_host
 from scorebars.errors import ClassError, ErrorModel, Flip, MeasurementError
 from scorebars.errors.base import FloatArray
 from scorebars.laws.correlated_flips import conditional_flip_probabilities
@@ -37,7 +38,7 @@ def class_array(values: Any, argument: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         checks.real_array(values, argument)
     try:
-        array = np.asarray(values)
+        array = np.asarray(to_host(values))
         if array.dtype.kind == "U" and not hasattr(values, "dtype"):
             array = np.array(values, dtype=object)  # NumPy has turned the numbers of a mixed list into texts
     except ValueError as why:
@@ -83,7 +84,7 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
     def where(holds: Callable[[Any], bool]) -> NDArray[np.bool_]:
         return np.asarray(np.frompyfunc(holds, 1, 1)(array), dtype=bool)
 
-    missing = where(_is_missing)
+    missing = where(tables.is_missing)
     if missing.any():
         raise checks.complain(argument, "has missing labels", missing, array, "Drop these items or label them.")
     texts = where(lambda v: isinstance(v, str))
@@ -102,16 +103,9 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
     return np.array(array.tolist())
 
 
-def _is_missing(label: Any) -> bool:
-    """None, NaN, and what does not even know whether it equals itself (pandas.NA)."""
-    try:
-        return label is None or bool(label != label)
-    except TypeError:
-        return True
-
-
 def class_labels(y_true: Any, y_pred: Any, sample_weight: Any = None) -> ClassLabels:
     """Labels and predictions as classes of one type, aligned."""
+    tables.require_rows(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     y, p = class_array(y_true, "y_true"), class_array(y_pred, "y_pred")
     checks.same_length(y, p, "y_true", "y_pred")
     if (y.dtype.kind == "U") != (p.dtype.kind == "U"):
@@ -194,6 +188,7 @@ def labelled(
 
     `options` are classes that the caller named besides.
     """
+    tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr)
     found = class_labels(labels_of(y_true, yerr), y_pred, sample_weight)
     model = class_model(yerr, len(found.y))
     model.check_labels(found.y)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars import tables
 from scorebars.answers.class_answers import ClassAnswers
 from scorebars.answers.labelled import Labelled
 from scorebars.answers.ranking import AucAnswers, AveragePrecisionAnswers, RankingAnswers
@@ -15,7 +16,15 @@ from scorebars.errors import ClassError
 from scorebars.errors.base import FloatArray
 from scorebars.metrics.labels import all_classes
 from scorebars.metrics.registry import declares
-from scorebars.metrics.score_columns import column_classes, columns, data_of, shown_labels, two_classes
+from scorebars.metrics.score_columns import (
+    column_classes,
+    columns,
+    data_of,
+    require_ordered,
+    shown_labels,
+    two_classes,
+)
+from scorebars.metrics.undefined import warn_undefined
 from scorebars.score import Declaration, Score, Scores
 
 _AUC = Declaration("roc_auc_score", "ROC AUC", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0)
@@ -76,27 +85,34 @@ def roc_auc_score(
     """
     if max_fpr not in (None, 1):
         raise ValueError(f"max_fpr={max_fpr!r} is not supported: only the whole curve has a law. Use max_fpr=None.")
+    tables.require_rows(y_true=y_true, y_score=y_score, yerr=yerr, sample_weight=sample_weight)
     scores = columns(y_score, "y_score")
     y, model = shown_labels(y_true, yerr, len(scores), "y_score")
     if scores.ndim == 2 and scores.shape[1] == 2 and len(np.unique(y)) <= 2:
         raise ValueError("y_score should be a 1d array for two classes: pass the scores of the larger one, [:, 1].")
     if scores.ndim == 1 or scores.shape[1] == 1:
         data = _binary_data(y, model, sample_weight)
+        if len(np.unique(y)) < 2:
+            warn_undefined("Only one class is present in y_true. ROC AUC score is not defined in that case.")
         return Score(AucAnswers(_AUC, data, scores.reshape(-1).astype(np.float64)))
     if multi_class not in ("ovr", "ovo"):
         raise ValueError(f"multi_class must be in ('ovo', 'ovr') for more than two classes, got {multi_class!r}.")
-    if average not in ("macro", "weighted", None, *(["micro"] if multi_class == "ovr" else [])):
-        raise ValueError(f"average={average!r} is not one of the averages for multi_class={multi_class!r}.")
+    allowed = ("macro", "weighted", None) if multi_class == "ovo" else ("micro", "macro", "weighted", None)
+    if average not in allowed:
+        raise ValueError(f"average must be one of {allowed} for multiclass problems, got {average!r}.")
     if np.any(np.abs(np.add.reduce(scores, axis=1) - 1) > 1e-5):
         raise ValueError(
             "Target scores need to be probabilities for multiclass roc_auc, i.e. they should sum up to 1.0 over classes."
         )
+    if multi_class == "ovo" and sample_weight is not None:
+        raise ValueError(
+            "sample_weight is not supported for multiclass one-vs-one ROC AUC, 'sample_weight' must be None in this case."
+        )
     data, scores = _multiclass(y, model, scores, labels, sample_weight)
     if multi_class == "ovr":
         return _averaged(_AUC, AucAnswers, data, scores, average)
-    if average is None or sample_weight is not None:
-        what = "average=None" if average is None else "sample_weight"
-        raise ValueError(f"{what} is not supported for multiclass one-vs-one ROC AUC.")
+    if average is None:
+        raise NotImplementedError("average=None is not implemented for multi_class='ovo'. Use 'macro' or 'weighted'.")
     return Score(PairwiseAuc(_AUC, data, scores, weighted=average == "weighted"))
 
 
@@ -142,17 +158,24 @@ def average_precision_score(
     >>> print(round(s.observed, 3), s, s.truth)
     0.867 0.819 ± 0.045 0.922 ± 0.051
     """
+    tables.require_rows(y_true=y_true, y_score=y_score, yerr=yerr, sample_weight=sample_weight)
     scores = columns(y_score, "y_score")
     y, model = shown_labels(y_true, yerr, len(scores), "y_score")
     if scores.ndim == 1 or scores.shape[1] == 1:
+        if len(np.unique(y)) > 2:
+            raise ValueError(
+                "`y_score` needs to be of shape `(n_samples, n_classes)`: y_true has more than two classes."
+            )
         data, positive = two_classes(y, model, sample_weight, pos_label)
+        if positive not in data.shown:
+            warn_undefined("No positive class found in y_true, recall is set to one for all thresholds.")
         flat = scores.reshape(-1).astype(np.float64)
         return Score(AveragePrecisionAnswers(_PRECISION, data.against_rest(positive), flat))
     if average not in ("macro", "weighted", "micro", None):
         raise ValueError(f"average has to be one of 'macro', 'weighted', 'micro' or None, got {average!r}.")
     if pos_label != 1:
         raise ValueError(
-            "Parameter pos_label is fixed to 1 for multiclass y_true. Do not set pos_label or set it to 1."
+            "Parameter pos_label is fixed to 1 for multiclass y_true. Do not set pos_label or set pos_label to 1."
         )
     data, scores = _multiclass(y, model, scores, None, sample_weight)
     return _averaged(_PRECISION, AveragePrecisionAnswers, data, scores, average)
@@ -162,7 +185,8 @@ def _binary_data(y: NDArray[Any], model: ClassError, sample_weight: Any) -> Labe
     """Labels of two classes, the larger one positive."""
     if len(np.unique(y)) > 2:
         raise ValueError(
-            f"y_true has {len(np.unique(y))} classes but y_score one column. Give a score for each class, and multi_class."
+            f"`y_score` needs to be of shape `(n_samples, n_classes)`: y_true has {len(np.unique(y))} classes. Give a score "
+            "for each class, and multi_class."
         )
     classes = all_classes(model, y)
     if len(classes) > 2:
@@ -173,8 +197,7 @@ def _binary_data(y: NDArray[Any], model: ClassError, sample_weight: Any) -> Labe
 def _multiclass(
     y: NDArray[Any], model: ClassError, scores: NDArray[Any], labels: Any, sample_weight: Any
 ) -> tuple[Labelled, FloatArray]:
-    if labels is not None and not np.array_equal(np.unique(labels), np.asarray(labels)):
-        raise ValueError("Parameter 'labels' must be unique and ordered.")
+    require_ordered(labels)
     classes = column_classes(y, model, labels, scores.shape[1], "y_score")
     return data_of(y, model, classes, sample_weight), np.asarray(scores, dtype=np.float64)
 

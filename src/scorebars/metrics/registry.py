@@ -31,10 +31,12 @@ _METRICS: dict[str, Entry] = {}
 
 
 def declares(declaration: Declaration, make: Maker | None = None) -> Callable[[Function], Function]:
-    """Register a public metric function under its declaration."""
+    """Register a public metric function under its declaration, which it carries as its attribute `declaration`."""
 
     def register(function: Function) -> Function:
         _METRICS[declaration.name] = Entry(declaration, function, make)
+        function.__dict__["declaration"] = declaration
+        function.declaration = declaration  # type: ignore[attr-defined]  # what adapters may ask of sb.<metric>
         return function
 
     return register

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars import checks
+from scorebars import checks, tables
 from scorebars.answers.labelled import Labelled
 from scorebars.errors import ClassError
 from scorebars.metrics.class_options import given_labels
@@ -38,7 +38,7 @@ def data_of(y: NDArray[Any], model: ClassError, classes: NDArray[Any], sample_we
     """Labels without predicted classes; every label and every class of the model must have its column."""
     missing = ~np.isin(y, classes)
     if missing.any():
-        raise checks.complain("y_true", "has classes that are not in labels", missing, y, "Name all classes.")
+        raise checks.complain("'y_true'", "contains labels not in parameter 'labels'", missing, y, "Name all classes.")
     named = model.classes()
     if named is not None and not np.all(np.isin(named, classes)):
         extra = np.setdiff1d(named, classes)[0]
@@ -61,6 +61,13 @@ def column_classes(y: NDArray[Any], model: ClassError, labels: Any, number: int,
     """The sorted classes of the columns: `labels`, or those of y_true and the model."""
     named = given_labels(labels)
     classes = np.unique(y) if named is None else np.sort(named)
+    if named is not None and not np.array_equal(classes, named):
+        warnings.warn(
+            f"Labels passed were {named.tolist()}. But this function assumes labels are ordered lexicographically. Pass the "
+            f"ordered labels={classes.tolist()} and ensure that the columns of {argument} correspond to this ordering.",
+            UserWarning,
+            stacklevel=4,
+        )
     if named is None and model.classes() is not None:
         classes = all_classes(model, y)
     if named is None and len(classes) == 1:
@@ -70,6 +77,12 @@ def column_classes(y: NDArray[Any], model: ClassError, labels: Any, number: int,
         )
     if named is not None and len(classes) == 1:
         raise ValueError("The labels array needs to contain at least two labels, got one.")
+    if len(classes) != number and argument == "y_score":
+        whose = "Number of classes in y_true" if named is None else f"Number of given labels, {len(classes)},"
+        raise ValueError(
+            f"{whose} not equal to the number of columns in 'y_score', {number}. Provide the classes of the columns explicitly "
+            f"through the labels argument; those found are {classes}."
+        )
     if len(classes) != number:
         whose = "y_true" if named is None else "labels"
         raise ValueError(
@@ -79,10 +92,23 @@ def column_classes(y: NDArray[Any], model: ClassError, labels: Any, number: int,
     return classes
 
 
+def require_ordered(labels: Any) -> None:
+    """Refuse classes of columns that are not each there once, in order."""
+    if labels is None:
+        return
+    named = np.asarray(labels)
+    ordered = np.unique(named)
+    if len(ordered) != len(named):
+        raise ValueError("Parameter 'labels' must be unique: each class has one column.")
+    if not np.array_equal(ordered, named):
+        raise ValueError("Parameter 'labels' must be ordered, and the columns of y_score with them.")
+
+
 def probability_columns(
     y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, labels: Any
 ) -> tuple[Labelled, NDArray[Any]]:
     """Labels and a probability for each class, (n, K); a single column is that of the larger of two classes."""
+    tables.require_rows(y_true=y_true, y_proba=y_proba, yerr=yerr, sample_weight=sample_weight)
     p = columns(y_proba, "y_proba")
     require_probabilities(p, "y_proba")
     if p.ndim == 1:
@@ -106,6 +132,7 @@ def two_class_probabilities(
     y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, pos_label: Any
 ) -> tuple[Labelled, NDArray[Any]]:
     """Labels of two classes and the probability of the positive one, as two columns in the order of the classes."""
+    tables.require_rows(y_true=y_true, y_proba=y_proba, yerr=yerr, sample_weight=sample_weight)
     p = columns(y_proba, "y_proba").reshape(-1)
     require_probabilities(p, "y_proba")
     y, model = shown_labels(y_true, yerr, len(p), "y_proba")
@@ -122,11 +149,12 @@ def two_classes(y: NDArray[Any], model: ClassError, sample_weight: Any, pos_labe
     if pos_label is None:
         if present.dtype.kind == "U":
             raise ValueError(
-                f"y_true takes value in {set(present.tolist())} and pos_label is not specified: give pos_label explicitly."
+                f"y_true takes value in {{{', '.join(map(repr, present.tolist()))}}} and pos_label is not specified: either "
+                "make y_true take value in {0, 1} or {-1, 1} or pass pos_label explicitly."
             )
         pos_label = 1 if set(present.tolist()) <= {-1, 0, 1} else present[-1].item()
     elif len(present) == 2 and pos_label not in present:
-        raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present.tolist()}.")
+        raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present}.")
     classes = all_classes(model, y, class_array([pos_label], "pos_label"))
     if len(classes) > 2:
         raise ValueError(f"the error model has {len(classes)} classes, but this metric needs two.")

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars import tables
 from scorebars.answers.label_loss import LabelLossAnswers
 from scorebars.answers.linear import LinearAnswers
 from scorebars.errors.base import FloatArray
 from scorebars.metrics.registry import declares
-from scorebars.metrics.score_columns import column_classes, columns, data_of, shown_labels
+from scorebars.metrics.score_columns import column_classes, columns, data_of, require_ordered, shown_labels
+from scorebars.metrics.undefined import warn_undefined
 from scorebars.score import Declaration, Score
 
 _TOP_K = Declaration(
@@ -67,13 +69,20 @@ def top_k_accuracy_score(
     """
     if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
+    tables.require_rows(y_true=y_true, y_score=y_score, yerr=yerr, sample_weight=sample_weight)
     scores = columns(y_score, "y_score")
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]
     y, model = shown_labels(y_true, yerr, len(scores), "y_score")
-    if labels is not None and not np.array_equal(np.unique(labels), np.asarray(labels)):
-        raise ValueError("Parameter 'labels' must be unique and ordered.")
+    if scores.ndim == 1 and len(np.unique(y)) > 2:
+        raise ValueError("`y_score` needs to be of shape `(n_samples, n_classes)`: y_true has more than two classes.")
+    require_ordered(labels)
     classes = column_classes(y, model, labels, 2 if scores.ndim == 1 else scores.shape[1], "y_score")
+    if k >= len(classes):
+        warn_undefined(
+            f"'k' ({k}) greater than or equal to 'n_classes' ({len(classes)}) will result in a perfect score and is "
+            "therefore meaningless."
+        )
     data = data_of(y, model, classes, sample_weight)
     table = _two_class_hits(scores, int(k)) if scores.ndim == 1 else _hits(scores, int(k))
     perfect = None if data.own is None else _hits(data.own_probabilities, int(k))

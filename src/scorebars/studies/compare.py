@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -15,7 +16,8 @@ from scorebars.errors.base import FloatArray
 from scorebars.laws.normal import NormalLaw
 from scorebars.score import Declaration, Score
 from scorebars.studies.contests import Contest, contest
-from scorebars.studies.evaluate import guess_task, named_predictions
+from scorebars.studies.evaluate import guess_task, labels_of
+from scorebars.studies.gather import gather
 
 _NOISY_MAE = (
     "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "
@@ -69,6 +71,8 @@ class Comparison:
     rope: float
     _contest: Contest = field(repr=False)
     warnings: list[str] = field(default_factory=list)
+    omitted: int = 0
+    """Rows that were left out because they miss a value (``nan_policy="omit"``)."""
 
     def _check(self, *names: str) -> None:
         for name in names:
@@ -128,10 +132,11 @@ class Comparison:
 
     def ranking(self, draws: int = 20_000, rng: np.random.Generator | int | None = 0) -> Ranking:
         """Probability of each rank for each model, from joint draws of all scores on common labels."""
-        values = self._contest.draws(draws, np.random.default_rng(rng), self.sampling)
+        rng = np.random.default_rng(rng)
+        values = self._contest.draws(draws, rng, self.sampling)
         if self._contest.declaration.greater_is_better:
             values = -values
-        ranks = np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1)
+        ranks = np.argsort(np.lexsort((rng.random(values.shape), values), axis=1), axis=1)  # ties fall either way
         count = len(self.models)
         table = {name: np.bincount(ranks[:, k], minlength=count) / len(values) for k, name in enumerate(self.models)}
         best = max(table, key=lambda name: float(table[name][0]))
@@ -150,6 +155,8 @@ class Comparison:
         lines = [
             f"{self.metric} of {len(self.models)} models on {self._contest.n} labels ({what}, level {self.level:.0%})"
         ]
+        if self.omitted:
+            lines.append(text.left_out(self.omitted))
         pairs = list(combinations(self.models, 2))
         if len(pairs) > 28:
             lines.append(str(self.ranking()))
@@ -165,14 +172,17 @@ class Comparison:
 
 def compare(
     y_true: Any,
-    y_pred: Any,
+    y_pred: Any = None,
     *,
+    y: Hashable | None = None,
+    pred: Any = None,
     yerr: Any = None,
     metric: str | None = None,
     sample_weight: Any = None,
     sampling: bool = False,
     rope: float = 0.0,
     level: float = 0.95,
+    nan_policy: str = "raise",
 ) -> Comparison:
     r"""Which model is better, and how sure can the labels make us?
 
@@ -189,6 +199,8 @@ def compare(
     y_true, yerr, sample_weight : as in every metric
     y_pred : mapping, DataFrame or (n, models)
         Predictions of two or more models.
+    y, pred, nan_policy : as in `evaluate`
+        ``compare(table, y="mass", pred=["a", "b"], yerr="mass_err")`` takes columns by name.
     metric : name, optional
         By default the mean squared error, or the accuracy for classes.
     sampling : bool
@@ -207,8 +219,8 @@ def compare(
     >>> print(c.difference("HFB26", "HFB24"), c.verdict("HFB26", "HFB24"))
     0.0082 ± 0.0015 worse
     """
-    labels = yerr.labels() if y_true is None and hasattr(yerr, "labels") else y_true
-    models = named_predictions(y_pred, 0 if labels is None else len(labels))
+    data = gather(y_true, y_pred, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight, nan_policy=nan_policy)
+    models = data.models
     if len(models) < 2:
         raise ValueError("compare needs the predictions of at least two models: a mapping from name to predictions.")
     if not 0 < level < 1:
@@ -216,7 +228,7 @@ def compare(
     if not (rope >= 0 and math.isfinite(rope)):
         raise ValueError(f"rope must be a number of at least 0, got {rope!r}.")
     if metric is None:
-        metric = "mean_squared_error" if guess_task(labels, yerr) == "regression" else "accuracy_score"
-    made = contest(metric, y_true, models, yerr, sample_weight)
+        metric = "mean_squared_error" if guess_task(labels_of(data), data.yerr) == "regression" else "accuracy_score"
+    made = contest(metric, data.y_true, models, data.yerr, data.sample_weight)
     warnings = [_NOISY_MAE] if metric == "mean_absolute_error" and made.noisy() else []
-    return Comparison(metric, list(models), level, sampling, rope, made, warnings)
+    return Comparison(metric, list(models), level, sampling, rope, made, warnings, data.omitted)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.difference import TruthDifference
+from scorebars.arrays import to_host
 from scorebars.errors import Flip, Normal
 from scorebars.errors.base import FloatArray
 from scorebars.laws.accuracy_difference import accuracy_difference_law
@@ -311,8 +312,8 @@ class DrawnClassContest(DrawnContest):
         self, declaration: Declaration, function: Any, y_true: Any, models: Mapping[str, Any], yerr: Any, weight: Any
     ) -> None:
         self.declaration, self._function, self._weight = declaration, function, weight
-        self._labels = np.asarray(y_true)
-        self._predictions = {name: np.asarray(p) for name, p in models.items()}
+        self._labels = np.asarray(to_host(y_true))
+        self._predictions = {name: np.asarray(to_host(p)) for name, p in models.items()}
         self.n = len(self._labels)
         self._model = class_model(yerr, self.n)
         self._classes = np.unique(self._labels)

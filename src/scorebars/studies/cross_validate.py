@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from scorebars import tables
 from scorebars._render import text
-from scorebars.errors import ErrorModel
 from scorebars.score import Score
 from scorebars.studies.evaluate import Evaluation, evaluate
+from scorebars.studies.gather import errors_of, rows
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ def cross_validate(
         from sklearn.model_selection import check_cv
     except ImportError as why:
         raise ImportError("cross_validate needs scikit-learn: pip install 'scorebars[sklearn]'") from why
+    tables.require_rows(y=y, yerr=yerr)
     labels = np.asarray(y)
     n = len(labels)
     if bootstrap is not None:
@@ -121,29 +123,20 @@ def cross_validate(
     task = "classification" if is_classifier(estimator) else "regression"
     folds, indices = [], []
     for train, test in splits:
-        model = clone(estimator).fit(_rows(X, train), labels[train], **(fit_params or {}))
-        predicted = model.predict(_rows(X, test))
+        model = clone(estimator).fit(rows(X, train), labels[train], **(fit_params or {}))
+        predicted = model.predict(rows(X, test))
         folds.append(evaluate(labels[test], predicted, yerr=_errors_of(yerr, test, n), metrics=metrics, task=task))
         indices.append(np.asarray(test))
     return CrossValidation(folds, indices)
 
 
-def _rows(X: Any, index: np.ndarray) -> Any:
-    return X.iloc[index] if hasattr(X, "iloc") else np.asarray(X)[index]
-
-
 def _errors_of(yerr: Any, index: np.ndarray, n: int) -> Any:
     """The label errors of one fold."""
-    if yerr is None or (np.ndim(yerr) == 0 and not isinstance(yerr, ErrorModel)):
-        return yerr
-    if isinstance(yerr, ErrorModel):
-        return yerr[index] if yerr.size is not None else yerr
-    values = np.asarray(yerr)
-    if values.shape[-1] != n:
+    if np.ndim(yerr) and np.shape(yerr)[-1] != n:
         raise ValueError(
-            f"yerr has shape {values.shape} but y has {n} labels. Give one error for each label, or a number."
+            f"yerr has shape {np.shape(yerr)} but y has {n} labels. Give one error for each label, or a number."
         )
-    return values[..., index]
+    return errors_of(yerr, index, n)
 
 
 def _bootstrap_splits(n: int, count: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
+from scorebars._render import text
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray
 from scorebars.errors.repeats import Repeats
 from scorebars.metrics import inputs
+from scorebars.studies.gather import gather
 
 _DEFAULT_SHARE = 0.2
 
@@ -32,6 +35,7 @@ class ErrorCheck:
     repeats_ratio, repeats_pvalue : quoted variance over that of the repeats, with its two-sided p-value (only `Repeats`
         compared with quoted errors)
     warnings : plain sentences
+    omitted : rows that were left out because they miss a value
     """
 
     n: int
@@ -47,6 +51,7 @@ class ErrorCheck:
     repeats_ratio: float | None
     repeats_pvalue: float | None
     warnings: list[str]
+    omitted: int = 0
 
     def __str__(self) -> str:
         lines = [
@@ -58,10 +63,21 @@ class ErrorCheck:
         ]
         if self.growth is not None:
             lines.append(f"error grows as |label|^{self.growth:.2f}")
-        return "\n".join([*lines, *(f"Warning: {w}" for w in self.warnings)] or lines)
+        if self.omitted:
+            lines.append(text.left_out(self.omitted))
+        return "\n".join([*lines, *(f"Warning: {w}" for w in self.warnings)])
 
 
-def check_errors(y_true: Any, y_pred: Any, yerr: Any, *, repeats: Repeats | None = None) -> ErrorCheck:
+def check_errors(
+    y_true: Any,
+    y_pred: Any = None,
+    yerr: Any = None,
+    *,
+    y: Hashable | None = None,
+    pred: Any = None,
+    repeats: Repeats | None = None,
+    nan_policy: str = "raise",
+) -> ErrorCheck:
     """Are these label errors consistent with the residuals, and do they look measured?
 
     Parameters
@@ -70,6 +86,8 @@ def check_errors(y_true: Any, y_pred: Any, yerr: Any, *, repeats: Repeats | None
         Labels and predictions of a model.
     yerr : number, (n,), (2, n) or error model
         The quoted errors.
+    y, pred, nan_policy : as in `evaluate`
+        ``check_errors(table, y="mass", pred="model", yerr="mass_err")`` takes columns by name.
     repeats : Repeats, optional
         Repeated measurements of the same labels: are the quoted errors consistent with their scatter?
 
@@ -81,10 +99,15 @@ def check_errors(y_true: Any, y_pred: Any, yerr: Any, *, repeats: Repeats | None
     >>> round(check.noise_share, 2), check.warnings[0]
     (1.03, 'more than half of the mean squared residual is label error: better labels would tell more.')
     """
-    data = inputs.measured(y_true, y_pred, yerr, None)[0]
+    given = gather(y_true, y_pred, y=y, pred=pred, yerr=yerr, nan_policy=nan_policy)
+    if len(given.models) != 1:
+        raise ValueError(f"check_errors takes the predictions of one model, got those of {len(given.models)}.")
+    if repeats is not None and given.omitted:
+        raise ValueError("repeats cannot be given where rows are left out: drop the rows with missing values first.")
+    data = inputs.measured(given.y_true, next(iter(given.models.values())), given.yerr, None)[0]
     inputs.diagnose(data)
-    y, d = np.asarray(data.y, float), data.residual
-    sd = np.sqrt(data.errors.label_variance(y))
+    label, d = np.asarray(data.y, float), data.residual
+    sd = np.sqrt(data.errors.label_variance(label))
     known = sd > 0
     if not known.any():
         raise ValueError("all label errors are zero: there is nothing to check. Pass yerr.")
@@ -107,10 +130,11 @@ def check_errors(y_true: Any, y_pred: Any, yerr: Any, *, repeats: Repeats | None
         zero_share=float(np.mean(~known)),
         repeated_share=float(times[top]) / data.n,
         repeated_value=float(values[top]),
-        growth=_growth(y[known], sd[known]),
+        growth=_growth(label[known], sd[known]),
         repeats_ratio=ratio,
         repeats_pvalue=ratio_p,
         warnings=[],
+        omitted=given.omitted,
     )
     found.warnings.extend(_warnings(found, scalar=bool(np.ptp(sd) == 0)))
     return found

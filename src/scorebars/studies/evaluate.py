@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars._render import tables
+from scorebars._render import tables, text
 from scorebars.errors import ErrorModel, MeasurementError
 from scorebars.metrics import inputs
 from scorebars.metrics.additive import scored
 from scorebars.metrics.registry import declarations, entry_of
 from scorebars.score import Score
+from scorebars.studies.gather import Gathered, errors_of, gather, rows
 
 SCHEMA = "scorebars/evaluation/1"
 
@@ -23,6 +27,9 @@ _DEFAULT = {
     "regression": ("root_mean_squared_error", "mean_absolute_error", "mean_error", "r2_score"),
     "classification": ("accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "cohen_kappa_score"),
 }
+
+_SUM_MOST = ("r2_score", "explained_variance_score")
+"""Scored first: the sums of their pass hold those of all the others."""
 
 Metric = str | Callable[..., Score]
 
@@ -37,6 +44,8 @@ class Evaluation:
 
     scores: dict[tuple[str, str, str | None], Score]
     n: int
+    omitted: int = 0
+    """Rows that were left out because they miss a value (``nan_policy="omit"``)."""
 
     @property
     def models(self) -> list[str]:
@@ -80,12 +89,19 @@ class Evaluation:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: schema name, number of labels, and one record for each score."""
-        return {"schema": SCHEMA, "n": self.n, "scores": self.rows()}
+        """Plain data: schema name, numbers of labels and of rows left out, and one record for each score."""
+        return {"schema": SCHEMA, "n": self.n, "omitted": self.omitted, "scores": self.rows()}
 
     def to_json(self, **options: Any) -> str:
         """`to_dict` as JSON; infinities are written as the strings "inf" and "-inf"."""
         return json.dumps(tables.json_safe(self.to_dict()), allow_nan=False, **options)
+
+    def to_metrics(self) -> dict[str, float]:
+        """All finite numbers as ``"model/metric/answer"`` (``"model/metric/group/answer"``): what experiment trackers take."""
+        found: dict[str, float] = {}
+        for (model, metric, group), score in self.scores.items():
+            found |= text.for_trackers(score, model, metric, *([] if group is None else [group]))
+        return found
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, one row for each score."""
@@ -118,32 +134,53 @@ class Evaluation:
 
 def evaluate(
     y_true: Any,
-    y_pred: Any,
+    y_pred: Any = None,
     *,
+    y: Hashable | None = None,
+    pred: Any = None,
     yerr: Any = None,
-    metrics: Metric | Sequence[Metric] | None = None,
-    by: Any = None,
     sample_weight: Any = None,
+    by: Any = None,
+    metrics: Metric | Sequence[Metric] | None = None,
     task: str | None = None,
+    nan_policy: str = "raise",
+    progress: bool = False,
 ) -> Evaluation:
     """How good are these models, given how well the labels are known?
 
+    Takes arrays, ``evaluate(y_true, y_pred, yerr=sigma)``, or a table and the names of its columns,
+    ``evaluate(table, y="mass", pred=["a", "b"], yerr="mass_err")``.
+
     Parameters
     ----------
-    y_true : (n,), or None
-        Labels; None where the error model holds them.
+    y_true : (n,), table, or None
+        Labels (None where the error model holds them), or a table of pandas, polars, Arrow or astropy, or a mapping from
+        name to column, with the columns that the other arguments name.
     y_pred : (n,), (n, models), mapping or DataFrame
         Predictions of one model, or of several: columns, or a mapping from name to predictions.
+    y, pred : names
+        In a table: the column of labels, and the column or list of columns of predictions, one for each model.
     yerr : number, (n,), (2, n) or error model, optional
-        Label errors, as in every metric.
+        Label errors, as in every metric; in a table also the name of a column, or those of lower and upper errors.
+    sample_weight : (n,), optional
+        How much each label counts; in a table also the name of a column.
+    by : (n,), optional
+        Groups: every score is also given for each group; in a table also the name of a column.
     metrics : name, function, or list of them, optional
         By default the common ones of the task.
-    by : (n,), optional
-        Groups: every score is also given for each group.
-    sample_weight : (n,), optional
-        How much each label counts.
     task : {"regression", "classification"}, optional
         Guessed from the labels and their errors: texts, booleans and flip models mean classes.
+    nan_policy : {"raise", "omit"}
+        Refuse missing values (by their row labels), or leave such rows out for all models and say how many.
+
+    progress : bool
+        Show how far the pass over a dataset on disk is.
+
+    Data that need not fit in memory are summed up batch by batch (see `Accumulator` for the metrics that can be): a
+    ``pyarrow.dataset.Dataset`` or the path of a Parquet, CSV or Feather file or folder, with the names of its columns, and
+    arrays and DataFrames of dask, on whatever scheduler is active.
+
+    Arguments from pandas must have the same row labels in the same order; they are never realigned.
 
     Examples
     --------
@@ -157,42 +194,67 @@ def evaluate(
     DZ28      root_mean_squared_error  0.36       0.3798 ± 0.0090   0.3390 ± 0.0060   0.120 ± 0.016    0.114
     DZ28      mean_error               -0.00933   -0.0093 ± 0.0026  -0.0093 ± 0.0026  0.0000 ± 0.0026  0.28
     """
-    labels = yerr.labels() if y_true is None and hasattr(yerr, "labels") else y_true
-    models = named_predictions(y_pred, 0 if labels is None else len(labels))
-    chosen = _chosen(metrics, task or guess_task(labels, yerr))
+    if streamed(y_true):
+        return _evaluate_streamed(
+            y_true, y_pred, by, nan_policy, progress, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight,
+            metrics=metrics, task=task,
+        )  # fmt: skip
+    data = gather(y_true, y_pred, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight, by=by, nan_policy=nan_policy)
+    labels = labels_of(data)
+    chosen = _chosen(metrics, task or guess_task(labels, data.yerr))
+    n = len(next(iter(data.models.values())))
     whole: NDArray[np.intp] | None = None
-    parts = {None: whole} if by is None else {None: whole, **groups_of(by, len(next(iter(models.values()))))}
+    parts = {None: whole} if data.by is None else {None: whole, **groups_of(data.by, n)}
     scores: dict[tuple[str, str, str | None], Score] = {}
-    for model, prediction in models.items():
+    for model, prediction in data.models.items():
         for group, index in parts.items():
-            found = _scores(chosen, *_subset(index, y_true, prediction, yerr, sample_weight))
+            found = _scores(chosen, *_subset(index, data, prediction, n))
             scores.update({(model, name, group): score for name, score in found.items()})
-    return Evaluation(scores, next(iter(scores.values())).n)
+    return Evaluation(scores, next(iter(scores.values())).n, data.omitted)
 
 
-def named_predictions(y_pred: Any, n: int) -> dict[str, Any]:
-    """Predictions by model name, from a mapping, a DataFrame, columns of an array, or a single array."""
-    if isinstance(y_pred, Mapping):
-        models = {str(name): values for name, values in y_pred.items()}
-    elif hasattr(y_pred, "columns") and hasattr(y_pred, "__getitem__"):
-        models = {str(name): y_pred[name] for name in y_pred.columns}
-    else:
-        array = np.asarray(y_pred)
-        if array.ndim == 2 and array.shape[1] > 1:
-            models = {f"model {k + 1}": array[:, k] for k in range(array.shape[1])}
-        else:
-            models = {"model": y_pred}
-    if not models:
-        raise ValueError("y_pred holds no predictions. Give one array, or a mapping from model name to predictions.")
-    return models
+def streamed(data: Any) -> bool:
+    """Whether labels come in pieces: from dask, or from files by way of pyarrow."""
+    library = type(data).__module__.partition(".")[0]
+    return (
+        (library in ("dask", "dask_expr") and hasattr(data, "to_delayed"))
+        or (library == "pyarrow" and hasattr(data, "get_fragments"))
+        or isinstance(data, str | os.PathLike)
+    )
+
+
+def _evaluate_streamed(
+    data: Any, y_pred: Any, by: Any, nan_policy: str, progress: bool, *, y: Any, pred: Any, **options: Any
+) -> Evaluation:
+    if by is not None or nan_policy != "raise":
+        raise ValueError(
+            "by and nan_policy='omit' need all labels at once. Filter the data first, or read them into a table."
+        )
+    home: Any  # found by name: these modules are built on this one
+    if hasattr(data, "to_delayed"):
+        home = import_module("scorebars.studies.dask_tree")
+        return home.evaluate_dask(data, y_pred, y=y, pred=pred, **options)
+    if y is None or pred is None or y_pred is not None:
+        raise ValueError("name the columns of a dataset: evaluate(dataset, y=..., pred=..., yerr=...).")
+    home = import_module("scorebars.studies.stream")
+    return home.evaluate_dataset(data, y=y, pred=pred, progress=progress, **options)
+
+
+def labels_of(data: Gathered) -> Any:
+    """The labels, or those that the error model holds where none are given."""
+    return data.yerr.labels() if data.y_true is None and hasattr(data.yerr, "labels") else data.y_true
 
 
 def guess_task(labels: Any, yerr: Any) -> str:
     """Classes if the error model says so, or the labels are texts or booleans; else measured numbers."""
     if isinstance(yerr, ErrorModel):
         return "regression" if isinstance(yerr, MeasurementError) else "classification"
-    kind = np.asarray(labels).dtype.kind
-    return "classification" if kind in "bUSO" else "regression"
+    array = np.asarray(labels)
+    if array.dtype.kind == "O" and array.size:  # numbers among objects: nullable columns, uncertainties, NDData
+        classes = isinstance(array.flat[0], str | bool | np.bool_)
+    else:
+        classes = array.dtype.kind in "bUSO"
+    return "classification" if classes else "regression"
 
 
 def _chosen(metrics: Metric | Sequence[Metric] | None, task: str) -> list[Metric]:
@@ -218,35 +280,45 @@ def groups_of(by: Any, n: int) -> dict[str | None, NDArray[np.intp]]:
     return {str(name): np.flatnonzero(values == name) for name in names}
 
 
-def _subset(index: NDArray[np.intp] | None, *arguments: Any) -> list[Any]:
-    """The arguments of one group of items."""
+def _subset(index: NDArray[np.intp] | None, data: Gathered, prediction: Any, n: int) -> tuple[Any, Any, Any, Any]:
+    """Labels, predictions, errors and weights of one group of items."""
     if index is None:
-        return list(arguments)
-    out = []
-    for value in arguments:
-        if value is None or (np.ndim(value) == 0 and not isinstance(value, ErrorModel)):
-            out.append(value)
-        elif isinstance(value, ErrorModel):
-            out.append(value[index] if value.size is not None else value)
-        else:
-            array = np.asarray(value)
-            out.append(array[..., index] if array.ndim == 2 and array.shape[0] == 2 else array[index])
-    return out
+        return data.y_true, prediction, data.yerr, data.sample_weight
+    y, p, weight = (rows(value, index) for value in (data.y_true, prediction, data.sample_weight))
+    return y, p, errors_of(data.yerr, index, n), weight
 
 
 def _scores(metrics: Sequence[Metric], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> dict[str, Score]:
     """All metrics of one model; those that can share one pass over the data."""
     shared = None
-    found: dict[str, Score] = {}
-    for metric in metrics:
+    found: dict[int, tuple[str, Score]] = {}
+    for place in sorted(range(len(metrics)), key=lambda k: metrics[k] not in _SUM_MOST):
+        metric = metrics[place]
         entry = None if callable(metric) else entry_of(metric)
         if entry is not None and entry.make is not None:
             if shared is None:
                 shared = inputs.measured(y_true, y_pred, yerr, sample_weight)
             if len(shared) == 1:
-                found[entry.declaration.name] = scored(entry.make(shared[0]), shared[0].unit)
+                found[place] = entry.declaration.name, scored(entry.make(shared[0]), shared[0].unit)
                 continue
-        function = metric if callable(metric) else entry_of(metric).function
+        score = _score_by(
+            metric if callable(metric) else entry_of(metric).function, y_true, y_pred, yerr, sample_weight
+        )
+        found[place] = getattr(metric, "__name__", score.name), score
+    return dict(found[place] for place in sorted(found))
+
+
+def _score_by(function: Callable[..., Score], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Score:
+    """The score by a function of its own; not all take weights."""
+    name = getattr(function, "__name__", repr(function))
+    if sample_weight is None:
+        score = function(y_true, y_pred, yerr=yerr)
+    elif hasattr(function, "declaration") and "sample_weight" not in signature(function).parameters:
+        raise ValueError(f"{name} takes no sample_weight. Leave it out of metrics, or evaluate without weights.")
+    else:
         score = function(y_true, y_pred, yerr=yerr, sample_weight=sample_weight)
-        found[score.name if isinstance(metric, str) or not hasattr(metric, "__name__") else metric.__name__] = score
-    return found
+    if not isinstance(score, Score):
+        raise TypeError(
+            f"metrics: {name} gives a {type(score).__name__}, not a Score, so it has no place in this table. Call it by itself."
+        )
+    return score

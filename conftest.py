@@ -1,0 +1,11 @@
+"""What needs torch is looked at where torch is installed: by `make test-torch`, not by `make test`."""
+
+from importlib.util import find_spec
+
+collect_ignore = []
+if find_spec("torch") is None:
+    collect_ignore += ["tests/torch"]
+if find_spec("torchmetrics") is None:
+    collect_ignore += ["src/scorebars/adapters/torchmetrics.py"]
+if find_spec("triton") is None:
+    collect_ignore += ["src/scorebars/engines/triton_sums.py"]

@@ -1,0 +1,1 @@
+"""How scorebars meets other libraries. Each adapter uses public names only, and its library when it is asked for."""

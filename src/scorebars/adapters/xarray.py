@@ -1,0 +1,213 @@
+"""Scores of labelled arrays: metrics along named dimensions, one for each place, as climate scientists use them.
+
+>>> import numpy as np
+>>> import xarray as xr
+>>> from scorebars.adapters.xarray import evaluate
+>>> rng = np.random.default_rng(0)
+>>> measured = xr.DataArray(rng.normal(15, 5, (50, 2)), dims=("time", "station"), coords={"station": ["Bern", "Chur"]})
+>>> model = measured + rng.normal(0, 1, (50, 2))
+>>> found = evaluate(measured, model, yerr=0.5, dim="time", metrics="mean_squared_error")
+>>> found["truth"].dims
+('station', 'metric')
+>>> bool((found["truth"] < found["observed"]).all())
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import scorebars as sb
+
+ANSWERS = ("observed", "expected", "std", "truth", "perfect")
+_ESTIMATES = ("truth", "remeasured", "perfect")
+_PLAIN = ("observed", "expected", "correction", "std", "noise_share", "sampling_std")
+POSSIBLE = (
+    *_PLAIN,
+    "interval_low",
+    "interval_high",
+    *(f"{name}{end}" for name in _ESTIMATES for end in ("", "_std", "_low", "_high")),
+)
+METRICS = ("root_mean_squared_error", "mean_absolute_error", "mean_error")
+
+
+def evaluate(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    yerr: Any = None,
+    dim: str | Sequence[Hashable] | None = None,
+    metrics: Any = METRICS,
+    sample_weight: Any = None,
+    nan_policy: str = "raise",
+    answers: Sequence[str] = ANSWERS,
+) -> Any:
+    """How good is the model at each place, given how well the labels are known?
+
+    Parameters
+    ----------
+    y_true : DataArray
+        Labels.
+    y_pred : DataArray, Dataset or mapping from model name to DataArray
+        Predictions; several models get a dimension ``model``.
+    yerr : number, DataArray, pair of them for lower and upper errors, or error model, optional
+        Label errors, broadcast against the labels by the names of their dimensions. An error model with one entry for each
+        label describes the labels along `dim` and serves every place.
+    dim : name or names, optional
+        The dimensions to score along; all unless given. The others stay.
+    metrics : name, function, or list of them
+        Metrics that give a single Score.
+    sample_weight : DataArray, optional
+        How much each label counts, broadcast like `yerr`; for example ``np.cos(np.deg2rad(lat))``.
+    nan_policy : {"raise", "omit"}
+        Refuse missing values, or leave them out place by place. A place without any label gets NaN and ``n`` 0.
+    answers : names
+        Which answers to give: observed, expected, correction, std, interval_low, interval_high, noise_share, sampling_std,
+        and truth, remeasured, perfect, each also with ``_std``, ``_low``, ``_high``. Where an estimate cannot be had it is
+        NaN.
+
+    Returns
+    -------
+    Dataset
+        One variable for each answer with a dimension ``metric``, and ``n``, the number of labels. It is lazy where the
+        arguments are dask arrays; the scored dimensions become one chunk.
+
+    Coordinates must be equal where dimensions are shared; nothing is realigned.
+    """
+    try:
+        import xarray as xr
+    except ImportError as why:
+        raise ImportError("adapters.xarray needs xarray: pip install 'scorebars[xarray]'") from why
+    if nan_policy not in ("raise", "omit"):
+        raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
+    unknown = [name for name in answers if name not in POSSIBLE]
+    if unknown or not answers:
+        raise ValueError(f"answers must be some of {', '.join(POSSIBLE)}, got {unknown[0] if unknown else 'none'!r}.")
+    chosen = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
+    if isinstance(y_pred, Mapping):
+        y_pred = _joined(y_pred, xr)
+    for name, value in (("y_true", y_true), ("y_pred", y_pred)):
+        if not isinstance(value, xr.DataArray):
+            raise TypeError(f"{name} must be an xarray.DataArray, got {type(value).__name__}.")
+    model = yerr if isinstance(yerr, sb.errors.ErrorModel) else None
+    halves = [] if model is not None or yerr is None else list(yerr) if isinstance(yerr, list | tuple) else [yerr]
+    if len(halves) > 2:
+        raise ValueError(f"yerr must be one array or a pair of lower and upper errors, got {len(halves)}.")
+    given = [y_true, y_pred, *halves, *([] if sample_weight is None else [sample_weight])]
+    arrays = _broadcast([xr.DataArray(value) if np.ndim(value) == 0 else value for value in given], xr)
+    dims = list(y_true.dims) if dim is None else [dim] if isinstance(dim, str) else list(dim)
+    absent = [d for d in dims if d not in arrays[0].dims]
+    if absent or not dims:
+        raise ValueError(
+            f"dim names {absent[0] if absent else 'no dimension'!r}; the dimensions are {list(arrays[0].dims)}."
+        )
+    names = ["y_true", "y_pred", *(["yerr"] * len(halves)), *([] if sample_weight is None else ["sample_weight"])]
+    if nan_policy == "raise":
+        for name, array in zip(names, arrays, strict=True):
+            _require_present(name, array)
+    score = _Place(chosen, tuple(answers), len(halves), model, sample_weight is not None)
+    lazy = any(array.chunks is not None for array in arrays)
+    found = xr.apply_ufunc(
+        score,
+        *([array.chunk(dict.fromkeys(dims, -1)) for array in arrays] if lazy else arrays),
+        input_core_dims=[dims] * len(arrays),
+        output_core_dims=[["metric", "answer"]],
+        vectorize=True,
+        dask="parallelized",
+        output_dtypes=[np.float64],
+        dask_gufunc_kwargs={"output_sizes": {"metric": len(chosen), "answer": len(answers) + 1}},
+    )
+    titles = [m if isinstance(m, str) else getattr(m, "__name__", "metric") for m in chosen]
+    found = found.assign_coords(metric=titles)
+    out = {name: found.isel(answer=k) for k, name in enumerate(answers)}
+    return xr.Dataset(out | {"n": found.isel(answer=-1, metric=0, drop=True).astype(np.int64)})
+
+
+class _Place:
+    """Scores of one place: flat arrays in, (metrics, answers and n) out. A class, so that dask can ship it."""
+
+    def __init__(self, metrics: list[Any], answers: tuple[str, ...], halves: int, model: Any, weighted: bool) -> None:
+        self.metrics, self.answers, self.halves, self.model, self.weighted = metrics, answers, halves, model, weighted
+
+    def __call__(self, *arrays: NDArray[Any]) -> NDArray[np.float64]:
+        columns = [np.asarray(array).reshape(-1) for array in arrays]
+        here = ~np.any([np.isnan(c) if c.dtype.kind == "f" else np.zeros(c.shape, bool) for c in columns], axis=0)
+        keep = np.flatnonzero(here)
+        out = np.full((len(self.metrics), len(self.answers) + 1), np.nan)
+        out[:, -1] = len(keep)
+        if not len(keep):
+            return out
+        y, p, *rest = (c[keep] for c in columns)
+        weight = rest.pop() if self.weighted else None
+        yerr = self._errors(rest, keep)
+        for row, metric in zip(out, self.metrics, strict=True):
+            function: Callable[..., sb.Score] = getattr(sb, metric) if isinstance(metric, str) else metric
+            score = function(y, p, yerr=yerr, sample_weight=weight)
+            row[:-1] = [_answer(score, name) for name in self.answers]
+        return out
+
+    def _errors(self, halves: list[NDArray[Any]], keep: NDArray[np.intp]) -> Any:
+        if self.model is not None:
+            return self.model if self.model.size is None else self.model[keep]
+        return None if not halves else halves[0] if len(halves) == 1 else np.stack(halves)
+
+
+def _answer(score: sb.Score, name: str) -> float:
+    """One answer as a number; NaN where an estimate cannot be had."""
+    base, _, end = name.partition("_")
+    try:
+        if base == "interval":
+            return float(getattr(score.interval(), end))
+        if base not in _ESTIMATES:
+            return float(getattr(score, name))
+        estimate = score.remeasured() if base == "remeasured" else getattr(score, base)
+        if not end:
+            return float(estimate)
+        return float(estimate.std if end == "std" else getattr(estimate.interval(), end))
+    except sb.UndefinedEstimate:
+        return float("nan")
+
+
+def _joined(models: Mapping[Any, Any], xr: Any) -> Any:
+    """Several models as one array with a dimension ``model``."""
+    arrays = list(models.values())
+    if not arrays:
+        raise ValueError("y_pred holds no predictions. Give a DataArray, or a mapping from model name to DataArray.")
+    _require_equal_coordinates(arrays, xr)
+    joined = xr.concat(arrays, combine_attrs="drop", dim="model", join="override", coords="minimal", compat="override")
+    return joined.assign_coords(model=[str(name) for name in models])
+
+
+def _broadcast(arrays: list[Any], xr: Any) -> list[Any]:
+    _require_equal_coordinates(arrays, xr)
+    return list(xr.broadcast(*arrays))
+
+
+def _require_equal_coordinates(arrays: list[Any], xr: Any) -> None:
+    try:
+        xr.align(*arrays, join="exact", copy=False)
+    except ValueError as why:
+        raise ValueError(
+            f"the arrays have different coordinates ({why}). Nothing is realigned: use .sel or .reindex_like first."
+        ) from None
+
+
+def _require_present(name: str, array: Any) -> None:
+    """Refuse missing values by their coordinates; those of dask arrays are read for it."""
+    missing = array.isnull()
+    count = int(missing.sum())
+    if count:
+        first = np.unravel_index(int(np.argmax(missing.values)), missing.shape)
+        place = array.isel(dict(zip(array.dims, map(int, first), strict=True)))
+        labels = {
+            d: place.coords[d].item() if d in place.coords else int(k) for d, k in zip(array.dims, first, strict=True)
+        }
+        where = ", ".join(f"{d}={label!r}" for d, label in labels.items())
+        raise ValueError(
+            f"{name} contains NaN: the first at {where}, {count} in all. Fill them in, or leave them out with "
+            "nan_policy='omit'."
+        )

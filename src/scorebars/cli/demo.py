@@ -1,0 +1,27 @@
+"""``scorebars demo``: the library on real data, without a file of one's own."""
+
+from __future__ import annotations
+
+import scorebars as sb
+from scorebars.cli import options as opt
+from scorebars.cli.console import note
+from scorebars.cli.evaluate import evaluate
+from scorebars.cli.shipped import PREFIX, names
+
+
+def demo(quiet: opt.Quiet = False) -> None:
+    """Seven nuclear mass models on 2149 measured masses, each with its published error."""
+    if not quiet:
+        masses = sb.datasets.load_nuclear_masses()
+        note(f"{masses.description}, in {masses.units}; {masses.citation}")
+        note("This is: scorebars evaluate dataset:nuclear_masses --metric rmse --metric bias\n")
+    evaluate(f"{PREFIX}nuclear_masses", metric=["rmse", "bias"], quiet=quiet)
+    if not quiet:
+        others = ", ".join(name for name in names() if name != "nuclear_masses")
+        note(
+            "\nNext: scorebars compare dataset:nuclear_masses          which model is really better?"
+            "\n      scorebars check dataset:nuclear_masses            are the errors believable?"
+            "\n      scorebars explain rmse                            what does a metric mean?"
+            "\n      scorebars evaluate YOUR_FILE.csv"
+            f"\nOther data sets: {others}."
+        )

@@ -1,0 +1,269 @@
+"""The sums of `names.NAMES` for torch tensors on a GPU: one fused Triton kernel that reads every array once.
+
+Arrays of float64 are computed in float64. Where all arrays are float32 each label's part is computed in float32, four
+neighbours are added in float32, and all further sums are in float64: each label's part has a relative error of about 1e-7,
+of either sign. Which labels are within a tolerance is decided in float64, and data too large or too small for float32 go
+in float64 altogether.
+"""
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+# (what Triton compiles has no Python types)
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from scorebars.engines import coefficients
+from scorebars.engines.names import LABEL_SUMS, NAMES, TOLERANCE_SUMS
+
+_FOLD_TOP, _FOLD_BOTTOM = tl.constexpr(coefficients.FOLD_TOP), tl.constexpr(coefficients.FOLD_BOTTOM)
+_SINGLE_FOLD_TOP = tl.constexpr(coefficients.SINGLE_FOLD_TOP)
+_SINGLE_FOLD_BOTTOM = tl.constexpr(coefficients.SINGLE_FOLD_BOTTOM)
+_TAIL_TOP, _TAIL_BOTTOM = tl.constexpr(coefficients.TAIL_TOP), tl.constexpr(coefficients.TAIL_BOTTOM)
+
+_ALIGNED = 16  # Triton knows of a number whether this divides it
+_WARPS = 4
+_STAGES = 3  # blocks that are on their way from memory while one is summed
+_PROGRAMS_PER_PROCESSOR = 64
+
+# In float32: where g(z) and the smallest normal number end, and what fourth powers can be taken of.
+_SINGLE = {"Z_MAX": 13.0, "TINY": 1.1754943508222875e-38, "VECTOR": 4}
+_DOUBLE = {"Z_MAX": coefficients.Z_MAX, "TINY": 2.2250738585072014e-308, "VECTOR": 2}
+_THREADS = 32 * _WARPS  # each takes one vector of 16 bytes of every array at a time
+_SINGLE_LOWEST, _SINGLE_HIGHEST = 2.0**-16, 2.0**30
+
+# What the kernel stores of each program: sums, then the largest.
+_SUMS = ("d", "abs", "sq", "var", "fold", "fourth_w2", "var2_w2", "sqvar_w2", "foldvar_w2")
+_WEIGHTED_SUMS = ("w", "w2", "d_w2", "expabs_w2", "sq_w2", "var_w2")
+_LARGEST = ("max_abs_d", "max_sigma", "-min_sigma", "max_weight", "-min_weight", "max_abs_y")
+_STORED = (*_SUMS, *_WEIGHTED_SUMS, *TOLERANCE_SUMS, *LABEL_SUMS, *_LARGEST)
+_COUNT = tl.constexpr(len(_STORED))
+
+
+@triton.jit
+def _polynomial(z, TERMS: tl.constexpr, DEGREE: tl.constexpr):
+    out = tl.zeros_like(z) + TERMS[DEGREE]
+    for k in tl.static_range(DEGREE):
+        out = out * z + TERMS[DEGREE - 1 - k]
+    return out
+
+
+@triton.jit
+def _fold(z):
+    """g(z) = E|Z + z| - z"""
+    if z.dtype == tl.float32:
+        ratio = _polynomial(z, _SINGLE_FOLD_TOP, 3) / _polynomial(z, _SINGLE_FOLD_BOTTOM, 5)
+    else:
+        ratio = _polynomial(z, _FOLD_TOP, 8) / _polynomial(z, _FOLD_BOTTOM, 10)
+    return tl.exp(-0.5 * z * z) * ratio
+
+
+@triton.jit
+def _tail(z):
+    """Q(z) = P(Z > z)"""
+    return tl.exp(-0.5 * z * z) * _polynomial(z, _TAIL_TOP, 8) / _polynomial(z, _TAIL_BOTTOM, 9)
+
+
+@triton.jit
+def _rows(x, VECTOR: tl.constexpr):
+    """Neighbours, which one thread holds, side by side."""
+    return tl.reshape(x, [x.shape[0] // VECTOR, VECTOR])
+
+
+@triton.jit
+def _added(total, x, VECTOR: tl.constexpr):
+    return total + tl.sum(_rows(x, VECTOR), axis=1).to(tl.float64)
+
+
+@triton.jit
+def _larger(largest, x, VECTOR: tl.constexpr):
+    return tl.maximum(largest, tl.max(_rows(x, VECTOR), axis=1))
+
+
+@triton.jit
+def _kernel(
+    y_at,
+    p_at,
+    s_at,
+    w_at,
+    tolerance_at,
+    reference_at,
+    out_at,
+    n,
+    y_step,
+    p_step,
+    s_step,
+    w_step,
+    rounds,
+    WEIGHTED: tl.constexpr,
+    WITHIN: tl.constexpr,
+    LABELS: tl.constexpr,
+    NUMBER: tl.constexpr,
+    Z_MAX: tl.constexpr,
+    TINY: tl.constexpr,
+    VECTOR: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    zero = tl.zeros([BLOCK // VECTOR], tl.float64)
+    d_, abs_, sq_, var_, fold_, fourth_, var2_, sqvar_, foldvar_ = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    w_, w2_, d_w2_, expabs_, sq_w2_, var_w2_ = zero, zero, zero, zero, zero, zero
+    within_, within_p_, within_var_ = zero, zero, zero
+    y1_, y2_, d_var_, y_var_, y2_var_, y_d_var_ = zero, zero, zero, zero, zero, zero
+    least = tl.full([BLOCK // VECTOR], float("-inf"), NUMBER)
+    max_d, max_s, min_s, max_w, min_w, max_c = least, least, least, least, least, least
+
+    for i in tl.range(rounds, num_stages=STAGES):
+        at = (i * programs + program).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+        here = at < n
+        # beyond the end all is 0, which adds nothing to any sum
+        y = tl.load(y_at + at * y_step, mask=here, other=0).to(NUMBER)
+        p = tl.load(p_at + at * p_step, mask=here, other=0).to(NUMBER)
+        s = tl.load(s_at + at * s_step, mask=here, other=0).to(NUMBER)
+        d = p - y
+        a, sq, var = tl.abs(d), d * d, s * s
+        z = a / (s + TINY)
+        fold = tl.where(z < Z_MAX, s * _fold(tl.minimum(z, Z_MAX)), 0.0)
+        foldvar = var - fold * (a + a + fold)
+        if WEIGHTED:
+            w = tl.load(w_at + at * w_step, mask=here, other=0).to(NUMBER)
+            w2 = w * w
+            d_, abs_, sq_ = _added(d_, w * d, VECTOR), _added(abs_, w * a, VECTOR), _added(sq_, w * sq, VECTOR)
+            var_, fold_ = _added(var_, w * var, VECTOR), _added(fold_, w * fold, VECTOR)
+            w_, w2_, d_w2_ = _added(w_, w, VECTOR), _added(w2_, w2, VECTOR), _added(d_w2_, w2 * d, VECTOR)
+            expabs_, sq_w2_ = _added(expabs_, w2 * (a + fold), VECTOR), _added(sq_w2_, w2 * sq, VECTOR)
+            var_w2_, foldvar_ = _added(var_w2_, w2 * var, VECTOR), _added(foldvar_, w2 * foldvar, VECTOR)
+            fourth_, var2_ = _added(fourth_, w2 * sq * sq, VECTOR), _added(var2_, w2 * var * var, VECTOR)
+            sqvar_ = _added(sqvar_, w2 * sq * var, VECTOR)
+            max_w, min_w = _larger(max_w, w, VECTOR), _larger(min_w, -w, VECTOR)
+            max_d, max_s = (
+                _larger(max_d, tl.where(w > 0, a, 0.0), VECTOR),
+                _larger(max_s, tl.where(w > 0, s, 0.0), VECTOR),
+            )
+        else:
+            w = here.to(NUMBER)
+            w2 = w
+            d_, abs_, sq_ = _added(d_, d, VECTOR), _added(abs_, a, VECTOR), _added(sq_, sq, VECTOR)
+            var_, fold_ = _added(var_, var, VECTOR), _added(fold_, fold, VECTOR)
+            fourth_, var2_ = _added(fourth_, sq * sq, VECTOR), _added(var2_, var * var, VECTOR)
+            sqvar_, foldvar_ = _added(sqvar_, sq * var, VECTOR), _added(foldvar_, foldvar, VECTOR)
+            max_d, max_s = _larger(max_d, a, VECTOR), _larger(max_s, s, VECTOR)
+        min_s = _larger(min_s, -s, VECTOR)
+        if WITHIN:
+            tolerance = tl.load(tolerance_at)
+            exact = tl.abs(p.to(tl.float64) - y.to(tl.float64))  # what decides on which side of the edge a label is
+            inside = exact <= tolerance
+            z_near = tl.abs(tolerance - exact).to(NUMBER) / (s + TINY)
+            z_far = (tolerance + exact).to(NUMBER) / (s + TINY)
+            near, far = _tail(tl.minimum(z_near, Z_MAX)), _tail(tl.minimum(z_far, Z_MAX))
+            # P(the label ends up on the other side of the edge); an exact one stays, even on the edge
+            moves = tl.where((s > 0) & (z_near < Z_MAX), tl.where(inside, near + far, near - far), 0.0)
+            within_ = _added(within_, tl.where(inside, w, 0.0), VECTOR)
+            within_p_ = _added(within_p_, w * tl.where(inside, 1.0 - moves, moves), VECTOR)
+            within_var_ = _added(within_var_, w2 * moves * (1.0 - moves), VECTOR)
+        if LABELS:
+            c = tl.where(w > 0, y - tl.load(reference_at).to(NUMBER), 0.0)
+            w2_var = w2 * var
+            y1_, y2_, d_var_ = (
+                _added(y1_, w * c, VECTOR),
+                _added(y2_, w * c * c, VECTOR),
+                _added(d_var_, w2_var * d, VECTOR),
+            )
+            y_var_, y2_var_ = _added(y_var_, w2_var * c, VECTOR), _added(y2_var_, w2_var * c * c, VECTOR)
+            y_d_var_, max_c = _added(y_d_var_, w2_var * c * d, VECTOR), _larger(max_c, tl.abs(c), VECTOR)
+
+    plain = (d_, abs_, sq_, var_, fold_, fourth_, var2_, sqvar_, foldvar_)
+    weighted = (w_, w2_, d_w2_, expabs_, sq_w2_, var_w2_)
+    labels = (y1_, y2_, d_var_, y_var_, y2_var_, y_d_var_)
+    sums = plain + weighted + (within_, within_p_, within_var_) + labels
+    largest = (max_d, max_s, min_s, max_w, min_w, max_c)
+    out_at += program * _COUNT
+    for k in tl.static_range(len(sums)):
+        tl.store(out_at + k, tl.sum(sums[k]))
+    for k in tl.static_range(len(largest)):
+        tl.store(out_at + len(sums) + k, tl.max(largest[k]).to(tl.float64))
+
+
+def triton_sums(
+    y: Any, p: Any, sigma: Any, weight: Any | None, tolerance: float | None = None, reference: float | None = None
+) -> tuple[float, ...]:
+    """The numbers in the order of `names.NAMES`; those that need a missing tolerance or reference are 0.
+
+    `sigma` is a tensor like y, or one of no dimension that holds for all labels.
+    """
+    columns = [None if column is None else _readable(column) for column in (y, p, sigma, weight)]
+    options = {"WEIGHTED": weight is not None, "WITHIN": tolerance is not None, "LABELS": reference is not None}
+    numbers = [
+        None if number is None else torch.tensor(number, dtype=torch.float64, device=y.device)
+        for number in (tolerance, reference)
+    ]
+    if all(column.dtype == torch.float32 for column in columns if column is not None and column.ndim):
+        found = _pass(columns, numbers, NUMBER=tl.float32, **options, **_SINGLE)
+        if _fits_single(found):
+            return _in_order(found, y.shape[0], weight is not None)
+    return _in_order(_pass(columns, numbers, NUMBER=tl.float64, **options, **_DOUBLE), y.shape[0], weight is not None)
+
+
+def _readable(column: Any) -> Any:
+    """The kernel reads float32 and float64 as they lie in memory."""
+    return column if column.dtype in (torch.float32, torch.float64) else column.double()
+
+
+@cache
+def _processors(device: Any) -> int:
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
+
+
+def _pass(columns: list[Any], numbers: list[Any], **options: Any) -> dict[str, float]:
+    """All labels; the number of programs depends on n and the device alone, so a result does not change.
+
+    The last few labels go alone: numbers are read four at a time only where the kernel knows that n allows it.
+    """
+    y = columns[0]
+    n = y.shape[0]
+    even = n // _ALIGNED * _ALIGNED
+    block = _THREADS * options["VECTOR"]
+    programs = min(triton.cdiv(even, block), _PROGRAMS_PER_PROCESSOR * _processors(y.device))
+    out = torch.empty((programs + (even < n), len(_STORED)), dtype=torch.float64, device=y.device)
+    for part, rows in ((slice(0, even), out[:programs]), (slice(even, n), out[programs:])):
+        if not len(rows):
+            continue
+        cut = [column if column is None or column.ndim == 0 else column[part] for column in columns]
+        steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
+        count = cut[0].shape[0]
+        rounds = triton.cdiv(count, block * len(rows))
+        with torch.cuda.device_of(y):
+            _kernel[(len(rows),)](
+                *cut, *numbers, rows, count, *steps, rounds, BLOCK=block, STAGES=_STAGES, num_warps=_WARPS, **options
+            )
+    first = len(_STORED) - len(_LARGEST)
+    found = torch.cat([out[:, :first].sum(dim=0), out[:, first:].amax(dim=0)]).tolist()
+    return dict(zip(_STORED, found, strict=True))
+
+
+def _fits_single(found: dict[str, float]) -> bool:
+    """Whether products of fourth powers and squared weights in float32 neither overflowed nor lost their digits.
+
+    The largest weight and label are minus infinity where they were not looked at.
+    """
+    ends = (found[name] for name in ("max_abs_d", "max_sigma", "max_weight", "max_abs_y"))
+    return math.isfinite(sum(list(found.values())[: -len(_LARGEST)])) and all(
+        end == 0 or end == -math.inf or _SINGLE_LOWEST <= end < _SINGLE_HIGHEST for end in ends
+    )
+
+
+def _in_order(found: dict[str, float], n: int, weighted: bool) -> tuple[float, ...]:
+    found["min_sigma"] = -found["-min_sigma"]
+    found["min_weight"] = -found["-min_weight"]
+    if not weighted:
+        found |= {"w": float(n), "w2": float(n), "max_weight": 1.0, "min_weight": 1.0}
+        found |= {"d_w2": found["d"], "sq_w2": found["sq"], "var_w2": found["var"]}
+        found["expabs_w2"] = found["abs"] + found["fold"]
+    found["max_abs_y"] = max(found["max_abs_y"], 0.0)
+    return tuple(found[name] for name in NAMES)

@@ -1,0 +1,46 @@
+"""Figures with matplotlib: scores, their error bars, and what they say.
+
+Which one do I use?
+
+==========================================================================  ====================
+you want to see                                                             figure
+==========================================================================  ====================
+predictions against labels, with the labels' error bars                     `parity`
+the answers of a score side by side, and the law of the metric              `distribution`
+whether residuals are as large as the label errors say                      `pulls`
+how much of each model's error is label error                               `noise_budget`
+which models differ, and by how much                                        `forest`
+which rank each model has, and how surely                                   `ranking`
+what happens to a score if the label errors are larger or smaller           `sensitivity`
+what happens to an accuracy if labels are wrong more or less often          `accuracy_vs_q`
+where wrong labels move the items of a confusion matrix                     `flip_flow`
+how many labels and repeats to buy                                          `plan`
+==========================================================================  ====================
+
+Every function draws into ``ax`` (a new figure if it is None) and returns the axes. Colours, fonts and sizes are those of
+your matplotlib style; what a colour says is always said by a marker, a line style or a word as well.
+"""
+
+from scorebars.plot.accuracy_vs_q import accuracy_vs_q
+from scorebars.plot.distribution import distribution
+from scorebars.plot.flip_flow import flip_flow
+from scorebars.plot.forest import forest
+from scorebars.plot.noise_budget import noise_budget
+from scorebars.plot.parity import parity
+from scorebars.plot.plan import plan
+from scorebars.plot.pulls import pulls
+from scorebars.plot.ranking import ranking
+from scorebars.plot.sensitivity import sensitivity
+
+__all__ = [
+    "accuracy_vs_q",
+    "distribution",
+    "flip_flow",
+    "forest",
+    "noise_budget",
+    "parity",
+    "plan",
+    "pulls",
+    "ranking",
+    "sensitivity",
+]

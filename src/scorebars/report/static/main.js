@@ -1,0 +1,41 @@
+// What is shown now, and the switches that change it.
+const state = { model: 0, metric: 0, view: data.matrix ? "expected" : "residual" };
+
+function options(select, names) {
+  select.replaceChildren(...names.map((name, k) => html("option", { value: k }, name)));
+}
+
+function show() {
+  byId("model").value = state.model;
+  byId("metric").value = state.metric;
+  showAnswers(state);
+  showLaw(state);
+  if (data.points) showPoints(state);
+  if (data.matrix) showMatrix(state);
+  if (data.models.length > 1) showForest(state, (model) => change({ model }));
+}
+
+function change(what) {
+  Object.assign(state, what);
+  for (const tip of document.querySelectorAll(".tip")) tip.hidden = true;
+  show();
+}
+
+options(byId("model"), data.models);
+options(byId("metric"), data.metrics.map((metric) => metric.title));
+byId("model").onchange = (event) => change({ model: Number(event.target.value) });
+byId("metric").onchange = (event) => change({ metric: Number(event.target.value) });
+for (const choice of document.querySelectorAll("input[name=view]")) {
+  choice.checked = choice.value === state.view;
+  choice.disabled = Boolean(data.matrix) && !data.matrix.models.every((model) => choice.value in model);
+  choice.onchange = () => change({ view: choice.value });
+}
+document.documentElement.classList.add("ready");
+show();
+
+let width = document.body.clientWidth;
+new ResizeObserver(() => {
+  if (document.body.clientWidth === width || matchMedia("print").matches) return;
+  width = document.body.clientWidth;
+  show();
+}).observe(document.body);

@@ -1,0 +1,170 @@
+"""What a study is about: labels, predictions by model, errors and groups, from arrays or from columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars import tables
+from scorebars.arrays import to_host
+from scorebars.errors import ErrorModel
+
+
+class Gathered(NamedTuple):
+    """Arguments that belong to the same rows, and how many rows were left out for a missing value."""
+
+    y_true: Any
+    models: dict[str, Any]
+    yerr: Any
+    sample_weight: Any
+    by: Any
+    omitted: int
+
+
+def gather(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    y: Hashable | None = None,
+    pred: Any = None,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    by: Any = None,
+    nan_policy: str = "raise",
+) -> Gathered:
+    """Arrays as they are, or the columns of the table `y_true` that the other arguments name.
+
+    Rows must belong together: pandas arguments with different row labels are refused. Missing values are refused too, or,
+    with ``nan_policy="omit"``, their rows left out of all arguments, so that all models are scored on the same labels.
+    """
+    if nan_policy not in ("raise", "omit"):
+        raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
+    if y is not None or pred is not None:
+        y_true, models, yerr, sample_weight, by = _from_table(y_true, y_pred, y, pred, yerr, sample_weight, by)
+    else:
+        models = named_predictions(y_pred)
+    whole = {"y_true": y_true, **{f"y_pred[{name!r}]": p for name, p in models.items()}}
+    whole |= {"yerr": yerr, "sample_weight": sample_weight, "by": by}
+    tables.same_rows(**whole)
+    missing = None
+    for argument, value in whole.items():
+        if value is None or isinstance(value, ErrorModel) or np.ndim(value) == 0:
+            continue
+        if nan_policy == "omit":
+            bad = _missing(argument, value)
+            missing = bad if missing is None else _either(missing, bad, argument)
+        elif argument == "by" or any(map(tables.has_index, (value, y_true))):  # else the metrics look in their one pass
+            bad = _missing(argument, value)
+            if bad.any():
+                raise tables.missing_values(argument, y_true if tables.has_index(y_true) else value, bad)
+    if missing is None or not missing.any():
+        return Gathered(y_true, models, yerr, sample_weight, by, 0)
+    if missing.all():
+        raise ValueError(
+            f"every one of the {len(missing)} rows misses a value: nothing is left with nan_policy='omit'."
+        )
+    keep = np.flatnonzero(~missing)
+    return Gathered(
+        rows(y_true, keep),
+        {name: rows(p, keep) for name, p in models.items()},
+        errors_of(yerr, keep, len(missing)),
+        rows(sample_weight, keep),
+        rows(by, keep),
+        int(missing.sum()),
+    )
+
+
+def _missing(argument: str, value: Any) -> NDArray[np.bool_]:
+    """Rows that miss a value; lower and upper errors lie across."""
+    if argument == "yerr" and not hasattr(value, "isna") and np.ndim(value) == 2 and np.shape(value)[0] == 2:
+        return tables.missing_rows(np.transpose(np.asanyarray(value)))
+    return tables.missing_rows(value)
+
+
+def _either(missing: NDArray[np.bool_], more: NDArray[np.bool_], argument: str) -> NDArray[np.bool_]:
+    if missing.shape != more.shape:
+        raise ValueError(
+            f"{argument} and y_true have inconsistent numbers of samples: {len(more)} and {len(missing)}. Each label needs "
+            "its own entry in both."
+        )
+    return missing | more
+
+
+def _from_table(
+    table: Any, y_pred: Any, y: Hashable | None, pred: Any, yerr: Any, sample_weight: Any, by: Any
+) -> tuple[Any, dict[str, Any], Any, Any, Any]:
+    """The columns that the arguments name; what is no name stays as it is."""
+    if y_pred is not None:
+        raise ValueError("give predictions either as y_pred or, for a table, as the names of its columns in pred.")
+    if pred is None:
+        raise ValueError("pred is missing: name the column, or the list of columns, that holds the predictions.")
+    if y is None and not isinstance(yerr, ErrorModel):
+        raise ValueError("y is missing: name the column that holds the labels.")
+    chosen = [pred] if isinstance(pred, str) or not isinstance(pred, list | tuple) else list(pred)
+    if not chosen:
+        raise ValueError("pred is empty: name the columns that hold the predictions.")
+    names: dict[str, Hashable] = {} if y is None else {"y": y}
+    names |= {f"pred[{k}]": name for k, name in enumerate(chosen)}
+    pair = isinstance(yerr, list | tuple) and len(yerr) == 2 and all(isinstance(name, str) for name in yerr)
+    if pair:
+        names |= {"yerr[0]": yerr[0], "yerr[1]": yerr[1]}
+    for argument, value in (("yerr", yerr), ("sample_weight", sample_weight), ("by", by)):
+        if isinstance(value, str):
+            names[argument] = value
+    found = tables.select(table, names)
+    models = {str(name): found[f"pred[{k}]"] for k, name in enumerate(chosen)}
+    if pair:
+        yerr = np.stack([_numbers(found[f"yerr[{k}]"]) for k in (0, 1)])
+    return (
+        found.get("y"),
+        models,
+        found.get("yerr", yerr),
+        found.get("sample_weight", sample_weight),
+        found.get("by", by),
+    )
+
+
+def _numbers(column: Any) -> Any:
+    """A column as floats, NaN where pandas knows no value; a unit stays."""
+    return column.to_numpy(dtype=np.float64, na_value=np.nan) if tables.has_index(column) else np.asanyarray(column)
+
+
+def named_predictions(y_pred: Any) -> dict[str, Any]:
+    """Predictions by model name, from a mapping, a DataFrame, columns of an array, or a single array."""
+    if y_pred is None:
+        raise ValueError(
+            "y_pred is missing: give predictions, or name the columns of a table: evaluate(table, y=, pred=)."
+        )
+    names = None if hasattr(y_pred, "dtype") else tables.column_names(y_pred)
+    if names is not None:
+        models = {str(name): y_pred[name] for name in names}
+    else:
+        shape = np.shape(y_pred)
+        if len(shape) == 2 and shape[1] > 1:
+            array = np.asarray(to_host(y_pred))
+            models = {f"model {k + 1}": array[:, k] for k in range(shape[1])}
+        else:
+            models = {"model": y_pred}
+    if not models:
+        raise ValueError("y_pred holds no predictions. Give one array, or a mapping from model name to predictions.")
+    return models
+
+
+def rows(value: Any, index: NDArray[np.intp]) -> Any:
+    """Some rows of an argument that has one entry for each label; row labels, masks and units go along."""
+    if value is None or np.ndim(value) == 0:
+        return value
+    return value.iloc[index] if tables.has_index(value) else np.asanyarray(value)[index]
+
+
+def errors_of(yerr: Any, index: NDArray[np.intp], n: int) -> Any:
+    """The errors of some of the n labels: of a model, of an array, or of lower and upper errors."""
+    if isinstance(yerr, ErrorModel):
+        return yerr if yerr.size is None else yerr[index]
+    if tables.has_index(yerr) or np.ndim(yerr) < 2:
+        return rows(yerr, index)
+    array = np.asanyarray(yerr)
+    return array[..., index] if array.shape[-1] == n else array[index]

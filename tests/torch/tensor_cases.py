@@ -1,0 +1,58 @@
+"""Arrays of every library that is here, made of the same NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+To = Callable[[Any], Any]
+
+
+def has(library: str) -> bool:
+    """Whether arrays of this library can be made here."""
+    if library == "torch cuda":
+        return torch.cuda.is_available()
+    try:
+        module = __import__(library.split()[0])
+        return library != "cupy" or module.cuda.runtime.getDeviceCount() > 0
+    except Exception:  # what CuPy raises without a GPU depends on what is missing
+        return False
+
+
+def to_torch(device: str) -> To:
+    return lambda values: torch.tensor(np.asarray(values), device=device)
+
+
+def to_jax(values: Any) -> Any:
+    import jax
+
+    with jax.enable_x64(True):
+        return jax.numpy.asarray(values)
+
+
+def to_cupy(values: Any) -> Any:
+    import cupy
+
+    return cupy.asarray(values)
+
+
+MAKERS: dict[str, To] = {
+    "torch cpu": to_torch("cpu"),
+    "torch cuda": to_torch("cuda"),
+    "jax": to_jax,
+    "cupy": to_cupy,
+}
+LIBRARIES = [pytest.param(name, marks=pytest.mark.skipif(not has(name), reason=f"no {name} here")) for name in MAKERS]
+
+
+def draw(n: int, seed: int = 0) -> dict[str, Any]:
+    """Labels, predictions, errors (a tenth of them zero) and weights."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(3.0, 2.0, n)
+    sigma = rng.lognormal(-0.5, 1.0, n)
+    sigma[rng.random(n) < 0.1] = 0.0
+    return {"y": y, "p": y + rng.normal(0.1, 1.0, n), "sigma": sigma, "weight": rng.exponential(1.0, n)}

@@ -1,0 +1,161 @@
+"""The sums of every engine are those of the CPU engine: array API (torch, JAX, CuPy) and the fused Triton kernel."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tensor_cases import To, draw, to_torch
+
+from scorebars.engines import coefficients, normal_sums
+from scorebars.engines.array_api import array_sums
+from scorebars.engines.names import NAMES
+from scorebars.engines.sums import NormalSums, collect
+
+GPU = torch.cuda.is_available()
+SIZES = [1, 16, 17, 5003]
+ROOT = Path(__file__).parents[2]
+# Triton's interpreter computes with NumPy, which warns where a GPU is silent: of overflow in |d| / sigma, for instance
+pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in .*:RuntimeWarning")
+
+
+@pytest.fixture(params=["array API", "triton"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    if request.param == "array API":
+        return array_sums
+    pytest.importorskip("triton")
+    from scorebars.engines import triton_sums
+
+    if not GPU:
+        monkeypatch.setattr(triton_sums, "_processors", lambda device: 1)
+        monkeypatch.setattr(triton_sums, "_PROGRAMS_PER_PROCESSOR", 2)
+    return triton_sums.triton_sums
+
+
+def agree(found: tuple[float, ...], exact: NormalSums, rtol: float = 1e-13) -> None:
+    """Sums of terms of either sign are measured by what cancels in them."""
+    size = {"d": exact.abs, "d_w2": exact.expabs_w2}
+    size |= dict.fromkeys(("y1", "d_var_w2", "y_var_w2", "y_d_var_w2"), exact.loss2_sq + exact.y2 + exact.y2_var_w2)
+    asked = [None if np.isnan(number) else number for number in (exact.tolerance, exact.y_shift)]
+    sums = collect(exact.n, found, *asked)
+    for name, value in exact._asdict().items():
+        scale = abs(size.get(name, getattr(exact, name)))
+        assert getattr(sums, name) == pytest.approx(value, rel=0, abs=rtol * scale, nan_ok=True), name
+
+
+def tensors(columns: dict[str, Any], device: str = "cuda" if GPU else "cpu") -> list[Any]:
+    make = to_torch(device)
+    return [None if column is None else make(column) for column in columns.values()]
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", SIZES)
+def test_sums(engine: Any, n: int, weighted: bool, tolerance: float | None) -> None:
+    columns = draw(n) | ({} if weighted else {"weight": None})
+    exact = normal_sums(**columns, tolerance=tolerance, labels=True)
+    agree(engine(*tensors(columns), tolerance, exact.y_shift), exact)
+    agree(engine(*tensors(columns), tolerance), normal_sums(**columns, tolerance=tolerance))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_array_libraries(to: To, weighted: bool) -> None:
+    columns = draw(300_000) | ({} if weighted else {"weight": None})
+    exact = normal_sums(**columns, tolerance=0.5, labels=True)
+    agree(
+        array_sums(*(None if column is None else to(column) for column in columns.values()), 0.5, exact.y_shift), exact
+    )
+
+
+def test_many_chunks(to: To, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scorebars.engines.array_api._CHUNK", 1000)
+    columns = draw(4321)
+    agree(array_sums(*map(to, columns.values())), normal_sums(**columns))
+
+
+def test_one_error_for_all(engine: Any) -> None:
+    columns = draw(1000) | {"sigma": np.array(0.3), "weight": None}
+    agree(engine(*tensors(columns)), normal_sums(columns["y"], columns["p"], 0.3))
+
+
+def test_exact_labels(engine: Any) -> None:
+    """sigma = 0: nothing moves, not even a label exactly on the edge of the tolerance."""
+    y, p = np.zeros(4), np.array([0.0, 0.5, -0.5, 2.0])
+    found = dict(zip(NAMES, engine(*tensors({"y": y, "p": p, "s": np.zeros(4), "w": None}), 0.5), strict=True))
+    assert (found["fold"], found["foldvar_w2"], found["var"]) == (0, 0, 0)
+    assert (found["within"], found["within_p"], found["within_var_w2"]) == (3, 3, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_strides_do_not_matter(engine: Any, dtype: str) -> None:
+    table = torch.stack(tensors(draw(3000) | {"weight": np.ones(3000)}), dim=1).to(getattr(torch, dtype))
+    y, p, sigma, _ = table.T
+    assert y.stride(0) == 4
+    rel = 1e-14 if dtype == "float64" else 1e-7  # which neighbours are added in float32 depends on the strides
+    for part in (slice(None), slice(None, None, 2)):
+        strided = [column[part] for column in (y, p, sigma)]
+        adjacent = [column.contiguous() for column in strided]
+        assert engine(*strided, None) == pytest.approx(engine(*adjacent, None), rel=rel)
+
+
+@pytest.mark.parametrize("n", [17, 5003])
+def test_float32(engine: Any, n: int) -> None:
+    """Each label's part has a relative error of a few 1e-7 at most; which labels are within a tolerance is exact."""
+    columns = {name: column.astype(np.float32) for name, column in draw(n).items()}
+    for data in (columns, columns | {"weight": None}):
+        exact = normal_sums(**data, tolerance=0.5, labels=True)
+        found = engine(*tensors(data), 0.5, exact.y_shift)
+        agree(found, exact, rtol=1e-6)
+        assert found[NAMES.index("within")] == pytest.approx(
+            exact.within, rel=1e-15 if data["weight"] is None else 1e-6
+        )
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_float32_whose_fourth_powers_leave_the_range(engine: Any, unit: float) -> None:
+    columns = {name: (column * unit).astype(np.float32) for name, column in draw(500).items()} | {"weight": None}
+    agree(engine(*tensors(columns)), normal_sums(**columns))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float16", "bfloat16", "bool"])
+def test_other_number_types(engine: Any, dtype: str) -> None:
+    y, p = (torch.arange(200) % 7).to(getattr(torch, dtype)), (torch.arange(200) % 5).to(getattr(torch, dtype))
+    plain = {"y": y.double().numpy(), "p": p.double().numpy(), "sigma": np.full(200, 0.5), "weight": None}
+    device = "cuda" if GPU else "cpu"
+    found = engine(y.to(device), p.to(device), torch.full((200,), 0.5, device=device), None)
+    agree(found, normal_sums(**plain))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("column", ["y", "p", "sigma", "weight"])
+def test_a_value_that_is_not_finite_shows_in_the_sums(engine: Any, column: str, value: float) -> None:
+    columns = draw(100)
+    columns[column][42] = value
+    assert not np.isfinite(sum(engine(*tensors(columns))))
+
+
+def test_negative_errors_and_weights_show_in_the_smallest(engine: Any) -> None:
+    columns = draw(100)
+    columns["sigma"][3], columns["weight"][4] = -0.5, -0.25
+    found = dict(zip(NAMES, engine(*tensors(columns)), strict=True))
+    assert (found["min_sigma"], found["min_weight"]) == (-0.5, -0.25)
+
+
+def test_coefficients_are_those_of_the_compiled_kernel() -> None:
+    source = (ROOT / "src/scorebars/engines/_kernel.c").read_text()
+    for name in ("FOLD_TOP", "FOLD_BOTTOM", "TAIL_TOP", "TAIL_BOTTOM"):
+        found = re.search(rf"static const double {name}\[\d+\] = {{(.*?)}};", source, re.S)
+        assert found is not None
+        assert tuple(map(float.fromhex, re.findall(r"0x[^,\s]+", found.group(1)))) == getattr(coefficients, name)
+
+
+def test_coefficients_for_float32() -> None:
+    from scorebars import special
+
+    z = np.linspace(0, 13, 5000)
+    top, bottom = (np.polynomial.Polynomial(c) for c in (coefficients.SINGLE_FOLD_TOP, coefficients.SINGLE_FOLD_BOTTOM))
+    assert np.max(np.abs(np.exp(-z * z / 2) * top(z) / bottom(z) - special.g(z))) < 1.3e-8
