@@ -68,8 +68,9 @@ test-browser: $(VENV)/installed-test  ## the pages in a real browser
 	$(BIN)/python -m pip install --quiet --editable ".[browser]"
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -m browser tests/browser
 
-bench: $(VENV)/installed-test  ## everything as ratios against peers; writes benchmarks/results and the README's table
-	$(BIN)/python benchmarks/run.py
+bench: $(VENV)-torch/installed  ## everything as ratios against peers; writes benchmarks/results and the README's table
+	$(VENV)-torch/bin/python -m pip install --quiet --editable ".[sklearn,uncertainties,plot]"
+	$(VENV)-torch/bin/python benchmarks/run.py
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
 """How the cost of each metric grows with the number of labels. Run: python benchmarks/growth.py [--largest 1e6]
 
-Value, std and 95 % interval under independent normal errors. The last column is the growth of the time from the second
-largest to the largest size, as a power of n: 1 means linear.
+Value, std and 95 % interval under independent normal errors (log-normal ones for percentages and logarithms). The last column
+is the growth of the time from the second largest to the largest size, as a power of n: 1 means linear. Writes
+results/growth.md.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from pathlib import Path
 
 import numpy as np
+from timing import machine
 
 import scorebars as sb
 from scorebars.metrics.registry import declarations, entry_of
 
+RESULTS = Path(__file__).parent / "results"
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
 ARGUMENTS = {"fraction_within": {"tolerance": 0.5}}
 
@@ -44,14 +48,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=float, default=1e6)
     sizes = [n for n in SIZES if n <= parser.parse_args().largest]
-    print("| metric | " + " | ".join(f"n = {n:g} (ms)" for n in sizes) + " | growth |")
-    print("|---" * (len(sizes) + 2) + "|")
+    lines = [f"Milliseconds of processor time for value, std and 95 % interval. {machine()['processor']}.", ""]
+    lines += ["| metric | " + " | ".join(f"n = {n:g}" for n in sizes) + " | growth |", "|---" * (len(sizes) + 2) + "|"]
+    print("\n".join(lines))
     for metric, declared in declarations().items():
         if declared.task != "regression" or not declared.scored:
             continue
         times = [seconds(metric, n) for n in sizes]
         growth = math.log10(times[-1] / max(times[-2], 1e-6)) / math.log10(sizes[-1] / sizes[-2])
-        print(f"| {metric} | " + " | ".join(f"{1e3 * t:.1f}" for t in times) + f" | {growth:.2f} |", flush=True)
+        cells = " | ".join(f"{1e3 * t:.1f}" for t in times)
+        lines.append(f"| {metric} | {cells} | {growth:.2f} |")
+        print(lines[-1], flush=True)
+    if sizes == SIZES:
+        (RESULTS / "growth.md").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

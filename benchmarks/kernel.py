@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable
 
 import numpy as np
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score, root_mean_squared_error
+from timing import least_times
 
 from scorebars.engines import describe, normal_sums
 
@@ -29,21 +29,6 @@ TARGETS = {
     (100_000, "one pass with labels and tolerance"): 0.35,
     (10_000_000, "one pass with labels and tolerance"): 0.35,
 }
-
-
-def least_times(candidates: dict[str, Callable[[], object]], seconds: float) -> dict[str, float]:
-    """Least time of each candidate, run in turns for about so many seconds."""
-    best = dict.fromkeys(candidates, float("inf"))
-    end = time.perf_counter() + seconds
-    rounds = 0
-    while rounds < 2 or time.perf_counter() < end:
-        for name, run in candidates.items():
-            for _ in range(3):
-                start = time.perf_counter()
-                run()
-                best[name] = min(best[name], time.perf_counter() - start)
-        rounds += 1
-    return best
 
 
 def numpy_engine(run: Callable[[], object]) -> Callable[[], object]:
