@@ -35,7 +35,7 @@ def arrays(rows: int) -> tuple[da.Array, da.Array, da.Array]:
 
 def seconds(workers: int, rows: int) -> tuple[float, str]:
     """Time of one evaluation and what it found."""
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(n_workers=workers, **options) as cluster, distributed.Client(cluster) as client:
         y, p, sigma = client.persist(arrays(rows))
         distributed.wait([y, p, sigma])

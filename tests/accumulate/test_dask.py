@@ -71,7 +71,11 @@ def test_a_killed_worker_changes_nothing(tmp_path):
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 10, "distributed.logging.distributed": "critical"}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            local_directory=str(tmp_path),
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -203,3 +203,16 @@ def test_every_formula_is_readable():
     for name in [*names, *UNDECLARED]:
         for kind, text in sections(inspect.getdoc(getattr(sb, name))):
             assert kind == "code" or not any(mark in text for mark in ("\\", ".. math", ":math:", "``")), (name, text)
+
+
+def test_metrics_with_options(run, masses):
+    found = run("evaluate", masses, "-m", "fraction_within:tolerance=0.5", "--json")
+    rows = json.loads(found.stdout)["scores"]
+    expected = sb.fraction_within(Y, MODELS["drop"], tolerance=0.5, yerr=YERR)
+    assert (rows[0]["metric"], rows[0]["expected"]) == ("fraction_within", expected.expected)
+    found = run("evaluate", masses, "-m", "fraction_within")
+    assert found.exit_code == 2
+    assert "fraction_within needs its tolerance" in found.stderr
+    found = run("evaluate", masses, "-m", "rmse:power=3")
+    assert found.exit_code == 2
+    assert "root_mean_squared_error has no option 'power=3'" in found.stderr

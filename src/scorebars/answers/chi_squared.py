@@ -57,7 +57,7 @@ def pulls(data: Measured) -> Measured:
     errors = data.errors
     if isinstance(errors, SplitNormal):
         mean = np.broadcast_to((np.asarray(errors.lower) + errors.upper) / 2, (data.n,))
-        _require_positive(mean)
+        require_positive(mean)
         own: MeasurementError = SplitNormal(errors.lower / mean, errors.upper / mean, kind=errors.kind)
         return _standardised(data, data.residual / mean, own)
     if not isinstance(errors, Normal):
@@ -67,7 +67,7 @@ def pulls(data: Measured) -> Measured:
         )
     label = errors.label_level()
     sigma = np.broadcast_to(np.asarray(label.sigma, dtype=np.float64), (data.n,))
-    _require_positive(sigma)
+    require_positive(sigma)
     with np.errstate(over="ignore"):
         z = data.residual / sigma
     if not label.independent:
@@ -88,7 +88,8 @@ def _standardised(data: Measured, z: FloatArray, errors: MeasurementError) -> Me
     return Measured(z, np.zeros(data.n), errors, data.weight)
 
 
-def _require_positive(sigma: FloatArray) -> None:
+def require_positive(sigma: FloatArray) -> None:
+    """Refuse labels without error, which have no pull."""
     bad = ~(sigma > 0)
     if bad.any():
         what = "has zeros, but reduced chi-squared needs a positive error for each label"

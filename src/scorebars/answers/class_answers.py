@@ -155,7 +155,7 @@ class ClassAnswers(Answers):
         slopes = self._slopes(a)
         own = np.square(np.add.reduce(slopes * a, axis=1)) - np.add.reduce(a * np.square(slopes), axis=1)
         common = self._common(slopes)
-        return math.sqrt(max(float(np.add.reduce(own)), 0.0) + common), math.sqrt(common)
+        return math.sqrt(max(self.data.total(own), 0.0) + common), math.sqrt(common)
 
     def _common(self, slopes: FloatArray) -> float:
         """Variance that correlated flips add to the estimate against the truth."""
@@ -228,8 +228,8 @@ class ClassAnswers(Answers):
     def _scatter(self, influence: FloatArray) -> float:
         if self.n < 2:
             return math.inf
-        centred = influence - np.mean(influence)
-        return math.sqrt(float(np.add.reduce(np.square(centred))) * self.n / (self.n - 1))
+        centred = influence - self.data.total(influence) / self.n
+        return math.sqrt(self.data.total(np.square(centred)) * self.n / (self.n - 1))
 
     def sampling_std(self) -> float:
         return self._scatter(self._influence(self.data.probabilities))
@@ -248,7 +248,7 @@ class ClassAnswers(Answers):
                     "the score is better than what a perfect model would reach on labels as wrong as this: the label "
                     "errors are overstated, or predictions and labels share their errors."
                 )
-            if np.any(self.data.probabilities[np.arange(self.n), self.data.shown] < 0.5):
+            if np.any(self.data.probabilities[np.arange(len(self.data.shown)), self.data.shown] < 0.5):
                 found.append("some labels are more often wrong than right.")
         return found
 

@@ -55,22 +55,26 @@ class ConfusionSpread:
         weight: FloatArray | None,
         rows: FloatArray | None = None,
         shown: NDArray[np.intp] | None = None,
+        count: FloatArray | None = None,
     ) -> None:
         self._metric, self._undefined = metric, undefined
+        number = np.ones(len(predicted)) if count is None else count
         counts = None
         if rows is not None and shown is not None and weight is None:
-            counts = confusion(np.eye(len(rows))[shown], predicted, np.ones(len(shown)))
+            counts = confusion(np.eye(len(rows))[shown], predicted, number)
         self._binary: BinaryCounts | None = None
         self._confusion: UncertainConfusion | None = None
         if p.shape[1] == 2 and weight is None:
             if counts is not None and rows is not None:
                 self._binary = BinaryCounts(rows[:, 1], rows[:, 1], counts[:, 1], counts[:, 0])
             else:
-                self._binary = BinaryCounts(p[predicted == 1, 1], p[predicted == 0, 1])
+                positive = predicted == 1
+                parts = [p[positive, 1], p[~positive, 1]]
+                self._binary = BinaryCounts(*parts, *([] if count is None else [count[positive], count[~positive]]))
         elif counts is not None and rows is not None:
             self._confusion = ClasswiseConfusion(counts, rows)
         else:
-            self._confusion = UncertainConfusion(p, predicted, weight)
+            self._confusion = UncertainConfusion(p, predicted, weight, count)
 
     def moments(self) -> MetricMoments:
         if self._binary is not None:
@@ -94,7 +98,7 @@ class ConfusionAnswers(ClassAnswers):
         self._metric, self._undefined = metric, undefined
         assert data.predicted is not None
         self._predicted = data.predicted
-        observed = float(np.asarray(metric(confusion(data.one_hot, data.predicted, data.weights))))
+        observed = float(np.asarray(metric(confusion(data.one_hot, data.predicted, data.masses))))
         self._observed_undefined = math.isnan(observed)
         if self._observed_undefined and undefined is not None:
             observed = undefined
@@ -110,17 +114,19 @@ class ConfusionAnswers(ClassAnswers):
     def _spread(self, p: FloatArray) -> Spread:
         data = self.data
         rows = data.rows if p is data.probabilities else None
-        return ConfusionSpread(self._metric, self._undefined, p, self._predicted, data.weight, rows, data.shown)
+        return ConfusionSpread(
+            self._metric, self._undefined, p, self._predicted, data.weight, rows, data.shown, data.count
+        )
 
     def _perfect_spread(self) -> Spread:
         data = self.data
         rows = data.rows if data.own is data.model else None
         return ConfusionSpread(
-            self._metric, self._undefined, data.own_probabilities, data.shown, data.weight, rows, data.shown
+            self._metric, self._undefined, data.own_probabilities, data.shown, data.weight, rows, data.shown, data.count
         )
 
     def _matrix(self, indicators: FloatArray) -> FloatArray:
-        return confusion(indicators, self._predicted, self.data.weights)
+        return confusion(indicators, self._predicted, self.data.masses)
 
     def _at(self, indicators: FloatArray) -> float:
         with np.errstate(invalid="ignore"):

@@ -25,6 +25,8 @@ class Labelled:
     Everything the metrics ask about label errors is one of three (n, K) arrays: `probabilities` of a fresh label around
     the shown one, `own_probabilities` of the label at hand (the majority of its votes) if the shown class is the true
     one, and `indicators`, unbiased estimates of the true class.
+
+    With `count` each row stands for so many labels that are alike; n labels then come in fewer rows.
     """
 
     def __init__(
@@ -34,12 +36,19 @@ class Labelled:
         predicted: Indices | None,
         model: ClassError,
         weight: FloatArray | None,
+        count: FloatArray | None = None,
     ) -> None:
         self.classes, self.shown, self.predicted, self.model, self.weight = classes, shown, predicted, model, weight
+        self.count = count
 
-    @property
+    @cached_property
     def n(self) -> int:
-        return len(self.shown)
+        """Number of labels."""
+        return len(self.shown) if self.count is None else round(float(np.add.reduce(self.count)))
+
+    def total(self, values: FloatArray | NDArray[np.bool_]) -> float:
+        """The sum over all labels of a number that each row has."""
+        return float(np.add.reduce(values if self.count is None else self.count * values))
 
     @property
     def k(self) -> int:
@@ -52,7 +61,13 @@ class Labelled:
 
     @cached_property
     def weights(self) -> FloatArray:
-        return np.ones(self.n) if self.weight is None else self.weight
+        """Of a label in each row."""
+        return np.ones(len(self.shown)) if self.weight is None else self.weight
+
+    @property
+    def masses(self) -> FloatArray:
+        """The weights of all labels of each row."""
+        return self.weights if self.count is None else self.weights * self.count
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -84,7 +99,7 @@ class Labelled:
     @cached_property
     def exact(self) -> bool:
         """Whether no label can be another class."""
-        return bool(np.all(self.probabilities[np.arange(self.n), self.shown] == 1.0))
+        return bool(np.all(self.probabilities[np.arange(len(self.shown)), self.shown] == 1.0))
 
     def mixture(self) -> list[tuple[float, FloatArray]]:
         """Label probabilities of independent labels, with the chance of each case: two for correlated flips."""
@@ -126,7 +141,7 @@ class Labelled:
     def _singular(self) -> str:
         if isinstance(self.own, Flip):
             bad = np.abs(1.0 - np.asarray(self.own.q) * self.k / (self.k - 1)) < 1e-12
-            count = self.n if bad.ndim == 0 else int(bad.sum())
+            count = self.n if bad.ndim == 0 else round(self.total(bad))
             return (
                 f"at q = {1 - 1 / self.k:g} a label says nothing about the true class ({count} of {self.n} labels), so "
                 "the score against the truth cannot be found from them."
@@ -144,18 +159,18 @@ class Labelled:
             raise UndefinedEstimate(self.model.why_no_transition())
         if rows.ndim == 2:
             return np.asarray(rows[:, self.shown].T)
-        return np.asarray(rows[np.arange(self.n), :, self.shown])
+        return np.asarray(rows[np.arange(len(self.shown)), :, self.shown])
 
     def most_likely_confusion(self) -> FloatArray:
         """The most likely matrix (K, K) of true classes and predictions, no cell below 0."""
         assert self.predicted is not None
         own, k = self.own, self.k
         if own is None or not own.classwise:
-            return most_likely_confusion(self.likelihoods, self.predicted, self.weights)
+            return most_likely_confusion(self.likelihoods, self.predicted, self.masses)
         rows = own.transition(self.classes)
         assert rows is not None
         # items of one label and one prediction are alike: K^2 of them, however many labels there are
-        mass = np.bincount(self.shown * k + self.predicted, self.weights, minlength=k * k).astype(np.float64)
+        mass = np.bincount(self.shown * k + self.predicted, self.masses, minlength=k * k).astype(np.float64)
         shown, predicted = np.divmod(np.arange(k * k), k)
         return most_likely_confusion(rows.T[shown], predicted, mass)
 
@@ -232,7 +247,12 @@ class OneAgainstRest(Labelled):
         self._parent, self._index = parent, index
         predicted = None if parent.predicted is None else (parent.predicted == index).astype(np.intp)
         super().__init__(
-            np.array([0, 1]), (parent.shown == index).astype(np.intp), predicted, parent.model, parent.weight
+            np.array([0, 1]),
+            (parent.shown == index).astype(np.intp),
+            predicted,
+            parent.model,
+            parent.weight,
+            parent.count,
         )
 
     def _pair(self, values: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from scorebars.answers.all_labels import ALL_LABELS
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import BERKSON_REMEASURED, BERKSON_TRUTH, PERFECT, MeanLoss
 from scorebars.engines.summary import Summary
@@ -28,10 +29,6 @@ from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError
 from scorebars.measured import Measured
 from scorebars.score import Declaration, Estimate, Interval, UndefinedEstimate
 
-ALL_LABELS = (
-    "{what} needs all labels at once, and these were summed up as they came (more than an accumulator keeps). Use "
-    "scorebars.evaluate, or the metric itself, on arrays."
-)
 _NORMAL = 1e-10
 """Relative error below which the truth's estimate is normal: its skewness is of this order."""
 

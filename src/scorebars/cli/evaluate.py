@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,8 @@ from scorebars.cli import show
 from scorebars.cli.console import note
 from scorebars.cli.failures import Failure
 from scorebars.cli.labels import Labels, binary
+from scorebars.cli.metric_options import Metric
+from scorebars.cli.metric_options import metric as metric_of
 from scorebars.cli.output import Format, as_csv, as_json, chosen_format, put, replace_file
 from scorebars.cli.streaming import STREAM_ABOVE, streamed
 
@@ -66,6 +69,7 @@ def evaluate(
     if not 0 < level < 1:
         raise Failure(f"--level must be a probability strictly between 0 and 1, got {level:g}.")
     chosen = opt.ColumnOptions(y, yerr, limits, tuple(pred or ()), weight, by, id, task, nan_policy, kind, quiet)
+    asked: Sequence[Metric] | None = [metric_of(given) for given in metric] if metric else None
     with opt.source_and_roles(file, chosen) as (source, roles):
         large = source.size > STREAM_ABOVE and bool(source.paths)
         if stream or (stream is None and large):
@@ -73,13 +77,12 @@ def evaluate(
                 raise Failure("--positive is for files read as a whole: add --no-stream.")
             if report:
                 raise Failure("--report needs all labels in memory: add --no-stream, or take a sample of the file.")
-            metrics = [opt.metric_name(name) for name in metric] if metric else None
-            (result, omitted), unit = streamed(source, roles, chosen, metrics), None
+            (result, omitted), unit = streamed(source, roles, chosen, asked), None
         else:
             data = opt.labels_of(source, roles, chosen)
             if positive is not None:
                 data = binary(data, positive)
-            metrics = opt.default_metrics(data, metric)
+            metrics = asked or opt.default_metrics(data)
             result, omitted, unit = scored(data, metrics), data.omitted, data.unit
             if report:
                 _write_report(report, data, metrics, source.name, level)
@@ -99,7 +102,7 @@ def evaluate(
     put(text, output)
 
 
-def scored(data: Labels, metrics: list[str] | None) -> Any:
+def scored(data: Labels, metrics: Sequence[Metric] | None) -> Any:
     """The evaluation of the checked arrays."""
     try:
         return sb.evaluate(
@@ -133,7 +136,7 @@ def records(result: Any, level: float) -> list[dict[str, Any]]:
     return rows
 
 
-def _write_report(path: Path, data: Labels, metrics: list[str] | None, source: str, level: float) -> None:
+def _write_report(path: Path, data: Labels, metrics: Sequence[Metric] | None, source: str, level: float) -> None:
     try:
         from scorebars import report as page
     except ImportError as why:
@@ -146,6 +149,7 @@ def _write_report(path: Path, data: Labels, metrics: list[str] | None, source: s
         ids=data.ids,
         metrics=metrics,
         task=data.task,
+        unit=data.unit,
         title=source,
         command=shlex.join(["scorebars", *sys.argv[1:]]),
         source=source,

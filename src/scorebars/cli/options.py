@@ -102,7 +102,11 @@ Quiet = Annotated[
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
-        "--metric", "-m", help="Name of a metric (scorebars explain lists them); may be repeated.", metavar="NAME"
+        "--metric",
+        "-m",
+        help="A metric (scorebars explain lists them), or one with options, such as fraction_within:tolerance=0.5; may be "
+        "repeated.",
+        metavar="NAME",
     ),
 ]
 
@@ -201,9 +205,7 @@ def _is_metric(name: str) -> bool:
     return name in sb.__all__ and name.islower() and hasattr(getattr(sb, name), "declaration")
 
 
-def default_metrics(data: Labels, given: list[str] | None) -> list[str] | None:
-    """The metrics asked for; for predicted probabilities those that judge probabilities; None for the library's own."""
-    if given:
-        return [metric_name(name) for name in given]
+def default_metrics(data: Labels) -> list[str] | None:
+    """For predicted probabilities the metrics that judge probabilities; None for the library's own."""
     probable = any(p.dtype.kind == "f" for p in data.predictions.values())
     return list(PROBABILITY_METRICS) if data.task == "classification" and probable else None

@@ -15,6 +15,7 @@ from scorebars.cli.arrow_files import ArrowFile, to_numpy
 from scorebars.cli.console import note, printable
 from scorebars.cli.failures import Failure
 from scorebars.cli.labels import arranged, guess_task, no_complete_rows, no_rows
+from scorebars.cli.metric_options import Metric, name_of
 from scorebars.cli.options import ColumnOptions
 from scorebars.cli.roles import Roles
 from scorebars.cli.source import Array, Folder, Source
@@ -40,7 +41,7 @@ class Piece(Source):
         return self.whole.place(self.start + row)
 
 
-def streamed(source: Source, roles: Roles, options: ColumnOptions, metrics: list[str] | None) -> tuple[Any, int]:
+def streamed(source: Source, roles: Roles, options: ColumnOptions, metrics: Sequence[Metric] | None) -> tuple[Any, int]:
     """The evaluation of a file that is read in pieces, and how many rows were left out; groups are for data in memory."""
     files = _files(source)
     if roles.by is not None:
@@ -77,9 +78,9 @@ def _guess_task(file: ArrowFile, roles: Roles) -> str:
     return "regression" if first is None else guess_task(to_numpy(first.column(roles.y), roles.y, file.name), roles)
 
 
-def _require_summable(metrics: list[str] | None, task: str) -> None:
+def _require_summable(metrics: Sequence[Metric] | None, task: str) -> None:
     takes = sb.Accumulator.takes[task]
-    for metric in metrics or ():
+    for metric in map(name_of, metrics or ()):
         if metric not in takes:
             raise Failure(
                 f"{metric} needs all labels at once. Of a file that is read in pieces there are: {', '.join(takes)}; "

@@ -7,14 +7,18 @@
  *
  *     moments[bin][column][k] += x u^k,    k = 0 ... 3.
  *
- *   square_bins   v = w s^2, columns 1, w, w d^2, max(4 w d^2 - 2 v, 2 v), and if asked for w d, w c, w c d, w c^2
- *                 with these four more, the 15 sums w^2 m m', m = (1, d, c, d^2, c^2), over all labels follow in `certain`
+ *   square_bins   v = w s^2, columns 1, w, w d^2, max(4 w d^2 - 2 v, 2 v), and if asked for w d, w c, w c d, w c^2;
+ *                 with these four, `totals` takes the 15 sums w^2 m m', m = (1, d, c, d^2, c^2), over all labels
  *   folded_bins   v = w s, the bins split further by z = |d| / s; columns are the powers 0 ... 3 of the place of z in
- *                 its bin, from -1 to 1; the last bin holds all larger z, with place 0
+ *                 its bin, from -1 to 1; the last of these bins holds all larger z, with place 0
  *
- * Labels with v above `threshold` are left out; their indices are written down. Labels with v = 0 are exact: their
- * columns (for folded_bins: w |d|) are added up in `certain`. Values are finite and errors not negative. The NumPy
- * twin is in bins.py and summary.py.
+ * Labels with v above `threshold` are left out; their indices are written down. Labels with v = 0 are exact: one more
+ * row of `moments`, after those of the bins, takes them, and of folded_bins `totals` takes their sum w |d|. Values are
+ * finite and errors not negative. The NumPy twin is in bins.py and summary.py.
+ *
+ * How it is made fast: the labels go through in blocks that stay in the first-level cache. A first loop, which the
+ * compiler turns into vector instructions, finds bins, powers of u and columns of all labels of a block; a second one
+ * adds them to the bins, four moments at a time. So no label waits for the arithmetic of the one before.
  */
 #if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
 #define Py_LIMITED_API 0x030B0000
@@ -26,136 +30,273 @@
 #include <stdint.h>
 #include <string.h>
 
+#define LAYOUT 2 /* of the arguments: another number means another version of the Python side */
 #define MOMENTS 4
 #define MOST_COLUMNS 8
 #define PRODUCTS 15
+#define APART (-1) /* instead of the bin of a label above the threshold */
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined(__GNUC__)
+#define FOR_EACH_CPU __attribute__((noinline)) /* inlined into one another, loops lose what `restrict` says of them */
 #else
 #define FOR_EACH_CPU
 #endif
 
 #if defined(__GNUC__)
+#define ALIGNED __attribute__((aligned(64)))
 #define INLINE static inline __attribute__((always_inline))
 #else
+#define ALIGNED
 #define INLINE static inline
+#endif
+#ifdef _MSC_VER
+#define restrict __restrict /* after the system headers, which have other uses for the word */
 #endif
 
 typedef struct {
-    const double *y, *p, *sigma, *weight; /* weight NULL: all 1 */
-    double one_sigma;                     /* where sigma is NULL */
+    const double *y, *p, *sigma, *weight; /* sigma NULL: all one_sigma; weight NULL: all 1 */
+    double one_sigma;
     double shift, threshold, z_width;
-    double *moments, *certain;
+    double *moments, *totals;
     int64_t *apart;
     Py_ssize_t count, n_apart;
-    int64_t first, bins, z_bins;
-    int bits; /* of the fraction, below the bin */
+    int64_t first, bins, z_bins; /* z_bins 0: squares */
+    int bits;                    /* of the fraction, below the bin */
     int columns;
 } Task;
 
-typedef struct {
-    int64_t major;
-    double power[MOMENTS];
-} Place;
+/* ------------------------------------------------------------------ one block of labels */
 
-INLINE void powers_of(double u, double *power)
+enum { BLOCK = 128 };
+
+typedef struct {
+    const double *y, *p, *sigma, *weight; /* of the block: the caller's arrays, or one number repeated */
+    int count;
+    ALIGNED double power[BLOCK][MOMENTS]; /* of u */
+    ALIGNED double column[MOST_COLUMNS][BLOCK];
+    ALIGNED int64_t bin[BLOCK];
+    ALIGNED double one_sigma[BLOCK];
+    ALIGNED double one[BLOCK];
+} Block;
+
+static void start_block(Block *block, const Task *task, Py_ssize_t start)
+{
+    const Py_ssize_t left = task->count - start;
+    block->count = left < BLOCK ? (int)left : BLOCK;
+    block->y = task->y + start;
+    block->p = task->p + start;
+    block->sigma = task->sigma != NULL ? task->sigma + start : block->one_sigma;
+    block->weight = task->weight != NULL ? task->weight + start : block->one;
+}
+
+INLINE void set_powers(double *power, double u)
 {
     power[0] = 1.0;
     power[1] = u;
     power[2] = u * u;
-    power[3] = power[2] * u;
+    power[3] = u * u * u;
 }
 
-INLINE Place place_of(double v, const int bits)
+/* Where in its bin v lies, from -1 to 1: the bits below the bin become the whole fraction of a number from 1 to 2. */
+INLINE double place_in_bin(uint64_t number, const int above)
+{
+    const uint64_t fraction = (number << above & UINT64_C(0x000FFFFFFFFFFFFF)) | UINT64_C(0x3FF0000000000000);
+    double one_to_two;
+    memcpy(&one_to_two, &fraction, sizeof one_to_two);
+    return 2.0 * one_to_two - 3.0;
+}
+
+INLINE uint64_t bits_of(double v)
 {
     uint64_t number;
     memcpy(&number, &v, sizeof number);
-    Place place = {.major = (int64_t)(number >> bits)};
-    const double rest = (double)(int64_t)(number & ((UINT64_C(1) << bits) - 1));
-    powers_of(rest * (2.0 / (double)(INT64_C(1) << bits)) - 1.0, place.power);
-    return place;
+    return number;
 }
 
-INLINE void add_columns(double *restrict sums, const double *x, const double *power, const int columns)
+/* Negative where a label that is neither exact nor apart has no bin. */
+INLINE int64_t beyond_bins(int64_t inside, int64_t bin, int64_t bins)
 {
-    for (int c = 0; c < columns; c++)
-        for (int k = 0; k < MOMENTS; k++)
-            sums[c * MOMENTS + k] += x[c] * power[k];
+    const int64_t either = inside | (bins - 1 - inside);
+    return bin == inside ? either : 0;
 }
 
-INLINE int add_squares(Task *task, const int columns, const int weighted)
+/* Bins, powers and the first columns of a block's labels; returns whether one lies outside the bins. */
+FOR_EACH_CPU
+static int place_squares(Block *restrict block, const Task *restrict task)
 {
-    double products[PRODUCTS] = {0.0};
-    for (Py_ssize_t i = 0; i < task->count; i++) {
-        const double s = task->sigma != NULL ? task->sigma[i] : task->one_sigma;
-        const double w = weighted ? task->weight[i] : 1.0;
-        const double d = task->p[i] - task->y[i], c = task->y[i] - task->shift;
+    const double *restrict y = block->y, *restrict p = block->p;
+    const double *restrict sigma = block->sigma, *restrict weight = block->weight;
+    const double threshold = task->threshold;
+    const int64_t first = task->first, bins = task->bins;
+    const int bits = task->bits, above = 52 - bits, count = block->count;
+    int64_t outside = 0;
+#pragma omp simd reduction(| : outside)
+    for (int i = 0; i < count; i++) {
+        const double s = sigma[i], w = weight[i], d = p[i] - y[i];
         const double v = w * (s * s), wdd = w * (d * d), more = 4.0 * wdd - 2.0 * v;
-        const double x[MOST_COLUMNS] = {
-            1.0, w, wdd, more > 2.0 * v ? more : 2.0 * v, w * d, w * c, w * c * d, w * c * c};
-        if (columns > 4) {
-            const double m[5] = {w, w * d, w * c, w * (d * d), w * (c * c)};
-            for (int j = 0, at = 0; j < 5; j++)
-                for (int k = j; k < 5; k++, at++)
-                    products[at] += m[j] * m[k];
-        }
-        if (v > task->threshold) {
-            task->apart[task->n_apart++] = i;
-            continue;
-        }
-        if (v == 0.0) {
-            for (int k = 0; k < columns; k++)
-                task->certain[k] += x[k];
-            continue;
-        }
-        const Place place = place_of(v, task->bits);
-        const int64_t bin = place.major - task->first;
-        if (bin < 0 || bin >= task->bins)
-            return -1;
-        add_columns(task->moments + bin * columns * MOMENTS, x, place.power, columns);
+        block->column[1][i] = w;
+        block->column[2][i] = wdd;
+        block->column[3][i] = more > 2.0 * v ? more : 2.0 * v;
+        const uint64_t number = bits_of(v);
+        const int64_t inside = (int64_t)(number >> bits) - first;
+        const int64_t known = v == 0.0 ? bins : inside;
+        const int64_t bin = v > threshold ? APART : known;
+        outside |= beyond_bins(inside, bin, bins);
+        block->bin[i] = bin;
+        set_powers(block->power[i], place_in_bin(number, above));
     }
-    for (int k = 0; columns > 4 && k < PRODUCTS; k++)
-        task->certain[columns + k] += products[k];
-    return 0;
+    return outside < 0;
 }
 
-INLINE int add_folded(Task *task, const int weighted)
+/* The other columns. */
+FOR_EACH_CPU
+static void set_label_columns(Block *restrict block, const Task *restrict task)
 {
-    const double per_z = 1.0 / task->z_width;
-    for (Py_ssize_t i = 0; i < task->count; i++) {
-        const double s = task->sigma != NULL ? task->sigma[i] : task->one_sigma;
-        const double w = weighted ? task->weight[i] : 1.0;
-        const double d = fabs(task->p[i] - task->y[i]), v = w * s;
-        if (v > task->threshold) {
-            task->apart[task->n_apart++] = i;
-            continue;
-        }
-        if (v == 0.0) {
-            task->certain[0] += w * d;
-            continue;
-        }
+    const double *restrict y = block->y, *restrict p = block->p, *restrict weight = block->weight;
+    const double shift = task->shift;
+    const int count = block->count;
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        const double w = weight[i], d = p[i] - y[i], c = y[i] - shift;
+        block->column[4][i] = w * d;
+        block->column[5][i] = w * c;
+        block->column[6][i] = w * c * d;
+        block->column[7][i] = w * c * c;
+    }
+}
+
+/* As place_squares, for folded bins; `exact` takes w |d| of the labels with v = 0. */
+FOR_EACH_CPU
+static int place_folded(Block *restrict block, const Task *restrict task, double *restrict exact)
+{
+    const double *restrict y = block->y, *restrict p = block->p;
+    const double *restrict sigma = block->sigma, *restrict weight = block->weight;
+    const double per_z = 1.0 / task->z_width, threshold = task->threshold, beyond = (double)task->z_bins;
+    const int64_t first = task->first, bins = task->bins, split = task->z_bins + 1;
+    const int last = (int)task->z_bins;
+    const int bits = task->bits, above = 52 - bits, count = block->count;
+    int64_t outside = 0;
+    double sum = 0.0;
+#pragma omp simd reduction(| : outside) reduction(+ : sum)
+    for (int i = 0; i < count; i++) {
+        const double s = sigma[i], w = weight[i], d = fabs(p[i] - y[i]), v = w * s;
         const double z = d / s * per_z;
-        const int beyond = !(z < (double)task->z_bins);
-        const int64_t minor = beyond ? task->z_bins : (int64_t)z;
-        double x[MOMENTS];
-        powers_of(beyond ? 0.0 : (z - (double)minor) * 2.0 - 1.0, x);
-        const Place place = place_of(v, task->bits);
-        const int64_t bin = (place.major - task->first) * (task->z_bins + 1) + minor;
-        if (bin < 0 || bin >= task->bins)
-            return -1;
-        add_columns(task->moments + bin * MOMENTS * MOMENTS, x, place.power, MOMENTS);
+        const double in_reach = z < beyond ? z : beyond; /* also where s = 0 */
+        const int minor = (int)in_reach;
+        const double t = (in_reach - (double)minor) * 2.0 - 1.0 + (double)(minor == last); /* 0 in the last */
+        block->column[1][i] = t;
+        block->column[2][i] = t * t;
+        block->column[3][i] = t * t * t;
+        const double certain = v == 0.0 ? d : 0.0;
+        sum += w * certain;
+        const uint64_t number = bits_of(v);
+        const int64_t inside = ((int64_t)(number >> bits) - first) * split + minor;
+        const int64_t known = v == 0.0 ? bins : inside;
+        const int64_t bin = v > threshold ? APART : known;
+        outside |= beyond_bins(inside, bin, bins);
+        block->bin[i] = bin;
+        set_powers(block->power[i], place_in_bin(number, above));
     }
-    return 0;
+    *exact += sum;
+    return outside < 0;
 }
 
-FOR_EACH_CPU static int add_up(Task *task)
+/* Where all weights are 1, column 1 of the squares is column 0. */
+INLINE int weights_repeat_counts(const Task *task)
 {
-    if (task->z_bins > 0)
-        return task->weight != NULL ? add_folded(task, 1) : add_folded(task, 0);
-    if (task->columns == 4) /* fixed numbers let the compiler unroll the sums */
-        return task->weight != NULL ? add_squares(task, 4, 1) : add_squares(task, 4, 0);
-    return task->weight != NULL ? add_squares(task, 8, 1) : add_squares(task, 8, 0);
+    return task->weight == NULL && task->z_bins == 0;
+}
+
+/* Column 0 is 1 for every label; the others are added from `second` on. */
+INLINE void add_columns(const Block *restrict block, Task *restrict task, const int columns, const int second)
+{
+    const Py_ssize_t start = block->y - task->y;
+    double *restrict moments = task->moments;
+    for (int i = 0; i < block->count; i++) {
+        const int64_t bin = block->bin[i];
+        if (bin == APART) {
+            task->apart[task->n_apart++] = start + i;
+            continue;
+        }
+        const double *restrict power = block->power[i];
+        double *restrict sums = moments + bin * (columns * MOMENTS);
+        double x[MOST_COLUMNS];
+        for (int c = second; c < columns; c++)
+            x[c] = block->column[c][i];
+#pragma omp simd
+        for (int k = 0; k < MOMENTS; k++) { /* one vector of all four */
+            const double u_k = power[k];
+            sums[k] += u_k;
+            for (int c = second; c < columns; c++)
+                sums[c * MOMENTS + k] += x[c] * u_k;
+        }
+    }
+}
+
+FOR_EACH_CPU
+static void add_to_bins(const Block *restrict block, Task *restrict task)
+{
+    const int second = weights_repeat_counts(task) ? 2 : 1;
+    if (task->columns == 4 && second == 1) /* fixed numbers let the compiler unroll the sums */
+        add_columns(block, task, 4, 1);
+    else if (task->columns == 4)
+        add_columns(block, task, 4, 2);
+    else if (second == 1)
+        add_columns(block, task, 8, 1);
+    else
+        add_columns(block, task, 8, 2);
+}
+
+/* Sums of w^2 times products of two of 1, d, c, d^2, c^2: in the order of the upper triangle. */
+FOR_EACH_CPU
+static void add_products(const Block *restrict block, double *restrict totals)
+{
+    const int count = block->count;
+    double one_one = 0, one_d = 0, one_c = 0, one_dd = 0, one_cc = 0, d_d = 0, d_c = 0, d_dd = 0, d_cc = 0;
+    double c_c = 0, c_dd = 0, c_cc = 0, dd_dd = 0, dd_cc = 0, cc_cc = 0;
+#pragma omp simd reduction(+ : one_one, one_d, one_c, one_dd, one_cc, d_d, d_c, d_dd, d_cc) \
+    reduction(+ : c_c, c_dd, c_cc, dd_dd, dd_cc, cc_cc)
+    for (int i = 0; i < count; i++) {
+        const double one = block->column[1][i], d = block->column[4][i], c = block->column[5][i]; /* all times w */
+        const double dd = block->column[2][i], cc = block->column[7][i];
+        one_one += one * one, one_d += one * d, one_c += one * c, one_dd += one * dd, one_cc += one * cc;
+        d_d += d * d, d_c += d * c, d_dd += d * dd, d_cc += d * cc;
+        c_c += c * c, c_dd += c * dd, c_cc += c * cc;
+        dd_dd += dd * dd, dd_cc += dd * cc;
+        cc_cc += cc * cc;
+    }
+    const double products[PRODUCTS] = {one_one, one_d, one_c, one_dd, one_cc, d_d,   d_c,  d_dd,
+                                       d_cc,    c_c,   c_dd,  c_cc,   dd_dd,  dd_cc, cc_cc};
+    for (int k = 0; k < PRODUCTS; k++)
+        totals[k] += products[k];
+}
+
+/* ------------------------------------------------------------------ all labels */
+
+static int add_up(Task *task, Block *block)
+{
+    for (int i = 0; i < BLOCK; i++) {
+        block->one_sigma[i] = task->one_sigma;
+        block->one[i] = 1.0;
+    }
+    for (Py_ssize_t start = 0; start < task->count; start += BLOCK) {
+        start_block(block, task, start);
+        if (task->z_bins > 0 ? place_folded(block, task, task->totals) : place_squares(block, task))
+            return -1;
+        if (task->columns > 4) {
+            set_label_columns(block, task);
+            add_products(block, task->totals);
+        }
+        add_to_bins(block, task);
+    }
+    if (weights_repeat_counts(task))
+        for (int64_t bin = 0; bin <= task->bins; bin++) {
+            double *sums = task->moments + bin * task->columns * MOMENTS;
+            memcpy(sums + MOMENTS, sums, MOMENTS * sizeof(double));
+        }
+    return 0;
 }
 
 /* ------------------------------------------------------------------ Python */
@@ -174,12 +315,12 @@ static int take(PyObject *object, Py_buffer *view, int *held, int writable, Py_s
 
 static PyObject *run(PyObject *args, int folded)
 {
-    PyObject *y, *p, *sigma, *weight, *moments, *certain, *apart;
+    PyObject *y, *p, *sigma, *weight, *moments, *totals, *apart;
     long long columns, z_bins, bits, first, bins;
     Task task;
     memset(&task, 0, sizeof task);
     if (!PyArg_ParseTuple(args, "OOOOdLLdLLdLOOO", &y, &p, &sigma, &weight, &task.shift, &columns, &z_bins,
-                          &task.z_width, &bits, &first, &task.threshold, &bins, &moments, &certain, &apart))
+                          &task.z_width, &bits, &first, &task.threshold, &bins, &moments, &totals, &apart))
         return NULL;
     if ((folded ? z_bins < 1 || columns != MOMENTS : z_bins != 0 || (columns != 4 && columns != 8)) || bits < 1 ||
         bits > 52 || bins < 0) {
@@ -189,19 +330,20 @@ static PyObject *run(PyObject *args, int folded)
     Py_buffer views[7];
     int held = 0, failed = 1;
     const Py_ssize_t size = (Py_ssize_t)sizeof(double);
+    Block block;
     if (take(y, &views[0], &held, 0, -1, "y") == 0) {
         const Py_ssize_t bytes = views[0].len;
         const int each = !PyFloat_Check(sigma), weighted = weight != Py_None;
         if (take(p, &views[1], &held, 0, bytes, "prediction") == 0 &&
-            take(moments, &views[2], &held, 1, size * (Py_ssize_t)(bins * columns * MOMENTS), "moments") == 0 &&
-            take(certain, &views[3], &held, 1, size * (Py_ssize_t)(columns > 4 ? columns + PRODUCTS : columns), "certain") == 0 &&
+            take(moments, &views[2], &held, 1, size * (Py_ssize_t)((bins + 1) * columns * MOMENTS), "moments") == 0 &&
+            take(totals, &views[3], &held, 1, size * (folded ? 1 : columns > 4 ? PRODUCTS : 0), "totals") == 0 &&
             take(apart, &views[4], &held, 1, bytes, "apart") == 0 &&
             (!each || take(sigma, &views[held], &held, 0, bytes, "sigma") == 0) &&
             (!weighted || take(weight, &views[held], &held, 0, bytes, "weight") == 0)) {
             task.y = views[0].buf;
             task.p = views[1].buf;
             task.moments = views[2].buf;
-            task.certain = views[3].buf;
+            task.totals = views[3].buf;
             task.apart = views[4].buf;
             task.sigma = each ? views[5].buf : NULL;
             task.one_sigma = each ? 0.0 : PyFloat_AsDouble(sigma);
@@ -213,7 +355,7 @@ static PyObject *run(PyObject *args, int folded)
             task.first = first;
             task.bins = bins;
             Py_BEGIN_ALLOW_THREADS
-            failed = add_up(&task);
+            failed = add_up(&task, &block);
             Py_END_ALLOW_THREADS
             if (failed)
                 PyErr_SetString(PyExc_ValueError, "a label lies outside the bins");
@@ -237,14 +379,14 @@ static PyObject *folded_bins(PyObject *module, PyObject *args)
 }
 
 #define ARGUMENTS                                                                                                     \
-    "(y, prediction, sigma, weight, shift, columns, z_bins, z_width, bits, first, threshold, bins, moments, certain, " \
-    "apart)\n\nAdd labels to `moments` (bins, columns, MOMENTS) and `certain`, write the indices of those\n" \
-    "above the threshold to `apart` (int64) and return their number. Arrays are contiguous float64; sigma may be a\n"  \
-    "float, weight None. Other threads run meanwhile."
+    "(y, prediction, sigma, weight, shift, columns, z_bins, z_width, bits, first, threshold, bins, moments, totals, "  \
+    "apart)\n\nAdd labels to `moments` (bins + 1, columns, MOMENTS), the last row for exact ones, and to `totals`;\n" \
+    "write the indices of those above the threshold to `apart` (int64) and return their number. Arrays are\n"         \
+    "contiguous float64; sigma may be a float, weight None. Other threads run meanwhile."
 
 static int add_constants(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "MOMENTS", MOMENTS);
+    return PyModule_AddIntConstant(module, "LAYOUT", LAYOUT);
 }
 
 static PyMethodDef methods[] = {

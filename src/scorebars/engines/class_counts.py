@@ -1,80 +1,146 @@
-"""What an accumulator keeps of class labels that flip: how many predictions are right and wrong at each q. Counts merge.
+"""What an accumulator keeps of class labels that flip: how many there are in each cell at each q. Counts merge.
 
-q is the probability that a label is wrong. Up to MOST distinct values are kept as they are; more are gathered in bins, as
-`laws.poisson_binomial.gather` does: each keeps its number of labels and the first three moments of q. Labels with q = 0
-or q = 1 are always counted apart.
+q is the probability that a label is wrong. A cell is a shown and a predicted class; where only the accuracy is asked for,
+it is "right" or "wrong", which keeps memory small however many classes there are. Up to MOST distinct q are kept as they
+are; more are gathered in bins, as `laws.poisson_binomial.gather` does: each keeps its number of labels and the first three
+moments of q. Labels with q = 0 or q = 1 are always counted apart.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 MOST = 4096
 BINS_PER_HALF = 512
-_BINS = 2 * BINS_PER_HALF
+BINS = 2 * BINS_PER_HALF
 
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Right (row 0) and wrong (row 1) predictions of one model."""
+    """The labels of one model: a table of counts by cell and q, and one of moments by cell and bin of q."""
 
     classes: NDArray[np.generic]
     """The classes seen so far, sorted."""
+    pairs: bool
+    """Whether cells are pairs of classes: shown * len(classes) + predicted. Else 0 is right and 1 is wrong."""
+    cell: Integers
     q: FloatArray
-    counts: NDArray[np.int64]
-    """(2, k): predictions at each distinct q."""
+    count: Integers
+    """Of the labels at each distinct (cell, q), in this order."""
+    bins: Integers | None = None
+    """cell * BINS + bin of q, ascending; None while the distinct q are few."""
     moments: FloatArray | None = None
-    """(2, 4, bins): sums of u^r, u the place of q in its bin; None while the distinct q are few."""
+    """(bins, 4): sums of u^r, u the place of q in its bin."""
 
     @classmethod
-    def of(cls, y: NDArray[np.generic], p: NDArray[np.generic], q: FloatArray | float) -> ClassCounts:
+    def of(
+        cls, y: NDArray[np.generic], p: NDArray[np.generic], q: FloatArray | float, pairs: bool = False
+    ) -> ClassCounts:
         """Of these labels."""
-        values, index = np.unique(np.broadcast_to(np.asarray(q, dtype=np.float64), y.shape), return_inverse=True)
-        right = y == p
-        counts = [np.bincount(index[which], minlength=values.size) for which in (right, ~right)]
-        return cls(np.union1d(y, p), values, np.stack(counts).astype(np.int64))._few()
+        classes = np.union1d(y, p)
+        cell = (y != p).astype(np.int64)
+        if pairs:
+            cell = np.searchsorted(classes, y) * len(classes) + np.searchsorted(classes, p)
+        if isinstance(q, np.ndarray):
+            values, index = np.unique(q, return_inverse=True)
+        else:
+            values, index = np.array([float(q)]), np.zeros(1, np.intp)
+        found, count = _counted(cell * values.size + index)
+        at, which = np.divmod(found, values.size)
+        return cls(classes, pairs, at, values[which], count)._few()
+
+    @classmethod
+    def of_trials(cls, chance: FloatArray) -> ClassCounts:
+        """Of trials of one kind, q being the chance of success; gathered at once, for chances are as a rule all different."""
+        ends = np.array([0.0, 1.0])
+        known = np.array([np.count_nonzero(chance == end) for end in ends])
+        free = chance[(chance > 0) & (chance < 1)]
+        cell, nothing = np.zeros(free.size, np.int64), np.empty(0, np.int64)
+        table = cls(nothing, False, cell, free, np.ones_like(cell), nothing, np.empty((0, 4)))._few()
+        some = known > 0
+        return replace(table, cell=np.zeros(int(some.sum()), np.int64), q=ends[some], count=known[some])
 
     @property
     def n(self) -> int:
         """Number of labels."""
         gathered = 0 if self.moments is None else round(float(self.moments[:, 0].sum()))
-        return int(self.counts.sum()) + gathered
+        return int(self.count.sum()) + gathered
 
     @property
     def gathered(self) -> bool:
         """Whether single q are no longer known."""
-        return self.moments is not None
+        return self.bins is not None
+
+    def right(self, cell: Integers) -> NDArray[np.bool_]:
+        """Whether the prediction is the shown class in these cells."""
+        return np.asarray(cell % (len(self.classes) + 1) == 0) if self.pairs else cell == 0
 
     def merged(self, other: ClassCounts) -> ClassCounts:
         """Of both sets of labels."""
-        q = np.union1d(self.q, other.q)
-        counts = np.zeros((2, q.size), dtype=np.int64)
-        for part in (self, other):
-            counts[:, np.searchsorted(q, part.q)] += part.counts
-        both = [part.moments for part in (self, other) if part.moments is not None]
-        moments = None if not both else both[0] if len(both) == 1 else both[0] + both[1]
-        return ClassCounts(np.union1d(self.classes, other.classes), q, counts, moments)._few()
+        classes = np.union1d(self.classes, other.classes)
+        parts = [part._among(classes) for part in (self, other)]
+        cell, q, count = (np.concatenate([getattr(part, name) for part in parts]) for name in ("cell", "q", "count"))
+        order = np.lexsort((q, cell))
+        cell, q = cell[order], q[order]
+        first = np.flatnonzero(np.append(True, (np.diff(cell) > 0) | (np.diff(q) > 0)))[: cell.size]
+        count = np.add.reduceat(count[order], first) if first.size else count
+        bins, moments = _added([(part.bins, part.moments) for part in parts])
+        return ClassCounts(classes, self.pairs, cell[first], q[first], count, bins, moments)._few()
+
+    def _among(self, classes: NDArray[np.generic]) -> ClassCounts:
+        """The same with cells numbered by these classes."""
+        if not self.pairs or len(classes) == len(self.classes):
+            return self
+        place = np.searchsorted(classes, self.classes)
+
+        def moved(cell: Integers) -> Integers:
+            shown, predicted = np.divmod(cell, len(self.classes))
+            return np.asarray(place[shown] * len(classes) + place[predicted])
+
+        bins = None if self.bins is None else moved(self.bins // BINS) * BINS + self.bins % BINS
+        return ClassCounts(classes, True, moved(self.cell), self.q, self.count, bins, self.moments)
 
     def _few(self) -> ClassCounts:
         """The same with distinct q in bins where they are many, or where some are already."""
-        if self.q.size <= MOST and self.moments is None:
+        if self.bins is None and (self.q.size <= MOST or np.unique(self.q).size <= MOST):
             return self
         ends = (self.q == 0) | (self.q == 1)
-        q, counts = self.q[~ends], self.counts[:, ~ends].astype(np.float64)
+        q, power = self.q[~ends], self.count[~ends].astype(np.float64)
         high = q > 0.5
-        u = np.where(high, 1.0 - q, q) * _BINS
-        index = np.minimum(u.astype(np.intp), BINS_PER_HALF - 1)
+        u = np.where(high, 1.0 - q, q) * BINS
+        index = np.minimum(u.astype(np.int64), BINS_PER_HALF - 1)
         u -= index
-        index += BINS_PER_HALF * high
-        moments = np.zeros((2, 4, _BINS)) if self.moments is None else self.moments.copy()
-        for row in range(2):
-            weight = counts[row]
-            for power in range(4):
-                moments[row, power] += np.bincount(index, weight, minlength=_BINS)
-                weight = weight * u
-        return ClassCounts(self.classes, self.q[ends], self.counts[:, ends], moments)
+        keys, which = np.unique(self.cell[~ends] * BINS + index + BINS_PER_HALF * high, return_inverse=True)
+        fresh = np.empty((keys.size, 4))
+        for r in range(4):
+            fresh[:, r] = np.bincount(which, power, minlength=keys.size)
+            power = power * u
+        bins, moments = _added([(self.bins, self.moments), (keys, fresh)])
+        return ClassCounts(self.classes, self.pairs, self.cell[ends], self.q[ends], self.count[ends], bins, moments)
+
+
+def _counted(code: Integers) -> tuple[Integers, Integers]:
+    """The distinct numbers of at least 0, ascending, and how often each occurs."""
+    if int(code.max()) > 4 * code.size:
+        found, count = np.unique(code, return_counts=True)
+        return found, count.astype(np.int64)
+    all_counts = np.bincount(code)
+    found = np.flatnonzero(all_counts)
+    return found, all_counts[found].astype(np.int64)
+
+
+def _added(parts: list[tuple[Integers | None, FloatArray | None]]) -> tuple[Integers | None, FloatArray | None]:
+    """Moments added up bin by bin."""
+    known = [(bins, moments) for bins, moments in parts if bins is not None and moments is not None]
+    if not known:
+        return None, None
+    bins, which = np.unique(np.concatenate([bins for bins, _ in known]), return_inverse=True)
+    total = np.zeros((bins.size, 4))
+    np.add.at(total, which, np.concatenate([moments for _, moments in known]))
+    return bins, total

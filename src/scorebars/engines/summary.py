@@ -14,7 +14,7 @@ import importlib
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ Z_BINS = 192
 """From z = 12 on a folded normal is a normal; such labels share one more bin."""
 _PRODUCTS = np.triu_indices(5)
 _BLOCK = 1 << 13
+_LAYOUT = 2
+"""Of the arguments of the compiled loops."""
 _MOST = 2.0**60
 """Fourth powers of larger numbers, summed over many labels, leave the doubles."""
 
@@ -144,6 +146,22 @@ def _cut(values: FloatArray | float, part: slice | NDArray[np.intp]) -> FloatArr
     return values[part] if isinstance(values, np.ndarray) else values
 
 
+def _aligned_zeros(*shape: int) -> FloatArray:
+    """Zeros that begin with a cache line, so that the moments of a column never lie in two."""
+    size = math.prod(shape)
+    memory = np.zeros(size + 7)
+    start = -(memory.ctypes.data // 8) % 8
+    return memory[start : start + size].reshape(shape)
+
+
+def _ends(values: FloatArray) -> tuple[float, float, float]:
+    """The smallest positive value (1 if there is none), the largest one, and above which value labels stay apart."""
+    low, high = float(values.min()), float(values.max())
+    if low == 0:
+        low = float(np.min(values, initial=np.inf, where=values > 0)) if high > 0 else 1.0
+    return low, high, threshold_of(values, 0.0)
+
+
 @cache
 def _compiled() -> Any:
     """The compiled twin of the loops below, where there is one of this version."""
@@ -151,7 +169,7 @@ def _compiled() -> Any:
         module = importlib.import_module("scorebars.engines._bins")
     except ImportError:
         return None
-    return module if module.MOMENTS == MOMENTS else None
+    return module if getattr(module, "LAYOUT", None) == _LAYOUT else None
 
 
 @dataclass(frozen=True)
@@ -199,33 +217,33 @@ class _Chunk:
         if module is None:
             return self._by_numpy(labels, columns, threshold, bits, z_bins)
         first, last = (int(leading_bits(np.array([end]), bits)[0]) for end in (low, max(min(high, threshold), low)))
-        moments = np.zeros(((last - first + 1) * (z_bins + 1), columns, MOMENTS))
-        certain = np.zeros(columns + len(_PRODUCTS[0]) if columns > len(SQUARES) else columns)
+        number = (last - first + 1) * (z_bins + 1)
+        moments = _aligned_zeros(number + 1, columns, MOMENTS)  # the last row: labels with v = 0
+        totals = np.zeros(1 if z_bins else len(_PRODUCTS[0]) if columns > len(SQUARES) else 0)
         apart = np.empty(len(self.y), dtype=np.int64)
         y, p = np.ascontiguousarray(self.y), np.ascontiguousarray(self.p)
         sigma = np.ascontiguousarray(self.sigma) if isinstance(self.sigma, np.ndarray) else self.sigma
         weight = None if self.weight is None else np.ascontiguousarray(self.weight)
         shift = self.shift if math.isfinite(self.shift) else 0.0
-        where = (bits, first, threshold, len(moments), moments, certain, apart)
+        where = (bits, first, threshold, number, moments, totals, apart)
         count = getattr(module, name)(y, p, sigma, weight, shift, columns, z_bins, Z_WIDTH, *where)
-        bins = Bins.of_moments(moments, first, bits, z_bins + 1)
+        bins = Bins.of_moments(moments[:-1], first, bits, z_bins + 1)
+        certain = totals if z_bins else np.concatenate([moments[-1, :, 0], totals])
         return bins.with_top(*labels(self.pick(apart[:count]))) if count else bins, certain
 
     def _reach(self, square: bool, floor: float) -> tuple[float, float, float]:
         """The smallest positive and the largest v, and above which v labels stay apart."""
-        values = np.asarray(self.sigma)
-        if square and (self.weight is not None or values.ndim == 0):
-            values, square = np.square(values), False
-        if values.ndim == 0 and self.weight is None:
-            return float(values) or 1.0, float(values) or 1.0, max(float(values), floor)
         if self.weight is not None:
-            values = self.weight * values
-        low, high, threshold = float(values.min()), float(values.max()), threshold_of(values, 0.0)
-        if low == 0:
-            low = float(np.min(values, initial=np.inf, where=values > 0)) if high > 0 else 1.0
-        if square:  # of a few numbers instead of all
-            low, high, threshold = low * low, high * high, threshold * threshold
+            low, high, threshold = _ends(self.weight * (np.square(self.sigma) if square else self.sigma))
+        else:
+            low, high, threshold = self._sigma_ends
+            if square:  # of a few numbers instead of all
+                low, high, threshold = low * low, high * high, threshold * threshold
         return low, max(high, low), max(threshold, floor)
+
+    @cached_property
+    def _sigma_ends(self) -> tuple[float, float, float]:
+        return _ends(self.sigma) if isinstance(self.sigma, np.ndarray) else (self.sigma or 1.0, self.sigma, self.sigma)
 
     def _by_numpy(
         self, labels: Labels, columns: int, threshold: float, bits: int, z_bins: int

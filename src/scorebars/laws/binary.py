@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from scorebars.laws.base import FloatArray
 from scorebars.laws.outcomes import MetricLaw, MetricMoments, Outcomes
-from scorebars.laws.poisson_binomial import PoissonBinomial
+from scorebars.laws.poisson_binomial import PoissonBinomial, counted_trials
 
 CUT = 1e-17  # mass left out at each end of each count
 MOST_CELLS = 400_000
@@ -44,10 +44,13 @@ class Axis:
         return cls(atoms.values[kept], atoms.pmf[kept])
 
     def coarser(self, points: int) -> Axis:
-        """At most that many evenly spaced counts, their probabilities scaled to a sum of 1."""
+        """At most that many multiples of one number, their probabilities scaled to a sum of 1.
+
+        Multiples, so that the grid does not hang on the last digits of what is cut at the ends.
+        """
         spacing = -(-self.counts.size // points)
-        pmf = self.pmf[::spacing]
-        return Axis(self.counts[::spacing], pmf / np.add.reduce(pmf))
+        kept = slice(int(-self.counts[0] % spacing), None, spacing)
+        return Axis(self.counts[kept], self.pmf[kept] / np.add.reduce(self.pmf[kept]))
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -61,7 +64,7 @@ class BinaryCounts:
     """True positives among predicted positives and among predicted negatives, as independent random counts.
 
     `p_predicted_positive` and `p_predicted_negative` are the probabilities that the label is positive, for the items
-    that are predicted positive and negative; `count_...` are multiplicities, as in `PoissonBinomial`.
+    that are predicted positive and negative; `count_...` are multiplicities, as in `counted_trials`.
     """
 
     def __init__(
@@ -71,8 +74,8 @@ class BinaryCounts:
         count_predicted_positive: ArrayLike | None = None,
         count_predicted_negative: ArrayLike | None = None,
     ) -> None:
-        self.tp = PoissonBinomial(p_predicted_positive, count_predicted_positive)
-        self.fn = PoissonBinomial(p_predicted_negative, count_predicted_negative)
+        self.tp = _trials(p_predicted_positive, count_predicted_positive)
+        self.fn = _trials(p_predicted_negative, count_predicted_negative)
         self.n_pos = float(self.tp.trials)
         self.n_neg = float(self.fn.trials)
 
@@ -118,3 +121,9 @@ class BinaryCounts:
     def law_of(self, f: BinaryMetric, undefined: float | None = None) -> MetricLaw:
         """The law of f(tp, fn, n_pos, n_neg), with `undefined` as in `moments_of`."""
         return self._outcomes(f, undefined).law()
+
+
+def _trials(p: ArrayLike, count: ArrayLike | None) -> PoissonBinomial:
+    if count is None:
+        return PoissonBinomial(p)
+    return counted_trials(np.asarray(p, dtype=np.float64), np.asarray(count, dtype=np.float64))

@@ -25,6 +25,7 @@ from scorebars.laws.contour import density, quantile, tails
 from scorebars.laws.draws import transformed
 
 _LOWEST = 1e-100  # of the mean: below it only the leading power of the distribution function is left
+_NOTHING = 746.0  # exp of minus this is 0
 _MANY = 1e9  # labels near the floor of a law too large to care
 _DIRECT_DRAWS = 2_000_000  # normal variates a call of rvs may use
 
@@ -177,10 +178,26 @@ class GeneralizedChiSquare(Law):
     def _var(self) -> float:
         return self._kappa[1]
 
+    def _out_of_reach(self, x: float) -> bool:
+        """Whether x lies where less probability is left than the smallest double: nodes that stand for many labels can
+        stand for them near the mean only. Sums of squares of independent normals, with l the largest variance, fulfil
+
+            P(X > mean + sqrt(2 c var) + 2 c l) < exp(-c),    P(X < mean - sqrt(2 c var)) < exp(-c)
+
+        (Laurent and Massart 2000; Birgé 2001).
+        """
+        if not self._compressed or not isinstance(self.cgf, DiagonalCGF):
+            return False
+        mean, variance, *_ = self._kappa
+        side = math.sqrt(2.0 * _NOTHING * variance)
+        return not -side < x - mean < side + _NOTHING / self.cgf.limit
+
     def _cdf(self, x: float) -> float:
         height = x - self.floor
         if self.cgf is None:
             return 1.0
+        if self._out_of_reach(x):
+            return float(x > self._kappa[0])
         if height > _LOWEST * self.cgf.mean:
             return tails(self.cgf, height)[0]
         freedom, log_constant = self.edge()
@@ -190,12 +207,16 @@ class GeneralizedChiSquare(Law):
         height = x - self.floor
         if self.cgf is None or height <= _LOWEST * self.cgf.mean:
             return 1.0 - self._cdf(x)
+        if self._out_of_reach(x):
+            return float(x < self._kappa[0])
         return tails(self.cgf, height)[1]
 
     def _pdf(self, x: float) -> float:
         height = x - self.floor
         if self.cgf is None:
             return math.inf
+        if self._out_of_reach(x):
+            return 0.0
         if height > _LOWEST * self.cgf.mean:
             return density(self.cgf, height)
         freedom, log_constant = self.edge()

@@ -11,7 +11,7 @@ import math
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from scorebars.laws.base import RNG, FloatArray
 from scorebars.laws.label_draws import MOST_EVENTS, draws_of_counts, draws_of_items, draws_of_moments
@@ -34,25 +34,35 @@ NEARLY_LINEAR = 0.02  # curvature / std below which the delta method serves
 class UncertainConfusion:
     """The confusion matrix of uncertain labels against fixed predictions, as a random matrix.
 
-    Label probabilities `p` (n, K), predicted class indices `pred` (n,), sample weights (n,) or None.
+    Label probabilities `p` (n, K), predicted class indices `pred` (n,), sample weights (n,) or None, and how many alike
+    each row stands for, (n,) or None; these numbers need not be whole, but add up to whole ones from row to row.
     """
 
-    def __init__(self, p: ArrayLike, pred: ArrayLike, weights: ArrayLike | None = None) -> None:
+    def __init__(
+        self, p: ArrayLike, pred: ArrayLike, weights: ArrayLike | None = None, counts: ArrayLike | None = None
+    ) -> None:
         self._p = np.asarray(p, dtype=float)
         self._pred = np.asarray(pred, dtype=np.intp)
         self._weights = np.ones(self._pred.size) if weights is None else np.asarray(weights, dtype=float)
-        self.moments: ConfusionMoments = confusion_of_probabilities(self._p, self._pred, self._weights)
+        self._counts = np.ones(self._pred.size) if counts is None else np.asarray(counts, dtype=float)
+        self.moments: ConfusionMoments = confusion_of_probabilities(self._p, self._pred, self._weights, self._counts)
+
+    @property
+    def _whole(self) -> NDArray[np.int64]:
+        """The counts as whole numbers of the same sum; two nodes of one narrow bin share its labels."""
+        return np.diff(np.rint(np.cumsum(self._counts)), prepend=0.0).astype(np.int64)
 
     @cached_property
     def outcomes(self) -> tuple[FloatArray, FloatArray] | None:
         """All possible matrices (m, K, K) with their probabilities (m,), or None where there are too many."""
         possible = np.sum(self._p > 0, axis=1)
-        if float(np.add.reduce(np.log(possible))) > math.log(MOST_OUTCOMES) + 1e-9:
+        if float(np.add.reduce(self._counts * np.log(possible))) > math.log(MOST_OUTCOMES) + 1e-9:
             return None
         certain = possible == 1
         matrices, chances = np.zeros((1, *self.moments.mean.shape)), np.ones(1)
-        np.add.at(matrices[0], (np.argmax(self._p[certain], axis=1), self._pred[certain]), self._weights[certain])
-        for i in np.flatnonzero(~certain):
+        mass = self._weights * self._counts
+        np.add.at(matrices[0], (np.argmax(self._p[certain], axis=1), self._pred[certain]), mass[certain])
+        for i in np.repeat(np.flatnonzero(~certain), self._whole[~certain]):
             labels = np.flatnonzero(self._p[i] > 0)
             matrices = np.repeat(matrices, labels.size, axis=0)
             matrices[np.arange(len(matrices)), np.tile(labels, chances.size), self._pred[i]] += self._weights[i]
@@ -62,10 +72,12 @@ class UncertainConfusion:
     def samples(self, draws: int = DRAWS, rng: RNG | int | None = 0) -> FloatArray:
         """Draws (draws, K, K) of the matrix; with very many uncertain labels from the normal law of its cells."""
         generator = np.random.default_rng(rng)
-        changes = float(np.add.reduce(1 - np.max(self._p, axis=1)))
+        changes = float(np.add.reduce(self._counts * (1 - np.max(self._p, axis=1))))
         if changes * draws > MOST_EVENTS:
             return draws_of_moments(self.moments, draws, generator)
-        return draws_of_items(self._p, self._pred, self._weights, draws, generator)
+        if np.all(self._counts == 1):
+            return draws_of_items(self._p, self._pred, self._weights, draws, generator)
+        return draws_of_items(self._p, self._pred, self._weights, draws, generator, self._whole)
 
     def moments_of(
         self, f: ConfusionMetric, undefined: float | None = None, draws: int = DRAWS, rng: RNG | int | None = 0

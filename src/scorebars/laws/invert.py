@@ -71,10 +71,14 @@ def interval_from_nodes(
         return (0.0, 1.0) if rest <= 0 else tails(DiagonalCGF(count, nodes, theta * b2, depth=DEPTH), rest)
 
     tail = 0.5 * (1.0 - level)
+    # theta from which q is 40 standard deviations away, or 0: further off, nodes that stand for bins stand for nothing
+    spread = math.sqrt(float(np.sum(2.0 * count * nodes * nodes + 4.0 * observed * b2 * nodes)))
+    start = max(observed - float(np.sum(count * nodes)) - 40.0 * spread, 0.0)
     low = high = 0.0
-    if both(0.0)[1] < tail:
-        low = _solve(lambda theta: both(theta)[1], tail, 0.0, observed)
-    if both(0.0)[0] > tail:
+    below, above = both(start)
+    if above < tail:
+        low = _solve(lambda theta: both(theta)[1], tail, start, observed)
+    if below > tail:
         reach = observed
         while both(reach)[0] > tail:
             reach *= 2.0

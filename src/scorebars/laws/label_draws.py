@@ -23,35 +23,70 @@ def draws_of_counts(shown: NDArray[np.int64], transition: FloatArray, draws: int
     return out
 
 
-def draws_of_items(p: FloatArray, pred: NDArray[np.intp], weights: FloatArray, draws: int, rng: RNG) -> FloatArray:
+def draws_of_items(
+    p: FloatArray,
+    pred: NDArray[np.intp],
+    weights: FloatArray,
+    draws: int,
+    rng: RNG,
+    counts: NDArray[np.int64] | None = None,
+) -> FloatArray:
     """Matrices (draws, K, K) for items with label probabilities p (n, K), predictions and weights of their own.
 
-    Counted from the likeliest labels, so that only the labels that change are drawn.
+    Counted from the likeliest labels, so that only the labels that change are drawn. With `counts` row i stands for
+    counts[i] items that are alike.
     """
     n, k = p.shape
     base = np.zeros((k, k))
     likely = np.argmax(p, axis=1)
-    np.add.at(base, (likely, pred), weights)
+    np.add.at(base, (likely, pred), weights if counts is None else weights * counts)
     out = np.broadcast_to(base.ravel(), (draws, k * k)).copy()
     others = p.copy()
     others[np.arange(n), likely] = 0.0
     leave = np.sum(others, axis=1)
-    open_items = np.flatnonzero(leave > 0)
+    open_items = np.flatnonzero((leave > 0) & (True if counts is None else counts > 0))
     if open_items.size == 0:
         return out.reshape(draws, k, k)
     leave = leave[open_items]
     target = np.cumsum(others[open_items] / leave[:, None], axis=1)
-    block = max(1, int(1_000_000 / (draws * float(np.max(leave)))))
-    for start in range(0, open_items.size, block):
-        part = slice(start, start + block)
-        item, draw = label_changes(leave[part], draws, rng)
+
+    def change(part: slice, item: NDArray[np.intp], draw: NDArray[np.intp]) -> None:
         u = rng.random(item.size)
         new = np.minimum(np.sum(u[:, None] >= target[part][item], axis=1), k - 1)
         which = open_items[part][item]
         weight, column = weights[which], pred[which]
         cells = np.concatenate([draw * (k * k) + new * k + column, draw * (k * k) + likely[which] * k + column])
-        out += np.bincount(cells, np.concatenate([weight, -weight]), minlength=out.size).reshape(out.shape)
+        moved = np.concatenate([weight, -weight])
+        out[:] += np.bincount(cells, moved, minlength=out.size).reshape(out.shape)
+
+    if counts is None:
+        block = max(1, int(1_000_000 / (draws * float(np.max(leave)))))
+        for start in range(0, open_items.size, block):
+            part = slice(start, start + block)
+            change(part, *label_changes(leave[part], draws, rng))
+    else:
+        number = counts[open_items]
+        block = max(1, int(1_000_000 / float(np.add.reduce(number * leave))))
+        for start in range(0, draws, block):
+            item, draw = group_changes(leave, number, min(block, draws - start), rng)
+            change(slice(None), item, start + draw)
     return np.maximum(out, 0.0).reshape(draws, k, k)
+
+
+def group_changes(
+    leave: FloatArray, counts: NDArray[np.int64], draws: int, rng: RNG
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs (row, draw), one for each change: as `label_changes`, where row i stands for counts[i] items that are alike."""
+    rates = counts * -np.log1p(-leave)
+    ends, last = np.cumsum(rates), np.cumsum(counts)
+    number = rng.poisson(ends[-1] * draws)
+    point = rng.random(number) * ends[-1]
+    row = np.minimum(np.searchsorted(ends, point, side="right"), leave.size - 1)
+    share = np.clip((point - (ends - rates)[row]) / rates[row], 0.0, 1.0)
+    member = np.minimum((share * counts[row]).astype(np.int64), counts[row] - 1)
+    # each of the items that are alike changes once in a draw, however many points it has there
+    pair = np.unique(((last - counts)[row] + member) * draws + rng.integers(draws, size=number))
+    return np.searchsorted(last, pair // draws, side="right"), pair % draws
 
 
 def label_changes(

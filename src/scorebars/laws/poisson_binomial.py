@@ -119,6 +119,15 @@ class GatheredBinomial(PoissonBinomial):
         return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
 
 
+def counted_trials(p: FloatArray, count: FloatArray) -> PoissonBinomial:
+    """The law of trials of which row i stands for count[i]; counts of nodes that stand for bins need not be whole."""
+    if np.all(count == np.rint(count)):
+        return PoissonBinomial(p, count)
+    free = (p > 0) & (p < 1)
+    never, always = (round(float(np.add.reduce(count[p == end]))) for end in (0, 1))
+    return GatheredBinomial(p[free], count[free], never, always)
+
+
 def convolve_directly(p: FloatArray) -> tuple[int, FloatArray]:
     """First count and the probabilities from it on, by convolution in pairs of neighbours."""
     rows = max(1, -(-p.size // LEAF))

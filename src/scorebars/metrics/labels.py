@@ -11,11 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks, tables
+from scorebars.answers.counted import CountedLabels
 from scorebars.answers.labelled import Labelled
 from scorebars.arrays import to_host
+from scorebars.engines.class_counts import ClassCounts
 from scorebars.errors import ClassError, ErrorModel, Flip, MeasurementError
 from scorebars.errors.base import FloatArray
 from scorebars.laws.correlated_flips import conditional_flip_probabilities
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Shown and predicted classes that were counted instead of kept, and the kind of their errors."""
+
+    counts: ClassCounts
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -186,8 +196,11 @@ def labelled(
 ) -> tuple[Labelled, NDArray[Any]]:
     """Labels, predicted classes and errors, checked and aligned, and the sorted classes of labels and predictions.
 
-    `options` are classes that the caller named besides.
+    `options` are classes that the caller named besides. Labels that an accumulator has counted come in place of y_true.
     """
+    if isinstance(y_true, Counted):
+        parts = [y_true.counts.classes] if options is None else [y_true.counts.classes, options]
+        return CountedLabels(y_true.counts, y_true.kind, all_classes(Flip(0.0), *parts)), y_true.counts.classes
     tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr)
     found = class_labels(labels_of(y_true, yerr), y_pred, sample_weight)
     model = class_model(yerr, len(found.y))

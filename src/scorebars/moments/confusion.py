@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 ConfusionMetric = Callable[[FloatArray], Any]  # (..., K, K) -> (...)
+_STEP = 2e-3
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,21 @@ class ConfusionMoments:
         return np.asarray(directions[size > 1e-14 * np.max(size, initial=0.0)])
 
 
-def confusion_of_probabilities(p: FloatArray, pred: Any, weights: ArrayLike | None = None) -> ConfusionMoments:
-    """Moments from label probabilities p (n, K), predicted class indices (n,) and sample weights (n,)."""
+def confusion_of_probabilities(
+    p: FloatArray, pred: Any, weights: ArrayLike | None = None, counts: ArrayLike | None = None
+) -> ConfusionMoments:
+    """Moments from label probabilities p (n, K), predicted class indices (n,), sample weights (n,) and multiplicities (n,)."""
     n, k = p.shape
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    w, number = (np.ones(n) if given is None else np.asarray(given, dtype=float) for given in (weights, counts))
     mean, columns = np.zeros((k, k)), np.zeros((k, k, k))
     order = np.argsort(pred, kind="stable")
     edges = np.searchsorted(np.asarray(pred)[order], np.arange(k + 1))
     for column in range(k):
         items = order[edges[column] : edges[column + 1]]
-        probabilities, weight = p[items], w[items]
-        mean[:, column] = weight @ probabilities
-        weighted = probabilities * weight[:, None]
-        columns[column] = np.diag(weight @ weighted) - weighted.T @ weighted
+        probabilities, mass, scale = p[items], (number * w)[items], (np.sqrt(number) * w)[items]
+        mean[:, column] = mass @ probabilities
+        weighted = probabilities * scale[:, None]
+        columns[column] = np.diag(scale @ weighted) - weighted.T @ weighted
     return ConfusionMoments(mean, columns)
 
 
@@ -108,11 +111,11 @@ class DeltaMoments(NamedTuple):
     gradient: FloatArray
 
 
-def delta_moments(f: ConfusionMetric, moments: ConfusionMoments, step: float = 1e-3) -> DeltaMoments:
-    """The delta method for f(C), by central differences along the independent directions of the covariance.
+def delta_moments(f: ConfusionMetric, moments: ConfusionMoments) -> DeltaMoments:
+    """The delta method for f(C), by central differences of fourth order along the directions of the covariance.
 
     `value` is f at the expected matrix, `curvature` the sum of |second-order terms|, and `gradient` (K, K) the part of
-    the gradient that label errors can reach. `step` is in units of the standard deviation.
+    the gradient that label errors can reach.
     """
     directions = moments.factor()
     value = float(f(moments.mean[None])[0])
@@ -120,10 +123,11 @@ def delta_moments(f: ConfusionMetric, moments: ConfusionMoments, step: float = 1
     block = max(1, 1_000_000 // moments.mean.size)
     for start in range(0, len(directions), block):
         part = slice(start, start + block)
-        up = f(np.maximum(moments.mean + step * directions[part], 0.0))
-        down = f(np.maximum(moments.mean - step * directions[part], 0.0))
-        first[part] = (up - down) / (2 * step)
-        second[part] = (up - 2 * value + down) / (2 * step * step)
+        step = _steps(moments.mean, directions[part])
+        moved = step[:, None, None] * directions[part]
+        up, down, far_up, far_down = (f(np.maximum(moments.mean + k * moved, 0.0)) for k in (1, -1, 2, -2))
+        first[part] = (8 * (up - down) - (far_up - far_down)) / (12 * step)
+        second[part] = (16 * (up - 2 * value + down) - (far_up - 2 * value + far_down)) / (24 * step * step)
     norms = np.sum(directions**2, axis=(1, 2))
     gradient = np.tensordot(first / np.where(norms > 0, norms, 1.0), directions, axes=1)
     return DeltaMoments(
@@ -133,3 +137,13 @@ def delta_moments(f: ConfusionMetric, moments: ConfusionMoments, step: float = 1
         float(np.add.reduce(np.abs(second))),
         gradient,
     )
+
+
+def _steps(mean: FloatArray, directions: FloatArray) -> FloatArray:
+    """Steps along each direction, in standard deviations: a small part of every cell, on whose scale metrics bend.
+
+    Large matrices are far from bending within a standard deviation, and take steps that stand out from rounding.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(directions != 0, mean / np.abs(directions), np.inf)
+    return np.asarray(np.clip(_STEP * np.min(room, axis=(1, 2)), 1e-3, 0.5))

@@ -1,68 +1,26 @@
 """Scores of data that come in pieces: batch by batch, file by file, worker by worker.
 
-An accumulator keeps up to KEPT labels as they are. More are folded into sums and bins that merge (`engines.summary`,
-`engines.class_counts`), from which the scores follow as from the labels themselves: values to rounding, intervals to some
-1e-11 of their width, in memory that does not grow with the data.
+An accumulator keeps up to KEPT labels as they are. More are folded into sums, bins and counts that merge
+(`engines.summary`, `engines.extended`, `engines.class_counts`), from which the scores follow as from the labels themselves:
+values to rounding, intervals to some 1e-11 of their width, in memory that does not grow with the data.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from scorebars.answers.linear import LinearAnswers
-from scorebars.answers.root import RootAnswers
-from scorebars.answers.summed import SummedAbsolute, SummedSigned, SummedSquared
-from scorebars.answers.summed_accuracy import SummedAccuracy
-from scorebars.answers.summed_ratio import SummedExplainedVariance, SummedR2
-from scorebars.metrics.additive import scored
 from scorebars.metrics.registry import entry_of
-from scorebars.score import Answers, Score
+from scorebars.score import Score
 from scorebars.studies import accumulator_json
 from scorebars.studies.batch import KEPT, Batch, ClassBatch, NumberBatch
 from scorebars.studies.evaluate import Evaluation, evaluate
-
-Maker = Callable[[Any, str], Answers]
-"""Answers from one model's summary and the kind of the label errors."""
-
-
-def _root(summary: Any, kind: str) -> Answers:
-    squared = SummedSquared(entry_of("mean_squared_error").declaration, summary, kind)
-    return RootAnswers(entry_of("root_mean_squared_error").declaration, squared)  # type: ignore[arg-type]
-
-
-def _zero_one(summary: Any, kind: str) -> Answers:
-    accuracy = SummedAccuracy(entry_of("accuracy_score").declaration, summary, kind)
-    return LinearAnswers(entry_of("zero_one_loss").declaration, accuracy, -1.0, 1.0)
-
-
-def _plainly(name: str, answers: Any) -> Maker:
-    return lambda summary, kind: answers(entry_of(name).declaration, summary, kind)
-
-
-# what an accumulator can sum up: the bins that the metric needs, and its answers
-_REGRESSION: dict[str, tuple[str | None, Maker]] = {
-    "mean_squared_error": ("squares", _plainly("mean_squared_error", SummedSquared)),
-    "root_mean_squared_error": ("squares", _root),
-    "mean_absolute_error": ("absolute", _plainly("mean_absolute_error", SummedAbsolute)),
-    "mean_error": (None, _plainly("mean_error", SummedSigned)),
-    "r2_score": ("ratio", _plainly("r2_score", SummedR2)),
-    "explained_variance_score": ("ratio", _plainly("explained_variance_score", SummedExplainedVariance)),
-}
-_CLASSIFICATION: dict[str, tuple[str | None, Maker]] = {
-    "accuracy_score": (None, _plainly("accuracy_score", SummedAccuracy)),
-    "zero_one_loss": (None, _zero_one),
-}
-_TAKEN = {"regression": _REGRESSION, "classification": _CLASSIFICATION}
-_DEFAULT = {
-    "regression": ("root_mean_squared_error", "mean_absolute_error", "mean_error", "r2_score"),
-    "classification": ("accuracy_score",),
-}
+from scorebars.studies.summable import TAKEN, Asked, Options, chosen, name_of, options_of, summable
 
 
 class Accumulator:
@@ -75,15 +33,17 @@ class Accumulator:
     Parameters
     ----------
     metrics : name, function, or list of them, optional
-        Of the metrics in `Accumulator.takes`; by default the common ones. Others need all labels at once.
+        Of the metrics in `Accumulator.takes`; by default the common ones. Others need all labels at once. Options go with
+        the function: ``functools.partial(scorebars.f1_score, average="macro")``.
     task : {"regression", "classification"}, optional
         Only where `metrics` is left out; regression by default.
 
     Notes
     -----
     Label errors are independent: a standard deviation for each label or ``Normal(sigma)``; for classes the probability
-    that a label is wrong. Beyond 65,536 labels `truth` of the mean absolute error is not available (it needs all labels),
-    and the standard errors of `truth` and `sampling_std` of R2 are found from sums instead of by drawing again.
+    that a label is wrong. Beyond 65,536 labels `truth` of the mean absolute error and of the share within a tolerance is
+    not available (it needs all labels), and the standard errors of `truth` and `sampling_std` of R2 are found from sums
+    instead of by drawing again.
 
     Examples
     --------
@@ -97,11 +57,11 @@ class Accumulator:
     0.3798 ± 0.0090
     """
 
-    takes: dict[str, tuple[str, ...]] = {task: tuple(names) for task, names in _TAKEN.items()}  # noqa: RUF012
+    takes: dict[str, tuple[str, ...]] = {task: tuple(names) for task, names in TAKEN.items()}  # noqa: RUF012
     """The metrics that an accumulator can sum up, by task."""
 
     def __init__(self, metrics: Any = None, *, task: str | None = None) -> None:
-        self.task, self.metrics = _chosen(metrics, task)
+        self.task, self.metrics = chosen(metrics, task)
         self._batches: list[Batch] = []
         self._summaries: dict[str, Any] | None = None
         self._models: tuple[str, ...] | None = None
@@ -130,6 +90,8 @@ class Accumulator:
         batch = taker.checked(y_true, y_pred, yerr, sample_weight)
         if batch.n == 0:
             return self
+        if isinstance(batch, NumberBatch):
+            batch.require(self._needs)
         self._require(tuple(batch.models), batch.kind)
         large = batch.n > KEPT
         self._batches.append(batch if large else batch.copied())
@@ -158,8 +120,8 @@ class Accumulator:
             raise TypeError(f"only another Accumulator can be merged, not {type(other).__name__}.")
         if (other.task, other.metrics) != (self.task, self.metrics):
             raise ValueError(
-                f"accumulators of different metrics cannot be merged: {', '.join(self.metrics)} and "
-                f"{', '.join(other.metrics)}."
+                f"accumulators of different metrics cannot be merged: {', '.join(map(str, self.metrics))} and "
+                f"{', '.join(map(str, other.metrics))}."
             )
         if other._models is None:
             return self
@@ -211,8 +173,10 @@ class Accumulator:
         self._summed += n
 
     @property
-    def _needs(self) -> frozenset[str]:
-        return frozenset(need for need in (_TAKEN[self.task][name][0] for name in self.metrics) if need is not None)
+    def _needs(self) -> dict[str, Options]:
+        """What the metrics need of a summary, with their options."""
+        needs = {summable(metric).need: options_of(metric) for metric in self.metrics}
+        return {need: options for need, options in needs.items() if need is not None}
 
     # the scores --------------------------------------------------------------------------------
 
@@ -225,9 +189,13 @@ class Accumulator:
             if whole.weight is not None and not np.any(whole.weight > 0):
                 raise ValueError("sample_weight is all zero: at least one label must count.")
             models = {name: whole.models[name] for name in self._models}
-            metrics: Sequence[str] = self.metrics
             return evaluate(
-                whole.y, models, yerr=whole.errors, sample_weight=whole.weight, metrics=metrics, task=self.task
+                whole.y,
+                models,
+                yerr=whole.errors,
+                sample_weight=whole.weight,
+                metrics=list(self.metrics),
+                task=self.task,
             )
         if self._batches:
             everything = self.copy()
@@ -238,9 +206,9 @@ class Accumulator:
             summary = self._summaries[model]
             if self.task == "regression":
                 _require_ordinary(summary.sums.w, max(summary.sums.max_abs_d, summary.sums.max_sigma))
-            for name in self.metrics:
-                answers = _TAKEN[self.task][name][1](summary, str(self._kind))
-                scores[model, name, None] = scored(answers)
+            for metric in self.metrics:
+                make = summable(metric).score
+                scores[model, name_of(metric), None] = make(summary, str(self._kind), options_of(metric))
         return Evaluation(scores, self.n)
 
     # keeping -----------------------------------------------------------------------------------
@@ -248,19 +216,27 @@ class Accumulator:
     def to_json(self) -> str:
         """Everything the accumulator holds, to the last bit."""
         parts = (self._models, self._kind, self._summed, self._batches, self._summaries)
-        return accumulator_json.dumps(accumulator_json.State(self.task, self.metrics, *parts))
+        metrics = tuple(
+            {"name": name_of(metric), "options": metric.keywords} if isinstance(metric, Asked) else metric
+            for metric in self.metrics
+        )
+        return accumulator_json.dumps(accumulator_json.State(self.task, metrics, *parts))
 
     @classmethod
     def from_json(cls, text: str) -> Accumulator:
         """The accumulator that `to_json` wrote."""
         state = accumulator_json.loads(text)
-        found = cls(state.metrics, task=state.task)
+        metrics = [
+            partial(entry_of(metric["name"]).function, **metric["options"]) if isinstance(metric, dict) else metric
+            for metric in state.metrics
+        ]
+        found = cls(metrics, task=state.task)
         found._models, found._kind, found._summed, found._batches, found._summaries = state[2:]
         return found
 
     def __repr__(self) -> str:
         models = f", models: {', '.join(self._models)}" if self._models else ""
-        return f"Accumulator({', '.join(self.metrics)}; n={self.n}{models})"
+        return f"Accumulator({', '.join(map(str, self.metrics))}; n={self.n}{models})"
 
 
 def _joined(batches: list[Batch]) -> Batch:
@@ -274,42 +250,3 @@ def _require_ordinary(total: float, largest: float) -> None:
         raise OverflowError(
             "all residuals and errors, or all weights, are too small to be summed up: choose other units."
         )
-
-
-def _chosen(metrics: Any, task: str | None) -> tuple[str, tuple[str, ...]]:
-    """The task and the names of the metrics."""
-    if task is not None and task not in _TAKEN:
-        raise ValueError(f"task must be 'regression' or 'classification', got {task!r}.")
-    if metrics is None:
-        return task or "regression", _DEFAULT[task or "regression"]
-    named = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
-    if not named:
-        raise ValueError("metrics is empty: name at least one, or leave it out for the common ones.")
-    names = tuple(dict.fromkeys(_name_of(metric) for metric in named))
-    for name in names:
-        declared = entry_of(name).declaration
-        if name not in _TAKEN[declared.task]:
-            raise ValueError(
-                f"{name} needs all labels at once, so an accumulator cannot sum it up: use scorebars.evaluate on arrays. An "
-                f"accumulator takes: {', '.join(_TAKEN[declared.task])}."
-            )
-    tasks = {entry_of(name).declaration.task for name in names}
-    if len(tasks) > 1 or (task is not None and task not in tasks):
-        raise ValueError(f"one accumulator serves regression or classification, not both: {', '.join(names)}.")
-    return tasks.pop(), names
-
-
-def _name_of(metric: Any) -> str:
-    if isinstance(metric, str):
-        return metric
-    name = getattr(metric, "__name__", "")
-    try:
-        known = entry_of(name).function is metric
-    except ValueError:
-        known = False
-    if not known:
-        raise ValueError(
-            f"{metric!r} is no metric of scorebars: an accumulator sums up known ones only. Use scorebars.evaluate on "
-            "arrays for your own."
-        )
-    return name

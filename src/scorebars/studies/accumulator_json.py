@@ -11,19 +11,23 @@ from numpy.typing import NDArray
 
 from scorebars.engines.bins import MOMENTS, Bins
 from scorebars.engines.class_counts import ClassCounts
+from scorebars.engines.extended import ExtendedSummary
+from scorebars.engines.hits import Hits
 from scorebars.engines.summary import Summary
 from scorebars.engines.sums import NormalSums
 from scorebars.studies.batch import Batch, ClassBatch, NumberBatch
 
 SCHEMA = "scorebars/accumulator/1"
 _TYPES = ("<f8", "<i8")
+_COUNTED = ("chances", "ideal")
 
 
 class State(NamedTuple):
     """What an accumulator holds."""
 
     task: str
-    metrics: tuple[str, ...]
+    metrics: tuple[str | dict[str, Any], ...]
+    """Names, or {"name", "options"}."""
     models: tuple[str, ...] | None
     kind: str | None
     summed: int
@@ -60,7 +64,7 @@ def loads(text: str) -> State:
         summaries = data["summaries"]
         state = State(
             str(data["task"]),
-            tuple(map(str, data["metrics"])),
+            tuple(_metric(part) for part in data["metrics"]),
             None if data["models"] is None else tuple(map(str, data["models"])),
             data["kind"],
             int(data["summed"]),
@@ -71,6 +75,12 @@ def loads(text: str) -> State:
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as why:
         raise ValueError(f"the JSON of this accumulator is damaged ({type(why).__name__}: {why}).") from None
     return state
+
+
+def _metric(data: Any) -> str | dict[str, Any]:
+    if isinstance(data, str):
+        return data
+    return {"name": str(data["name"]), "options": {str(name): value for name, value in data["options"].items()}}
 
 
 def _require_whole(state: State) -> None:
@@ -153,9 +163,9 @@ def _out(part: Summary | ClassCounts) -> dict[str, Any]:
     if isinstance(part, ClassCounts):
         return {
             "classes": part.classes.tolist(),
-            "q": _array_out(part.q),
-            "counts": _array_out(part.counts),
-            "moments": None if part.moments is None else _array_out(part.moments),
+            "pairs": part.pairs,
+            **{name: _array_out(getattr(part, name)) for name in ("cell", "q", "count")},
+            **{name: None if (at := getattr(part, name)) is None else _array_out(at) for name in ("bins", "moments")},
         }
     return {
         "n": part.sums.n,
@@ -166,7 +176,16 @@ def _out(part: Summary | ClassCounts) -> dict[str, Any]:
         "certain_abs": _number_out(part.certain_abs),
         "gram": None if part.gram is None else _array_out(part.gram),
         "predictions": _array_out(np.array(part.predictions)),
+        **(_more_out(part) if isinstance(part, ExtendedSummary) else {}),
     }
+
+
+def _more_out(part: ExtendedSummary) -> dict[str, Any]:
+    hits: dict[str, Any] | None = None
+    if part.hits is not None:
+        hits = {"n": part.hits.sums.n, "sums": _array_out(np.array(part.hits.sums[1:]))}
+        hits |= {name: _out(getattr(part.hits, name)) for name in _COUNTED}
+    return {"hits": hits, "pulls": None if part.pulls is None else _out(part.pulls)}
 
 
 def _bins_out(bins: Bins) -> dict[str, Any]:
@@ -175,13 +194,17 @@ def _bins_out(bins: Bins) -> dict[str, Any]:
 
 
 def _class_counts(data: dict[str, Any]) -> ClassCounts:
-    moments = None if data["moments"] is None else _array(data["moments"])
-    return ClassCounts(np.array(data["classes"]), _array(data["q"]), _array(data["counts"]), moments)
+    cell, q, count = (_array(data[name]) for name in ("cell", "q", "count"))
+    bins, moments = (None if data[name] is None else _array(data[name]) for name in ("bins", "moments"))
+    gathered = (None if bins is None else (len(bins), 4)) == (None if moments is None else moments.shape)
+    if not len(cell) == len(q) == len(count) or not gathered:
+        raise ValueError("its counts do not fit together")
+    return ClassCounts(np.array(data["classes"]), bool(data["pairs"]), cell, q, count, bins, moments)
 
 
 def _summary(data: dict[str, Any]) -> Summary:
     low, high = _array(data["predictions"]).tolist()
-    return Summary(
+    found = Summary(
         NormalSums(int(data["n"]), *_array(data["sums"]).tolist()),
         None if data["squares"] is None else _bins(data["squares"]),
         None if data["certain"] is None else _array(data["certain"]),
@@ -190,6 +213,15 @@ def _summary(data: dict[str, Any]) -> Summary:
         None if data["gram"] is None else _array(data["gram"]),
         (low, high),
     )
+    if "hits" not in data:
+        return found
+    hits, pulls = data["hits"], data["pulls"]
+    return ExtendedSummary.of(found, None if hits is None else _hits(hits), None if pulls is None else _summary(pulls))
+
+
+def _hits(data: dict[str, Any]) -> Hits:
+    sums = NormalSums(int(data["n"]), *_array(data["sums"]).tolist())
+    return Hits(sums, *(_class_counts(data[name]) for name in _COUNTED))
 
 
 def _bins(data: dict[str, Any]) -> Bins:

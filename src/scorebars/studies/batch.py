@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks, tables
+from scorebars.answers.chi_squared import require_positive
 from scorebars.engines import BadValues
 from scorebars.engines.class_counts import ClassCounts
+from scorebars.engines.extended import ExtendedSummary
+from scorebars.engines.hits import Hits
 from scorebars.engines.summary import Summary, summarise
 from scorebars.errors import ErrorModel, Flip, Normal
 from scorebars.errors.base import FloatArray, Kind
@@ -76,16 +79,46 @@ class NumberBatch:
         """Number of labels."""
         return len(self.y)
 
-    def summaries(self, needs: Collection[str], known: Mapping[str, Any] | None) -> dict[str, Summary]:
+    def require(self, needs: Collection[str]) -> None:
+        """Refuse labels of which some metrics cannot be had."""
+        if "within" in needs and self.weight is not None:
+            raise ValueError(
+                "fraction_within counts the labels of an accumulator and cannot weight them: leave sample_weight out. "
+                + _ARRAYS
+            )
+        if "pulls" in needs and not np.all(np.asarray(self.sigma) > 0):
+            self.diagnose()  # of values that are not finite or negative first
+            require_positive(np.broadcast_to(self.sigma, (self.n,)))
+
+    def summaries(self, needs: Mapping[str, Mapping[str, Any]], known: Mapping[str, Any] | None) -> dict[str, Summary]:
         """The summary of each model."""
         try:
             return {
-                name: summarise(self.y, p, self.sigma, self.weight, needs, None if known is None else known[name])
-                for name, p in self.models.items()
+                name: self._summary(p, needs, None if known is None else known[name]) for name, p in self.models.items()
             }
         except BadValues:
             self.diagnose()
             raise
+
+    def _summary(self, p: FloatArray, needs: Mapping[str, Mapping[str, Any]], known: Any) -> Summary:
+        found = summarise(self.y, p, self.sigma, self.weight, needs, known)
+        if not {"within", "pulls"} & set(needs):
+            return found
+        hits = pulls = None
+        if "within" in needs:
+            hits = Hits.of(self.y, p, self.sigma, float(needs["within"]["tolerance"]))
+        if "pulls" in needs:
+            before = None if known is None else known.pulls
+            pulls = summarise(np.zeros(self.n), self._pulls(p), 1.0, self.weight, ("squares",), before)
+        return ExtendedSummary.of(found, hits, pulls)
+
+    def _pulls(self, p: FloatArray) -> FloatArray:
+        """Residuals in units of their errors."""
+        with np.errstate(over="ignore"):
+            z = (p - self.y) / self.sigma
+        if not np.all(np.isfinite(z)):
+            raise OverflowError("a residual is so many errors large that the ratio leaves the range of doubles.")
+        return np.asarray(z)
 
     def copied(self) -> NumberBatch:
         """The same numbers, whatever the user does with the arrays."""
@@ -147,9 +180,11 @@ class ClassBatch:
         """Number of labels."""
         return len(self.y)
 
-    def summaries(self, needs: Collection[str], known: Mapping[str, Any] | None) -> dict[str, ClassCounts]:
+    def summaries(
+        self, needs: Mapping[str, Mapping[str, Any]], known: Mapping[str, Any] | None
+    ) -> dict[str, ClassCounts]:
         """The counts of each model."""
-        found = {name: ClassCounts.of(self.y, p, self.q) for name, p in self.models.items()}
+        found = {name: ClassCounts.of(self.y, p, self.q, "pairs" in needs) for name, p in self.models.items()}
         if known is not None:
             for name, counts in found.items():
                 if (counts.classes.dtype.kind == "U") != (known[name].classes.dtype.kind == "U"):

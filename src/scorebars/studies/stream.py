@@ -20,7 +20,7 @@ from scorebars.studies.accumulate import Accumulator
 from scorebars.studies.batch import KEPT
 from scorebars.studies.evaluate import Evaluation
 
-_ROWS = 1 << 18
+_ROWS = 3 << 17
 """Of a batch: enough that a batch's own cost does not count, few enough that several fit in little memory."""
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".feather": "feather", ".arrow": "feather"}
 

@@ -1,0 +1,127 @@
+"""Labels in bins: the compiled loops and their NumPy twin put the same numbers into the same places."""
+
+import numpy as np
+import pytest
+
+from scorebars.engines import bins, summary
+from scorebars.engines.summary import RATIO, SQUARES, summarise
+
+compiled = pytest.mark.skipif(summary._compiled() is None, reason="the loops were not compiled")
+NEEDS = (["squares"], ["ratio"], ["absolute"], ["ratio", "absolute"])
+
+
+def labels(n, each, weighted):
+    rng = np.random.default_rng(n)
+    y = 3.0 + rng.standard_normal(n)
+    p = y + rng.standard_normal(n) * np.where(rng.random(n) < 0.05, 20.0, 0.3)  # some beyond the last bin of z
+    sigma = np.where(rng.random(n) < 0.1, 0.0, 0.2 * np.exp(1.5 * rng.standard_normal(n))) if each else 0.25
+    p = np.where(rng.random(n) < 0.05, y, p)  # and with sigma = 0: 0 / 0
+    weight = np.where(rng.random(n) < 0.1, 0.0, rng.gamma(1.0, size=n)) if weighted else None
+    return y, p, sigma, weight
+
+
+def both(monkeypatch, *arguments):
+    fast = summarise(*arguments)
+    monkeypatch.setenv("SCOREBARS_ENGINE", "numpy")
+    slow = summarise(*arguments)
+    monkeypatch.delenv("SCOREBARS_ENGINE")
+    return fast, slow
+
+
+def require_same(one, other):
+    assert np.array_equal(one.keys, other.keys)
+    assert np.array_equal(one.top_v, other.top_v)
+    assert np.array_equal(one.top_minor, other.top_minor)
+    assert np.allclose(one.top, other.top, rtol=1e-14, atol=0)
+    size = np.abs(other.moments).max(axis=2, keepdims=True) + np.abs(other.moments[:, :1, :1])
+    assert np.all(np.abs(one.moments - other.moments) <= 1e-12 * size)
+
+
+@compiled
+@pytest.mark.parametrize("needs", NEEDS, ids=" ".join)
+@pytest.mark.parametrize("each", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 5_000])  # 128 labels make a block
+def test_both_engines_fill_the_same_bins(monkeypatch, n, weighted, each, needs):
+    fast, slow = both(monkeypatch, *labels(n, each, weighted), needs)
+    if "absolute" in needs:
+        require_same(fast.absolute, slow.absolute)
+        assert fast.certain_abs == pytest.approx(slow.certain_abs, rel=1e-13)
+    if "absolute" not in needs or len(needs) > 1:
+        require_same(fast.squares, slow.squares)
+        assert np.allclose(fast.certain, slow.certain, rtol=1e-12, atol=1e-12)
+    if "ratio" in needs:
+        assert np.allclose(fast.gram, slow.gram, rtol=1e-12, atol=1e-9)
+        assert fast.predictions == slow.predictions
+
+
+@compiled
+@pytest.mark.parametrize("weighted", [True, False])
+def test_nothing_is_lost_on_the_way_into_the_bins(weighted):
+    y, p, sigma, weight = labels(5_000, True, weighted)
+    found = summarise(y, p, sigma, weight, ["ratio"])
+    w, d, c = np.ones_like(y) if weight is None else weight, p - y, y - found.shift
+    v = w * sigma**2
+    columns = [np.ones_like(y), w, w * d**2, np.maximum(4 * w * d**2 - 2 * v, 2 * v), w * d, w * c, w * c * d, w * c**2]
+    held = found.squares.moments[:, :, 0].sum(axis=0) + found.squares.top.sum(axis=1) + found.certain
+    assert np.allclose(held, np.sum(columns, axis=1), rtol=1e-12)
+    assert found.squares.top_v.size == bins.LARGEST
+    assert found.certain[0] == np.count_nonzero(v == 0)
+
+
+# the compiled loops trust nobody --------------------------------------------------------------------
+
+
+def call(name="square_bins", *, columns=4, z_bins=0, rows=3, bits=summary.SQUARE_BITS, sigma=None, **other):
+    """Three labels of v = 1, 1.1 and 1.2, for which there are `rows` bins."""
+    y, moments = np.zeros(3), np.zeros((rows + 1, columns, bins.MOMENTS))
+    sigma = np.sqrt([1.0, 1.1, 1.2]) if sigma is None else sigma
+    first = int(bins.leading_bits(np.ones(1), bits)[0])
+    totals = np.zeros(other.get("totals", 1 if z_bins else 15 if columns == len(RATIO) else 0))
+    where = (bits, first, 2.0, rows, moments, totals, np.empty(other.get("apart", 3), np.int64))
+    count = getattr(summary._compiled(), name)(y, y, sigma, None, 0.0, columns, z_bins, summary.Z_WIDTH, *where)
+    return count, moments
+
+
+@compiled
+def test_a_label_in_each_bin():
+    count, moments = call(rows=8)
+    assert count == 0
+    assert moments[:, 0, 0].tolist() == [1, 0, 0, 1, 0, 0, 1, 0, 0]
+    assert np.array_equal(moments[:, 1], moments[:, 0])
+    assert len(SQUARES) == moments.shape[1]
+
+
+@compiled
+@pytest.mark.parametrize("rows", [0, 1, 6])  # 6: one too few, the last label must not count as exact
+def test_a_label_outside_the_bins(rows):
+    with pytest.raises(ValueError, match="a label lies outside the bins"):
+        call(rows=rows)
+    with pytest.raises(ValueError, match="a label lies outside the bins"):
+        call(rows=8, sigma=np.array([0.5, 1.0, 1.0]))
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"columns": 5}, "columns, z_bins, bits or bins is out of range"),
+        ({"z_bins": 1}, "columns, z_bins, bits or bins is out of range"),
+        ({"name": "folded_bins"}, "columns, z_bins, bits or bins is out of range"),
+        ({"totals": 2}, "totals holds 16 bytes, not 0"),
+        ({"columns": 8, "totals": 14}, "totals holds 112 bytes, not 120"),
+        ({"apart": 2}, "apart holds 16 bytes, not 24"),
+        ({"sigma": np.ones(2)}, "sigma holds 16 bytes, not 24"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        call(**arguments)
+
+
+def test_a_module_of_another_version_is_not_used(monkeypatch):
+    monkeypatch.setattr(summary, "_LAYOUT", -1)
+    summary._compiled.cache_clear()
+    assert summary._compiled() is None
+    monkeypatch.undo()
+    summary._compiled.cache_clear()
