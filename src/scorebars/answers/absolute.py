@@ -9,12 +9,14 @@ import numpy as np
 
 from scorebars.answers.generic import GenericAnswers
 from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.answers.many import summary_of
 from scorebars.answers.mean_loss import sampling_variance
 from scorebars.answers.npmle import MeanOfLoss, true_residuals
 from scorebars.answers.npmle_bootstrap import Bootstrap
 from scorebars.answers.simex import folded_at, term_variance
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray, MeasurementError
+from scorebars.laws import from_summary
 from scorebars.laws.additive import simulated_mean
 from scorebars.laws.base import Law
 from scorebars.laws.folded import FoldedNormalMean
@@ -33,6 +35,9 @@ class AbsoluteAnswers(GenericAnswers):
     """Mean of |y - p|."""
 
     def _law(self, data: Measured) -> Law:
+        summary = summary_of(data, "absolute")
+        if summary is not None:
+            return from_summary.absolute_law(summary)
         return absolute_law(data, data.errors, data.residual)
 
     # against the truth -------------------------------------------------------------------------
@@ -106,7 +111,12 @@ class AbsoluteAnswers(GenericAnswers):
     def perfect(self) -> Estimate:
         data = self._scaled_data()
         errors = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors
-        law = absolute_law(data, errors, np.zeros(data.n))
+        summary = summary_of(data, "absolute")
+        law = (
+            absolute_law(data, errors, np.zeros(data.n))
+            if summary is None
+            else from_summary.absolute_law(summary, perfect=True)
+        )
         return self._estimate(
             float(law.mean), float(law.std), law.method, OfLaw(law), note="expected score of a perfect model"
         )

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.answers.many import summary_of
 from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
 from scorebars.engines.totals import by_engine, sums_of
 from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray, MeasurementError
 from scorebars.errors.repeats import Repeats
+from scorebars.laws import from_summary
 from scorebars.laws.additive import simulated_mean
 from scorebars.laws.base import Law
 from scorebars.laws.chisquare import GeneralizedChiSquare
@@ -32,6 +34,9 @@ class SquaredAnswers(MeanLoss):
     """Mean of (y - p)^2: a quadratic form of the errors, so everything about it is known."""
 
     def _law(self, data: Measured) -> Law:
+        summary = summary_of(data, "squares")
+        if summary is not None:
+            return from_summary.squared_law(summary)
         return squared_law(data, data.errors, data.residual)
 
     # for the root mean squared error -----------------------------------------------------------
@@ -56,6 +61,9 @@ class SquaredAnswers(MeanLoss):
     def scaled_perfect_law(self) -> Law:
         """The law of a perfect model's score, in the units of the scaled data."""
         data = self._scaled_data()
+        summary = summary_of(data, "squares")
+        if summary is not None:
+            return from_summary.squared_law(summary, perfect=True)
         errors = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors
         return squared_law(data, errors, np.zeros(data.n))
 

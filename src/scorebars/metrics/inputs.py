@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from scorebars import checks, tables
 from scorebars.engines import BadValues
 from scorebars.engines.on_device import OnDevice, on_device
-from scorebars.engines.totals import Totals, by_engine, totals
+from scorebars.engines.totals import Totals, by_engine, sums_of, totals
 from scorebars.errors import ErrorModel, MeasurementError, Normal, SplitNormal
 from scorebars.errors.base import FloatArray
 from scorebars.errors.normal import standard_deviations
@@ -68,6 +69,13 @@ def measured_totals(loss: Loss, data: Measured) -> Totals:
             "the values are finite but their squares leave the range of doubles: choose another unit for y_true, "
             "y_pred and yerr."
         ) from None
+
+
+def sum_once(data: Measured, labels: bool, tolerance: float | None) -> None:
+    """One pass for several metrics: with the sums of the labels' scatter, and of those within a tolerance."""
+    if type(data) is Measured and data.plain_normal:
+        with suppress(BadValues):  # the metrics say which value is bad
+            sums_of(data, labels=labels, tolerance=tolerance)
 
 
 def diagnose(data: Measured) -> None:

@@ -19,22 +19,26 @@ Maker = Callable[[Measured], Answers]
 class Entry:
     """A declared metric: its declaration, its public function, and how its answers are made from checked data.
 
-    `make` is None where the function itself has to see the user's arguments.
+    `make` is None where the function itself has to see the user's arguments; `make_with` takes the options of a metric
+    that has no meaning without them.
     """
 
     declaration: Declaration
     function: Callable[..., Any]
     make: Maker | None
+    make_with: Callable[..., Maker] | None = None
 
 
 _METRICS: dict[str, Entry] = {}
 
 
-def declares(declaration: Declaration, make: Maker | None = None) -> Callable[[Function], Function]:
+def declares(
+    declaration: Declaration, make: Maker | None = None, make_with: Callable[..., Maker] | None = None
+) -> Callable[[Function], Function]:
     """Register a public metric function under its declaration, which it carries as its attribute `declaration`."""
 
     def register(function: Function) -> Function:
-        _METRICS[declaration.name] = Entry(declaration, function, make)
+        _METRICS[declaration.name] = Entry(declaration, function, make, make_with)
         function.__dict__["declaration"] = declaration
         function.declaration = declaration  # type: ignore[attr-defined]  # what adapters may ask of sb.<metric>
         return function

@@ -6,7 +6,7 @@ from typing import Any
 
 from scorebars.answers.generic import GenericAnswers
 from scorebars.losses import Within
-from scorebars.metrics.additive import mean_loss, score
+from scorebars.metrics.additive import Maker, mean_loss, score
 from scorebars.metrics.parameters import at_least_zero
 from scorebars.metrics.registry import declares
 from scorebars.score import Declaration, Score, Scores
@@ -16,7 +16,11 @@ _WITHIN = Declaration(
 )
 
 
-@declares(_WITHIN)
+def _within(tolerance: float) -> Maker:
+    return mean_loss(_WITHIN, Within(at_least_zero(tolerance, "tolerance")), GenericAnswers)
+
+
+@declares(_WITHIN, make_with=_within)
 def fraction_within(
     y_true: Any,
     y_pred: Any,
@@ -53,5 +57,4 @@ def fraction_within(
     >>> round(s.distribution.pmf(1.0), 6)
     0.297362
     """
-    maker = mean_loss(_WITHIN, Within(at_least_zero(tolerance, "tolerance")), GenericAnswers)
-    return score(maker, y_true, y_pred, yerr, sample_weight, multioutput)
+    return score(_within(tolerance), y_true, y_pred, yerr, sample_weight, multioutput)

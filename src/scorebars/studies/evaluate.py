@@ -6,9 +6,10 @@ import json
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from inspect import signature
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from scorebars._render import tables, text
 from scorebars.errors import ErrorModel, MeasurementError
 from scorebars.metrics import inputs
 from scorebars.metrics.additive import scored
-from scorebars.metrics.registry import declarations, entry_of
+from scorebars.metrics.registry import Maker, declarations, entry_of
 from scorebars.score import Score
 from scorebars.studies.gather import Gathered, errors_of, gather, rows
 
@@ -28,8 +29,8 @@ _DEFAULT = {
     "classification": ("accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "cohen_kappa_score"),
 }
 
-_SUM_MOST = ("r2_score", "explained_variance_score")
-"""Scored first: the sums of their pass hold those of all the others."""
+_OF_LABELS = ("r2_score", "explained_variance_score")
+"""These need sums of the labels' own scatter as well."""
 
 Metric = str | Callable[..., Score]
 
@@ -290,22 +291,41 @@ def _subset(index: NDArray[np.intp] | None, data: Gathered, prediction: Any, n: 
 
 def _scores(metrics: Sequence[Metric], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> dict[str, Score]:
     """All metrics of one model; those that can share one pass over the data."""
-    shared = None
-    found: dict[int, tuple[str, Score]] = {}
-    for place in sorted(range(len(metrics)), key=lambda k: metrics[k] not in _SUM_MOST):
-        metric = metrics[place]
-        entry = None if callable(metric) else entry_of(metric)
-        if entry is not None and entry.make is not None:
-            if shared is None:
-                shared = inputs.measured(y_true, y_pred, yerr, sample_weight)
-            if len(shared) == 1:
-                found[place] = entry.declaration.name, scored(entry.make(shared[0]), shared[0].unit)
-                continue
+    makers = [_maker(metric) for metric in metrics]
+    shared = inputs.measured(y_true, y_pred, yerr, sample_weight) if any(makers) else []
+    if len(shared) == 1:
+        tolerances = {metric.keywords["tolerance"] for metric in metrics if _has_tolerance(metric)}
+        labels = any(metric in _OF_LABELS for metric in metrics)
+        if labels or len(tolerances) == 1:
+            inputs.sum_once(shared[0], labels, tolerances.pop() if len(tolerances) == 1 else None)
+    found: dict[str, Score] = {}
+    for metric, make in zip(metrics, makers, strict=True):
+        if make is not None and len(shared) == 1:
+            answers = make(shared[0])
+            found[answers.declaration.name] = scored(answers, shared[0].unit)
+            continue
         score = _score_by(
             metric if callable(metric) else entry_of(metric).function, y_true, y_pred, yerr, sample_weight
         )
-        found[place] = getattr(metric, "__name__", score.name), score
-    return dict(found[place] for place in sorted(found))
+        found[getattr(metric, "__name__", score.name)] = score
+    return found
+
+
+def _maker(metric: Metric) -> Maker | None:
+    """How the answers of a metric are made from checked data; None where its function has to see the arguments."""
+    if isinstance(metric, str):
+        return entry_of(metric).make
+    if _has_tolerance(metric):
+        make_with = entry_of(metric.func.__name__).make_with
+        return None if make_with is None else make_with(**metric.keywords)
+    return None
+
+
+def _has_tolerance(metric: Any) -> TypeGuard[partial[Score]]:
+    """Whether it is a declared metric with its tolerance bound, and nothing else."""
+    return (
+        isinstance(metric, partial) and hasattr(metric.func, "declaration") and list(metric.keywords) == ["tolerance"]
+    )
 
 
 def _score_by(function: Callable[..., Score], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Score:

@@ -1,0 +1,64 @@
+"""Laws of very many labels, built from bins, against those of the labels themselves."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import scorebars as sb
+from scorebars.answers import many
+
+N = 250_000
+
+
+def labels(weighted=False, spread=0.5, exact=0):
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=N)
+    sigma = 0.3 * np.exp(spread * rng.standard_normal(N))
+    sigma[:exact] = 0.0
+    return y, y + rng.normal(0, 0.5, N), sigma, rng.uniform(0.5, 2.0, N) if weighted else None
+
+
+@pytest.mark.parametrize("metric", [sb.mean_squared_error, sb.root_mean_squared_error, sb.mean_absolute_error])
+@pytest.mark.parametrize("case", [{}, {"weighted": True}, {"spread": 2.0}, {"exact": 1000}], ids=str)
+def test_bins_give_the_law_of_the_labels(metric, case, monkeypatch):
+    y, p, sigma, weight = labels(**case)
+    binned = metric(y, p, yerr=sigma, sample_weight=weight)
+    found = binned.interval(), binned.interval(0.5), binned.perfect.interval()
+    assert any(key.startswith("summary") for key in _shelf(binned))
+    monkeypatch.setattr(many, "MANY", 10**9)
+    whole = metric(y, p, yerr=sigma, sample_weight=weight)
+    assert float(binned) == float(whole)
+    for ends, exact in zip(found, (whole.interval(), whole.interval(0.5), whole.perfect.interval()), strict=True):
+        assert ends == pytest.approx(exact, abs=1e-9 * (exact.high - exact.low))
+    assert not any(key.startswith("summary") for key in _shelf(whole))
+
+
+def _shelf(score):
+    answers = score._answers
+    return getattr(answers, "_squared", answers)._data.shelf
+
+
+def test_other_arrays_take_the_other_way():
+    y, p, sigma, _ = labels()
+    plain = sb.mean_squared_error(y, p, yerr=sigma)
+    strided = sb.mean_squared_error(np.repeat(y, 2)[::2], p, yerr=sigma)
+    assert strided.interval() == pytest.approx(plain.interval(), rel=1e-11)
+    huge = sb.mean_squared_error(1e120 * y, 1e120 * p, yerr=1e120 * sigma)
+    assert huge.interval() == pytest.approx(1e240 * np.array(plain.interval()), rel=1e-11)
+    assert pickle.loads(pickle.dumps(plain)).interval() == plain.interval()
+
+
+@pytest.mark.parametrize("metric", [sb.mean_squared_error, sb.mean_absolute_error])
+def test_memory_does_not_grow_with_the_labels(metric):
+    """64 MB above the inputs are allowed at any size: here less than half of one array of two million labels."""
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=2_000_000)
+    p, sigma = y + 0.3, rng.uniform(0.1, 1.0, y.size)
+    metric(y[:N].copy(), p[:N].copy(), yerr=sigma[:N].copy()).interval()
+    tracemalloc.start()
+    metric(y, p, yerr=sigma).interval()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * y.size
