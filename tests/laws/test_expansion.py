@@ -76,3 +76,16 @@ def test_sharing_one_pass_changes_nothing():
     within = sb.fraction_within(y, p, tolerance=0.5, yerr=sigma)
     assert within.observed == np.mean(np.abs(y - p) <= 0.5)
     assert math.isclose(within.std, math.sqrt(within.distribution.var), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("metric", [sb.r2_score, sb.explained_variance_score], ids=lambda m: m.__name__)
+def test_bad_values_among_many_labels_are_named(metric):
+    y, p, sigma, _ = labels(20_000)
+    for values, name, what in ((y, "y_true", "contains NaN"), (p, "y_pred", "contains NaN")):
+        good, values[77] = values[77], np.nan
+        with pytest.raises(ValueError, match=f"{name} {what}: the first is nan at index 77, 1 in all"):
+            metric(y, p, yerr=sigma)
+        values[77] = good
+    sigma[5] = -0.1
+    with pytest.raises(ValueError, match="yerr has negative values: the first is -0.1 at index 5"):
+        metric(y, p, yerr=sigma)

@@ -54,12 +54,14 @@ class JointAnswers(Answers):
 
     def __init__(self, metric: JointMetric, data: Measured) -> None:
         self.declaration, self.n, self._metric = metric.declaration, data.items, metric
-        self._given, self._seen = data, data.fingerprint() if data.borrowed else ()
+        self._given = data
         summed = _from_sums(metric, data)
+        self._summed = summed is not None
         if summed is not None:
-            self._data = data
+            self._data, self._seen = data, _labels_in_sums(sums_of(data, labels=True))
             self.observed, self.expected, self._std = summed
             return
+        self._seen = data.fingerprint() if data.borrowed else ()
         self._data = _without_extremes(metric, data)
         self.observed = self._value(self._y)
         self.expected = self.observed if self._exact else float(self._own_law.mean)
@@ -117,7 +119,11 @@ class JointAnswers(Answers):
 
     def _require_unchanged(self) -> None:
         """Refuse arrays that were changed after the score was computed."""
-        if self._seen and self._given.fingerprint() != self._seen:
+        data = self._given
+        if not data.borrowed:
+            return
+        afresh = Measured(data.y, data.p, data.errors, data.weight)
+        if self._seen != (_labels_in_sums(sums_of(afresh, labels=True)) if self._summed else data.fingerprint()):
             raise RuntimeError(CHANGED)
 
     # against the truth -------------------------------------------------------------------------
@@ -258,6 +264,14 @@ class JointAnswers(Answers):
             "with so few labels the scatter of the labels, which the score is divided by, can vanish. Use the median "
             "score.distribution.ppf(0.5), the interval, or score.observed."
         )
+
+
+_SEEN = ("d", "sq", "var", "y1", "y2")
+
+
+def _labels_in_sums(sums: NormalSums) -> tuple[float, ...]:
+    """Some of the sums, which differ once an array was changed."""
+    return tuple(getattr(sums, name) for name in _SEEN)
 
 
 def _from_sums(metric: JointMetric, data: Measured) -> tuple[float, float, float] | None:

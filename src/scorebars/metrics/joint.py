@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from scorebars.answers.average import AverageAnswers
-from scorebars.answers.joint import JointAnswers, JointMetric
+from scorebars.answers.joint import MANY, JointAnswers, JointMetric
+from scorebars.engines import BadValues
 from scorebars.errors.base import FloatArray
 from scorebars.measured import Measured
 from scorebars.metrics import inputs
@@ -19,13 +20,19 @@ def joint(metric: JointMetric, least: int = 1) -> Maker:
     """How the answers of a metric of all labels together are made from data; it needs `least` labels."""
 
     def make(data: Measured) -> JointAnswers:
-        inputs.diagnose(data)
+        by_sums = metric.from_sums is not None and data.n >= MANY and data.plain_normal
+        if not by_sums:  # sums show bad values by themselves
+            inputs.diagnose(data)
         if data.n < least:
             raise ValueError(
                 f"{metric.declaration.name} is not defined with {data.n} label(s): it needs at least {least}, since it "
                 "compares labels with each other."
             )
-        return JointAnswers(metric, data)
+        try:
+            return JointAnswers(metric, data)
+        except BadValues:
+            inputs.diagnose(data)
+            raise
 
     return make
 
