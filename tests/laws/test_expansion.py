@@ -87,5 +87,5 @@ def test_bad_values_among_many_labels_are_named(metric):
             metric(y, p, yerr=sigma)
         values[77] = good
     sigma[5] = -0.1
-    with pytest.raises(ValueError, match="yerr has negative values: the first is -0.1 at index 5"):
+    with pytest.raises(ValueError, match=r"yerr has negative values: the first is -0\.1 at index 5"):
         metric(y, p, yerr=sigma)
