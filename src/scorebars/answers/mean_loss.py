@@ -123,17 +123,19 @@ class MeanLoss(Answers):
         """Classical error: the score against the truth."""
 
     def truth(self) -> Estimate:
-        if self._data.errors.kind == "berkson":
-            law = self.law()
-            return Estimate(
-                self.expected,
-                self.std,
-                method=law.method,
-                note=BERKSON_TRUTH,
-                interval=OfLaw(law),
-                total_interval=self._population_interval(),
-            )
-        return self._truth(self._scaled_data())
+        return self._berkson_truth() if self._data.errors.kind == "berkson" else self._truth(self._scaled_data())
+
+    def _berkson_truth(self) -> Estimate:
+        """The truth scatters about the label, as the error model says: the expected score."""
+        law = self.law()
+        return Estimate(
+            self.expected,
+            self.std,
+            method=law.method,
+            note=BERKSON_TRUTH,
+            interval=OfLaw(law),
+            total_interval=self._population_interval(),
+        )
 
     @abstractmethod
     def _remeasured(self, data: Measured, repeats: float) -> Estimate: ...

@@ -7,6 +7,7 @@ labels at once says so when it is asked for.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
@@ -15,7 +16,7 @@ import numpy as np
 
 from scorebars.answers.all_labels import ALL_LABELS
 from scorebars.answers.intervals import OfLaw, Symmetric
-from scorebars.answers.mean_loss import BERKSON_REMEASURED, BERKSON_TRUTH, PERFECT, MeanLoss
+from scorebars.answers.mean_loss import BERKSON_REMEASURED, PERFECT, MeanLoss
 from scorebars.engines.summary import Summary
 from scorebars.engines.totals import from_sums
 from scorebars.errors.base import FloatArray
@@ -63,26 +64,15 @@ class Summed(MeanLoss):
         around = square - 2.0 * centre * single + centre * centre * s.w2
         return max(around, 0.0) / s.w**2 * s.n / (s.n - 1)
 
+    @abstractmethod
     def _losses(self) -> tuple[float, float]:
         """sum w^2 x^2 and sum w^2 x of the labels' expected losses x."""
-        raise NotImplementedError
 
     def sampling_std(self) -> float:
         return math.sqrt(self._scatter(*self._losses(), self.expected))
 
     def _population_interval(self) -> Symmetric:
         return self._around_expected(self.sampling_std())
-
-    def _berkson_truth(self) -> Estimate:
-        law = self.law()
-        return Estimate(
-            self.expected,
-            self.std,
-            method=law.method,
-            note=BERKSON_TRUTH,
-            interval=OfLaw(law),
-            total_interval=self._population_interval(),
-        )
 
     def _require_classical(self) -> None:
         if self.kind == "berkson":
