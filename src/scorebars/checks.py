@@ -124,7 +124,7 @@ def outputs(values: Any, argument: str) -> NDArray[Any]:
         raise ValueError(f"{argument} is a single number, not an array. Pass a sequence with one entry for each label.")
     if array.ndim > 2:
         raise ValueError(f"{argument} has shape {array.shape}; at most (n, outputs) is meaningful.")
-    if array.shape[0] == 0 or array.size == 0:
+    if not array.size:
         raise ValueError(f"{argument} is empty: at least one label is needed (found array with 0 sample(s)).")
     return array
 
@@ -132,6 +132,8 @@ def outputs(values: Any, argument: str) -> NDArray[Any]:
 def pair(y_true: Any, y_pred: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Labels and predictions, aligned: both (n,), or both (n, k) with k outputs. Values are not looked at yet."""
     y, p = outputs(y_true, "y_true"), outputs(y_pred, "y_pred")
+    if y.ndim == 1 and y.shape == p.shape:
+        return y, p
     same_length(y, p, "y_true", "y_pred")
     if y.ndim != p.ndim:
         y, p = (a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in (y, p))

@@ -66,7 +66,7 @@ class Measured:
     @property
     def borrowed(self) -> bool:
         """Whether the arrays are the user's own, who may change them."""
-        return self.n > self.COPIED
+        return len(self.y) > self.COPIED
 
     def fingerprint(self) -> tuple[float, ...]:
         """Sums that differ once an array was changed."""
@@ -76,7 +76,7 @@ class Measured:
 
     def kept(self) -> Measured:
         """The data as a score keeps it: copies of small arrays, so that later changes by the user do no harm."""
-        if self.n <= self.COPIED:
+        if len(self.y) <= self.COPIED:
             self.y, self.p = self.y.copy(), self.p.copy()
             if self.weight is not None:
                 self.weight = self.weight.copy()

@@ -53,8 +53,9 @@ class MeanLoss(Answers):
 
     def _in_units(self, value: float) -> float:
         """A value of the metric back from the units of the scaled data."""
-        for _ in range(self.loss.degree or 0):
-            value *= self._totals.scale
+        if self._totals.scale != 1.0:
+            for _ in range(self.loss.degree or 0):
+                value *= self._totals.scale
         return value
 
     @property
@@ -66,7 +67,7 @@ class MeanLoss(Answers):
         if self._totals.scale == 1.0:
             return self
         data = self._data.scaled(self._totals.scale)
-        return type(self)(self.declaration, self.loss, data, replace(self._totals, scale=1.0))
+        return type(self)(self.declaration, self.loss, data, self._totals._replace(scale=1.0))
 
     def _scaled_data(self) -> Measured:
         """The data in the units of `totals`; refuses arrays that were changed after the score was computed."""

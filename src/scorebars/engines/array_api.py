@@ -13,7 +13,7 @@ from typing import Any
 
 from scorebars.arrays import library_of, to_host
 from scorebars.engines.chunks import combine
-from scorebars.engines.coefficients import FOLD_BOTTOM, FOLD_TOP, TAIL_BOTTOM, TAIL_TOP, Z_MAX
+from scorebars.engines.coefficients import FOLD_END, FOLD_ROOT, TAIL_BOTTOM, TAIL_END, TAIL_TOP
 from scorebars.engines.names import NAMES
 
 Array = Any  # of any of the libraries
@@ -100,9 +100,8 @@ def _numbers(
     w2 = w * w
     a, sq, var = xp.abs(d), d * d, s * s
     z = a / (s + _SMALLEST_NORMAL)
-    near = z < Z_MAX
-    z = xp.where(near, z, xp.full_like(z, Z_MAX))
-    fold = xp.where(near, s * _scaled(FOLD_TOP, FOLD_BOTTOM, xp, z), xp.zeros_like(z))
+    near, zero = z < FOLD_END, xp.zeros_like(z)
+    fold = xp.where(near, s * _polynomial(FOLD_ROOT, xp.where(near, z, zero)) ** 4, zero)
     of_w = {"w": 1.0, "d": d, "abs": a, "sq": sq, "var": var, "fold": fold}
     of_w2 = {
         "w2": 1.0,
@@ -124,7 +123,6 @@ def _numbers(
             "within_p": _sum(xp, w * xp.where(inside, 1.0 - moves, moves)),
             "within_var_w2": _sum(xp, w2 * moves * (1.0 - moves)),
         }
-    zero = xp.zeros_like(w)
     if reference is not None:
         c, w2_var = y - reference, w2 * var
         found |= {
@@ -153,21 +151,17 @@ def _within(xp: Any, a: Array, s: Array, tolerance: float) -> tuple[Array, Array
     inside, zero = a <= tolerance, xp.zeros_like(a)
 
     def tail(z: Array) -> Array:
-        z = xp.where(z < Z_MAX, z, xp.full_like(z, Z_MAX))
-        return _scaled(TAIL_TOP, TAIL_BOTTOM, xp, z)
+        z = xp.where(z < TAIL_END, z, xp.full_like(z, TAIL_END))
+        # exp(-z^2/2), with z split so that the large square is exact
+        coarse = xp.round(z * 1024.0) / 1024.0
+        rest = z - coarse
+        gauss = xp.exp(-0.5 * coarse * coarse) * xp.exp(-rest * (coarse + 0.5 * rest))
+        return gauss * _polynomial(TAIL_TOP, z) / _polynomial(TAIL_BOTTOM, z)
 
     z_near = xp.abs(tolerance - a) / divisor
     near, far = tail(z_near), tail((tolerance + a) / divisor)
     moves = xp.where(inside, near + far, near - far)
-    return inside, xp.where((s > 0) & (z_near < Z_MAX), moves, zero)  # an exact label stays, even on the edge
-
-
-def _scaled(top: tuple[float, ...], bottom: tuple[float, ...], xp: Any, z: Array) -> Array:
-    """exp(-z^2/2) times a rational function; z is split so that the large square is exact."""
-    coarse = xp.round(z * 1024.0) / 1024.0
-    rest = z - coarse
-    gauss = xp.exp(-0.5 * coarse * coarse) * xp.exp(-rest * (coarse + 0.5 * rest))
-    return gauss * _polynomial(top, z) / _polynomial(bottom, z)
+    return inside, xp.where((s > 0) & (z_near < TAIL_END), moves, zero)  # an exact label stays, even on the edge
 
 
 def _polynomial(coefficients: tuple[float, ...], z: Array) -> Array:

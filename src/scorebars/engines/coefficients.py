@@ -1,40 +1,41 @@
-"""The rational functions of _kernel.c, for engines that are not written in C.
+"""The universal functions of _kernel.c, for engines that are not written in C.
 
-For 0 <= z <= Z_MAX, with phi and Q the density and the upper tail of the normal law,
+With phi and Q the density and the upper tail of the normal law,
 
-    g(z) = 2 [phi(z) - z Q(z)] = exp(-z^2/2) FOLD_TOP(z) / FOLD_BOTTOM(z),
-    Q(z)                       = exp(-z^2/2) TAIL_TOP(z) / TAIL_BOTTOM(z),
+    g(z) = 2 [phi(z) - z Q(z)] = FOLD_ROOT(z)^4                                for 0 <= z < FOLD_END,
+    Q(z)                       = exp(-z^2/2) TAIL_TOP(z) / TAIL_BOTTOM(z)      for 0 <= z <= TAIL_END,
 
-and g again, with an error of 1.3e-8, for arithmetic in float32. Constant term first. All are positive, so that no
-evaluation cancels. Made by tools/make_kernel_coefficients.py; a test compares them with the kernel's.
+and for arithmetic in float32 g(z) = exp(-z^2/2) SINGLE_FOLD_TOP(z) / SINGLE_FOLD_BOTTOM(z), with an error of 1.3e-8.
+Constant term first. Made by tools/make_kernel_coefficients.py; a test compares them with the kernel's.
 """
 
-Z_MAX = 26.0  # beyond, g and Q are below 1e-148 and count as zero
+FOLD_END = 8.3  # beyond, g is below 1.4e-17 and counts as zero: it adds to z
+TAIL_END = 26.0  # beyond, Q is below 1e-148 and counts as zero
 
-FOLD_TOP = (
-    0.7978845608028653,
-    0.8998859448955462,
-    0.5207275785041274,
-    0.19376868461504881,
-    0.04992070109136449,
-    0.009053308532165702,
-    0.0011275816980391609,
-    8.860759021686974e-05,
-    3.407720807340133e-06,
-)
-
-FOLD_BOTTOM = (
-    1.0,
-    2.3811539140246025,
-    2.6369690994005976,
-    1.7933068383707462,
-    0.832007632569829,
-    0.27622835113832483,
-    0.06678025253450065,
-    0.011679802040243747,
-    0.0014260268427722094,
-    0.00011105314659898921,
-    4.270944656371318e-06,
+FOLD_ROOT = (
+    0.9451157821865014,
+    -0.296131742803588,
+    -0.021040314637902312,
+    0.009295073020756286,
+    0.0021092348703285304,
+    -0.00034111798127346526,
+    -0.00011527030560833951,
+    1.3492991044320279e-05,
+    4.4307360079083205e-06,
+    -6.270417949123113e-07,
+    -1.0404278396621846e-07,
+    2.438209003481113e-08,
+    1.5092535639457647e-09,
+    -1.6791084608082845e-09,
+    5.737926366842952e-10,
+    -1.4055022019434243e-10,
+    2.4901721974275883e-11,
+    -3.142491637055922e-12,
+    2.798121481973475e-13,
+    -1.720436083374338e-14,
+    6.942558084694392e-16,
+    -1.6439167252451335e-17,
+    1.7040231272037533e-19,
 )
 
 TAIL_TOP = (

@@ -22,12 +22,8 @@ class Columns(NamedTuple):
 
     def cut(self, start: int, stop: int) -> tuple[Column, Column, Column, Column]:
         """What an engine takes: float32 and float64 as they lie in memory, all else as float64."""
-        return (
-            _cut(self.y, start, stop),
-            _cut(self.p, start, stop),
-            _cut(self.sigma, start, stop),
-            _cut(self.weight, start, stop),
-        )
+        y, p, sigma, weight = self if stop - start == len(self.y) else [_cut(c, start, stop) for c in self]
+        return _floats(y), _floats(p), _floats(sigma), None if weight is None else _floats(weight)
 
     def as_doubles(self, start: int, stop: int) -> Doubles:
         """Four float64 arrays of the chunk's length."""
@@ -41,9 +37,10 @@ class Columns(NamedTuple):
 
 
 def _cut(column: Column, start: int, stop: int) -> Column:
-    if not isinstance(column, np.ndarray):
+    return column[start:stop] if isinstance(column, np.ndarray) else column
+
+
+def _floats(column: Column) -> Column:
+    if type(column) is float or (column.dtype.char in "fd" and column.dtype.isnative):  # type: ignore[union-attr]
         return column
-    part = column if stop - start == len(column) else column[start:stop]
-    if part.dtype.char in "fd" and part.dtype.isnative:
-        return part
-    return part.astype(np.float64)
+    return column.astype(np.float64)  # type: ignore[union-attr]

@@ -15,12 +15,12 @@ from scipy.special import ndtr
 
 from scorebars import special
 from scorebars.engines.chunks import exact_sum
+from scorebars.engines.coefficients import FOLD_END, TAIL_END
 from scorebars.engines.names import LARGEST, SMALLEST, SUMS
 
 FloatArray = NDArray[np.float64]
 
 _BLOCK = 8192
-_Z_MAX = 26.0  # as in the kernel: beyond, g(z) and the normal tail are below 1e-148 and count as zero
 _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)  # stands in for sigma = 0 in a division
 
 
@@ -86,8 +86,8 @@ def _squares(d: FloatArray, s: FloatArray, room: FloatArray) -> tuple[FloatArray
     np.multiply(d, d, out=sq)
     np.multiply(s, s, out=var)
     np.divide(a, np.add(s, _SMALLEST_NORMAL, out=z), out=z)
-    np.multiply(s, special.g(np.minimum(z, _Z_MAX, out=fold)), out=fold)
-    fold[z >= _Z_MAX] = 0.0
+    np.multiply(s, special.g(np.minimum(z, FOLD_END, out=fold)), out=fold)
+    fold[z >= FOLD_END] = 0.0
     np.add(a, a, out=lost)
     np.add(lost, fold, out=lost)
     np.multiply(lost, fold, out=lost)
@@ -165,7 +165,7 @@ def _within(a: FloatArray, s: FloatArray, w: FloatArray, tolerance: float) -> di
     z_near = np.abs(tolerance - a) / divisor
     near, far = ndtr(-z_near), ndtr(-(tolerance + a) / divisor)
     # P(the label ends up on the other side of the edge); an exact one stays, even on the edge
-    moves = np.where((s > 0) & (z_near < _Z_MAX), np.where(inside, near + far, near - far), 0.0)
+    moves = np.where((s > 0) & (z_near < TAIL_END), np.where(inside, near + far, near - far), 0.0)
     return {
         "within": _sum(np.where(inside, w, 0.0)),
         "within_p": _sum(w * np.where(inside, 1.0 - moves, moves)),

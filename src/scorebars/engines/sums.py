@@ -135,6 +135,8 @@ def _one_pass(
     """The numbers of `names.NAMES`, with the data divided by the given powers of two first."""
     chunk_sums = config.chunk_sums()
     n = len(columns.y)
+    if powers is None and n <= CHUNK:
+        return chunk_sums(*columns.cut(0, n), tolerance, reference)
     if powers is None:
 
         def work(start: int, stop: int) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from scorebars.moments import label_moments
 from scorebars.moments.correlated import correlated_variance
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(NamedTuple):
     """Observed and expected metric and its std, in units in which labels were divided by `scale`."""
 
     observed: float
@@ -28,11 +27,14 @@ class Totals:
 
 def totals(loss: Loss, data: Measured) -> Totals:
     """One pass over the data: by the engine where errors are independent and normal, else in blocks."""
-    if by_engine(loss, data):
-        if isinstance(loss, Within):
-            return from_sums(loss, sums_of(data, tolerance=loss.tolerance))
-        return from_sums(loss, sums_of(data, absolute=isinstance(loss, AbsoluteError)))
-    return _in_blocks(loss, data)
+    return by_one_pass(loss, data) if by_engine(loss, data) else in_blocks(loss, data)
+
+
+def by_one_pass(loss: Loss, data: Measured) -> Totals:
+    """Of independent normal errors."""
+    if type(loss) is Within:
+        return from_sums(loss, sums_of(data, tolerance=loss.tolerance))
+    return from_sums(loss, sums_of(data, type(loss) is AbsoluteError))
 
 
 def sums_of(
@@ -54,9 +56,7 @@ def sums_of(
 
 def by_engine(loss: Loss, data: Measured) -> bool:
     """Whether the engine's sums give the totals of this loss; it sees bad values by itself."""
-    if type(loss) not in _FROM_SUMS and type(loss) is not Within:
-        return False
-    return data.plain_normal
+    return (type(loss) in _FROM_SUMS or type(loss) is Within) and data.plain_normal
 
 
 def from_sums(loss: Loss, sums: NormalSums) -> Totals:
@@ -65,7 +65,7 @@ def from_sums(loss: Loss, sums: NormalSums) -> Totals:
         return Totals(sums.within / sums.w, sums.within_p / sums.w, math.sqrt(sums.within_var_w2) / sums.w)
     observed, expected, variance = _FROM_SUMS[type(loss)](sums)
     unit = near_one(max(sums.max_abs_d, sums.max_sigma))
-    size = sums.w * unit ** (loss.degree or 0)
+    size = sums.w if unit == 1.0 else sums.w * unit ** (loss.degree or 0)
     return Totals(observed / size, expected / size, math.sqrt(max(variance, 0.0)) / size, sums.scale * unit)
 
 
@@ -84,7 +84,8 @@ def _signed(s: NormalSums) -> tuple[float, float, float]:
 _FROM_SUMS = {SquaredError: _squared, AbsoluteError: _absolute, SignedError: _signed}
 
 
-def _in_blocks(loss: Loss, data: Measured) -> Totals:
+def in_blocks(loss: Loss, data: Measured) -> Totals:
+    """Of any errors, label by label."""
     scale = data.find_scale() if loss.degree else 1.0
     data = data.scaled(scale)
     observed, expected, variance = [], [], []

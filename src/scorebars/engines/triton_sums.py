@@ -21,7 +21,7 @@ import triton.language as tl
 from scorebars.engines import coefficients
 from scorebars.engines.names import LABEL_SUMS, NAMES, TOLERANCE_SUMS
 
-_FOLD_TOP, _FOLD_BOTTOM = tl.constexpr(coefficients.FOLD_TOP), tl.constexpr(coefficients.FOLD_BOTTOM)
+_FOLD_ROOT = tl.constexpr(coefficients.FOLD_ROOT)
 _SINGLE_FOLD_TOP = tl.constexpr(coefficients.SINGLE_FOLD_TOP)
 _SINGLE_FOLD_BOTTOM = tl.constexpr(coefficients.SINGLE_FOLD_BOTTOM)
 _TAIL_TOP, _TAIL_BOTTOM = tl.constexpr(coefficients.TAIL_TOP), tl.constexpr(coefficients.TAIL_BOTTOM)
@@ -31,10 +31,16 @@ _WARPS = 4
 _STAGES = 3  # blocks that are on their way from memory while one is summed
 _PROGRAMS_PER_PROCESSOR = 64
 
-# In float32: where g(z) and the smallest normal number end, and what fourth powers can be taken of.
-_SINGLE = {"Z_MAX": 13.0, "TINY": 1.1754943508222875e-38, "VECTOR": 4}
-_DOUBLE = {"Z_MAX": coefficients.Z_MAX, "TINY": 2.2250738585072014e-308, "VECTOR": 2}
+# Where g(z), the normal tail and the normal numbers end.
+_SINGLE = {"FOLD_END": 6.0, "TAIL_END": 13.0, "TINY": 1.1754943508222875e-38, "VECTOR": 4}
+_DOUBLE = {
+    "FOLD_END": coefficients.FOLD_END,
+    "TAIL_END": coefficients.TAIL_END,
+    "TINY": 2.2250738585072014e-308,
+    "VECTOR": 2,
+}
 _THREADS = 32 * _WARPS  # each takes one vector of 16 bytes of every array at a time
+# What fourth powers in float32 can be taken of.
 _SINGLE_LOWEST, _SINGLE_HIGHEST = 2.0**-16, 2.0**30
 
 # What the kernel stores of each program: sums, then the largest.
@@ -57,10 +63,10 @@ def _polynomial(z, TERMS: tl.constexpr, DEGREE: tl.constexpr):
 def _fold(z):
     """g(z) = E|Z + z| - z"""
     if z.dtype == tl.float32:
-        ratio = _polynomial(z, _SINGLE_FOLD_TOP, 3) / _polynomial(z, _SINGLE_FOLD_BOTTOM, 5)
+        return tl.exp(-0.5 * z * z) * _polynomial(z, _SINGLE_FOLD_TOP, 3) / _polynomial(z, _SINGLE_FOLD_BOTTOM, 5)
     else:
-        ratio = _polynomial(z, _FOLD_TOP, 8) / _polynomial(z, _FOLD_BOTTOM, 10)
-    return tl.exp(-0.5 * z * z) * ratio
+        root = _polynomial(z, _FOLD_ROOT, 22)
+        return root * root * root * root
 
 
 @triton.jit
@@ -104,7 +110,8 @@ def _kernel(
     WITHIN: tl.constexpr,
     LABELS: tl.constexpr,
     NUMBER: tl.constexpr,
-    Z_MAX: tl.constexpr,
+    FOLD_END: tl.constexpr,
+    TAIL_END: tl.constexpr,
     TINY: tl.constexpr,
     VECTOR: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -129,7 +136,7 @@ def _kernel(
         d = p - y
         a, sq, var = tl.abs(d), d * d, s * s
         z = a / (s + TINY)
-        fold = tl.where(z < Z_MAX, s * _fold(tl.minimum(z, Z_MAX)), 0.0)
+        fold = tl.where(z < FOLD_END, s * _fold(tl.minimum(z, FOLD_END)), 0.0)
         foldvar = var - fold * (a + a + fold)
         if WEIGHTED:
             w = tl.load(w_at + at * w_step, mask=here, other=0).to(NUMBER)
@@ -161,9 +168,9 @@ def _kernel(
             inside = exact <= tolerance
             z_near = tl.abs(tolerance - exact).to(NUMBER) / (s + TINY)
             z_far = (tolerance + exact).to(NUMBER) / (s + TINY)
-            near, far = _tail(tl.minimum(z_near, Z_MAX)), _tail(tl.minimum(z_far, Z_MAX))
+            near, far = _tail(tl.minimum(z_near, TAIL_END)), _tail(tl.minimum(z_far, TAIL_END))
             # P(the label ends up on the other side of the edge); an exact one stays, even on the edge
-            moves = tl.where((s > 0) & (z_near < Z_MAX), tl.where(inside, near + far, near - far), 0.0)
+            moves = tl.where((s > 0) & (z_near < TAIL_END), tl.where(inside, near + far, near - far), 0.0)
             within_ = _added(within_, tl.where(inside, w, 0.0), VECTOR)
             within_p_ = _added(within_p_, w * tl.where(inside, 1.0 - moves, moves), VECTOR)
             within_var_ = _added(within_var_, w2 * moves * (1.0 - moves), VECTOR)

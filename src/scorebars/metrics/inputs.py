@@ -11,7 +11,7 @@ import numpy as np
 from scorebars import checks, tables
 from scorebars.engines import BadValues
 from scorebars.engines.on_device import OnDevice, on_device
-from scorebars.engines.totals import Totals, by_engine, sums_of, totals
+from scorebars.engines.totals import Totals, by_engine, by_one_pass, in_blocks, sums_of
 from scorebars.errors import ErrorModel, MeasurementError, Normal, SplitNormal
 from scorebars.errors.base import FloatArray
 from scorebars.errors.normal import standard_deviations
@@ -61,8 +61,9 @@ def measured_totals(loss: Loss, data: Measured) -> Totals:
     """The one pass; where a value is not finite or an error negative, say which and where."""
     if not by_engine(loss, data):
         diagnose(data)
+        return in_blocks(loss, data)
     try:
-        return totals(loss, data)
+        return by_one_pass(loss, data)
     except BadValues:
         diagnose(data)
         raise OverflowError(
@@ -92,8 +93,8 @@ def diagnose(data: Measured) -> None:
 def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Measured]:
     """One `Measured` for each output."""
     unit = None
-    plain = _PLAIN.issuperset((type(y_true), type(y_pred), type(yerr), type(sample_weight)))
-    if not plain or type(y_true) is not np.ndarray or y_true.dtype == object:
+    numbers = type(y_true) is np.ndarray and y_true.dtype.char != "O"
+    if not (numbers and type(y_pred) in _PLAIN and type(yerr) in _PLAIN and type(sample_weight) in _PLAIN):
         tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr, sample_weight=sample_weight)
         y_true, y_pred, yerr, unit = take(y_true, y_pred, yerr)
         summed = on_device(y_true, y_pred, yerr, sample_weight)
@@ -102,7 +103,7 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Me
     if y_true is None:
         y_true = _labels_of(yerr)
     y, p = checks.pair(y_true, y_pred)
-    weight = _of_ordinary_size(checks.weights(sample_weight, len(y)))
+    weight = None if sample_weight is None else _of_ordinary_size(checks.weights(sample_weight, len(y)))
     if y.ndim == 1:
         data = Measured(y, p, error_model(yerr, y.shape), weight, unit=unit)
         return [_checked(data)]
