@@ -61,7 +61,8 @@ def real_array(values: Any, argument: str) -> NDArray[Any]:
 
 def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
     """Numbers out of an object array; None and texts are named, not guessed at."""
-    bad = np.frompyfunc(lambda v: not isinstance(v, numbers.Real | np.number | np.bool_), 1, 1)(array).astype(bool)
+    other = np.frompyfunc(lambda v: not isinstance(v, numbers.Real | np.number | np.bool_), 1, 1)
+    bad = np.asarray(other(array), dtype=bool)
     if bad.any():
         types = ", ".join(sorted({type(v).__name__ for v in array[bad].flat}))
         raise complain(
@@ -181,12 +182,11 @@ def probabilities(values: Any, argument: str, hint: str = "") -> FloatArray:
     if q.ndim:
         q = column(q, argument)
     require_finite(q, argument)
-    bad = (q < 0) | (q > 1)
-    if bad.any():
+    if q.size and not (np.minimum.reduce(q, axis=None) >= 0 and np.maximum.reduce(q, axis=None) <= 1):
         hint = hint or "A probability lies between 0 and 1."
         if q.ndim == 0:
             raise ValueError(f"{argument} = {float(q)} is not in [0, 1]. {hint}")
-        raise complain(argument, "has values outside [0, 1]", bad, q, hint)
+        raise complain(argument, "has values outside [0, 1]", (q < 0) | (q > 1), q, hint)
     return q
 
 

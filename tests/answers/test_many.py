@@ -35,6 +35,17 @@ def test_bins_give_the_law_of_the_labels(metric, case, monkeypatch):
     assert not any(key.startswith("summary") for key in _shelf(whole))
 
 
+@pytest.mark.parametrize("metric", [sb.r2_score, sb.explained_variance_score])
+@pytest.mark.parametrize("case", [{}, {"weighted": True}, {"spread": 2.0}, {"exact": 1000}], ids=str)
+def test_bins_give_the_law_of_ratios(metric, case, monkeypatch):
+    y, p, sigma, weight = labels(**case)
+    binned = metric(y, p, yerr=sigma, sample_weight=weight).interval()
+    monkeypatch.setattr(many, "MANY", 10**9)
+    whole = metric(y, p, yerr=sigma, sample_weight=weight).interval()
+    assert binned == pytest.approx(whole, abs=1e-9 * (whole.high - whole.low))
+    assert binned != whole  # the other way was taken
+
+
 def _shelf(score):
     answers = score._answers
     return getattr(answers, "_squared", answers)._data.shelf
@@ -50,7 +61,7 @@ def test_other_arrays_take_the_other_way():
     assert pickle.loads(pickle.dumps(plain)).interval() == plain.interval()
 
 
-@pytest.mark.parametrize("metric", [sb.mean_squared_error, sb.mean_absolute_error])
+@pytest.mark.parametrize("metric", [sb.mean_squared_error, sb.mean_absolute_error, sb.r2_score])
 def test_memory_does_not_grow_with_the_labels(metric):
     """64 MB above the inputs are allowed at any size: here less than half of one array of two million labels."""
     rng = np.random.default_rng(5)

@@ -52,7 +52,7 @@ class JointMetric:
 class JointAnswers(Answers):
     """One metric of all labels together."""
 
-    def __init__(self, metric: JointMetric, data: Measured) -> None:
+    def __init__(self, metric: JointMetric, data: Measured, observed: float | None = None) -> None:
         self.declaration, self.n, self._metric = metric.declaration, data.items, metric
         self._given = data
         summed = _from_sums(metric, data)
@@ -63,7 +63,7 @@ class JointAnswers(Answers):
             return
         self._seen = data.fingerprint() if data.borrowed else ()
         self._data = _without_extremes(metric, data)
-        self.observed = self._value(self._y)
+        self.observed = self._value(self._y) if observed is None else observed
         self.expected = self.observed if self._exact else float(self._own_law.mean)
         self._std = float(self._own_law.std)
 
@@ -85,14 +85,14 @@ class JointAnswers(Answers):
     @cached_property
     def _exact(self) -> bool:
         """Whether the labels have no error at all."""
-        return not np.any(self._data.errors.variance(self._y) > 0)
+        return _is_exact(self._data.errors, self._y)
 
     # the score when labels move ----------------------------------------------------------------
 
     def _law_of(self, data: Measured, errors: MeasurementError, p: FloatArray) -> Law:
         """The law of the metric of predictions p when labels err like this."""
         here = Measured(self._y, p, errors, data.weight)
-        if not np.any(errors.variance(self._y) > 0):
+        if _is_exact(errors, self._y):
             return NormalLaw(float(self._metric.values(self._y[None], p, data.weight)[0]), 0.0)
         if isinstance(errors, Normal) and errors.independent and self._metric.law is not None:
             return self._metric.law(here, errors)
@@ -280,6 +280,11 @@ def _from_sums(metric: JointMetric, data: Measured) -> tuple[float, float, float
         return None
     sums = sums_of(data, labels=True)
     return metric.from_sums(sums) if sums.var > 0 else None
+
+
+def _is_exact(errors: MeasurementError, y: FloatArray) -> bool:
+    """Whether no label can move; of normal errors without a temporary array."""
+    return errors.largest(y) == 0 if isinstance(errors, Normal) else not np.any(errors.variance(y) > 0)
 
 
 def _without_extremes(metric: JointMetric, data: Measured) -> Measured:

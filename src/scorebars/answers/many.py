@@ -13,7 +13,7 @@ MANY = 200_000
 
 
 def summary_of(data: Measured, need: str) -> Summary | None:
-    """The summary for a law ("squares", "absolute"); None where labels are fewer, err in other ways or lie elsewhere."""
+    """The summary for a law ("squares", "absolute", "ratio"); None where labels are few or err in other ways."""
     errors = data.errors
     if data.n < MANY or type(errors) is not Normal or not errors.independent:
         return None

@@ -21,7 +21,7 @@ from scorebars.answers.simex import COEFFICIENTS, LEVELS
 from scorebars.engines.summary import Summary
 from scorebars.laws.base import Law
 from scorebars.laws.expansion import explained_moments
-from scorebars.laws.from_summary import components
+from scorebars.laws.from_summary import ratio_law
 from scorebars.laws.normal import NormalLaw
 from scorebars.laws.ratio import ExplainedVarianceLaw, R2Law, RatioLaw
 from scorebars.score import Answers, Declaration, Estimate, Interval, UndefinedEstimate
@@ -51,13 +51,9 @@ class SummedRatio(Answers):
 
     def _law(self, factor: float, perfect: bool = False) -> Law:
         """The law when the error variances are multiplied by `factor`."""
-        low, high = self._summary.predictions
         if self._sums.var == 0 or factor == 0:
             return NormalLaw(1.0 if perfect else self.observed, 0.0)
-        about = self._summary.shift + self._centre
-        return self.ratio_law.of_components(
-            components(self._summary, about, factor, perfect), not perfect and low == high
-        )
+        return ratio_law(self.ratio_law, self._summary, factor, perfect)
 
     @cached_property
     def _own_law(self) -> Law:

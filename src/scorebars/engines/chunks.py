@@ -24,14 +24,14 @@ CHUNK = 1 << 17  # labels: about 0.4 ms of work, and 4 MB where all columns have
 THREADS_PAY_FROM = 500_000  # labels: below, waking threads costs more than they save
 
 
-def chunk_ranges(n: int) -> list[tuple[int, int]]:
+def chunk_ranges(n: int, size: int = CHUNK) -> list[tuple[int, int]]:
     """Start and stop of each chunk."""
-    return [(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def over_chunks(work: Callable[[int, int], Result], n: int, threads: int) -> list[Result]:
+def over_chunks(work: Callable[[int, int], Result], n: int, threads: int, size: int = CHUNK) -> list[Result]:
     """`work(start, stop)` for each chunk of n labels; the calling thread takes its share."""
-    ranges = chunk_ranges(n)
+    ranges = chunk_ranges(n, size)
     if threads <= 1 or n < THREADS_PAY_FROM:
         return [work(start, stop) for start, stop in ranges]
 

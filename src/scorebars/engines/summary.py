@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from scorebars.engines import config
 from scorebars.engines.bins import MOMENTS, Bins, FloatArray, leading_bits, threshold_of
-from scorebars.engines.chunks import THREADS_PAY_FROM, over_chunks
+from scorebars.engines.chunks import over_chunks
 from scorebars.engines.merging import merge
 from scorebars.engines.sums import NormalSums, normal_sums
 
@@ -35,6 +35,8 @@ Z_BINS = 192
 """From z = 12 on a folded normal is a normal; such labels share one more bin."""
 _PRODUCTS = np.triu_indices(5)
 _BLOCK = 1 << 13
+_PIECE = 1 << 19
+"""Labels that share bins before these are merged: merging costs as much as taking 50,000 labels in."""
 _LAYOUT = 2
 """Of the arguments of the compiled loops."""
 _MOST = 2.0**60
@@ -126,9 +128,7 @@ def summarise(
             found = here.with_absolute(found, floors[1])
         return found
 
-    if len(y) < THREADS_PAY_FROM:
-        return chunk(0, len(y))
-    whole, *others = over_chunks(chunk, len(y), config.threads())
+    whole, *others = over_chunks(chunk, len(y), config.threads(), _PIECE)
     for other in others:
         whole = replace(whole.merged(other), sums=sums)
     return whole

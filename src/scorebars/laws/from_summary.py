@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from scorebars.laws.components import Components
 from scorebars.laws.compress import EXACT, compress
 from scorebars.laws.folded_binned import BinnedFoldedMean, folded_points, scales
 from scorebars.laws.normal import NormalLaw
+from scorebars.laws.ratio import RatioLaw
 
 _CROSS = np.triu_indices(3)
 
@@ -49,6 +51,16 @@ def absolute_law(of: Summary, perfect: bool = False) -> Law:
     if std == 0:
         return NormalLaw(mean / total, 0.0)
     return BinnedFoldedMean(a / total, z, count, shift / total, mean / total, std / total)
+
+
+Ratio = TypeVar("Ratio", bound=RatioLaw)
+
+
+def ratio_law(kind: type[Ratio], of: Summary, factor: float = 1.0, perfect: bool = False) -> Ratio:
+    """Law of R2 or the explained variance, the error variances multiplied by `factor`; of a perfect model's."""
+    low, high = of.predictions
+    about = of.shift + of.sums.y1 / of.sums.w
+    return kind.of_components(components(of, about, factor, perfect), not perfect and low == high)
 
 
 def components(of: Summary, about: float, factor: float = 1.0, perfect: bool = False) -> Components:

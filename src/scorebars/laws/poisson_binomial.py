@@ -11,14 +11,19 @@ Many: the characteristic function
     phi(t) = prod_i (1 - p_i + p_i exp(it))
 
 is inverted on a window that holds all but 1e-18 of the mass. |phi| <= exp(-2 variance sin^2(t/2)), so about 50
-frequencies matter at any number of trials. The p_i are first gathered into bins that keep four moments each (two
-Gauss nodes a bin), which makes phi's cost independent of the number of trials: one pass over them is all.
+frequencies matter at any number of trials, and with x = exp(it) - 1 as a rule |p_i x| is small at all of them: then
+
+    log phi(t) = sum_k (-1)^(k+1)/k x^k sum_i p_i^k
+
+needs only some ten to thirty sums of powers. (A trial with p_i above 1/2 is one of rare failures: 1 - p_i and -t.) Very
+many p_i, and those for which |p_i x| is not small, are first gathered into bins that keep four moments each (two Gauss
+nodes a bin), which makes phi's cost independent of the number of trials.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +36,8 @@ DIRECT_LIMIT = 2000  # uncertain trials that are convolved directly: a few milli
 LEAF = 32
 BINS_PER_HALF = 512  # bins for p below and above 1/2: the law then errs by less than 1e-11
 BLOCK = 1 << 15
+SINGLE = 1 << 16  # trials of which the powers are summed one by one
+SERIES_REACH = 0.4  # largest |p x| for which log(1 + p x) is summed as a series
 NEGLIGIBLE = 1e-290  # smaller probabilities are dropped at the ends: denormal numbers are slow and say nothing
 
 
@@ -74,17 +81,19 @@ class PoissonBinomial(AtomicLaw):
             p = self._p[keep] if self._count is None else np.repeat(self._p[keep], self._count[keep])
             first, pmf = convolve_directly(p)
             first += self.certain
-        else:
-            p, weight = gather(self._p, self._count)
-            mean, variance = self._moments
-            first, pmf = invert_on_window(
-                mean,
-                variance,
-                int(self.support[0]),
-                int(self.support[1]),
-                lambda t: centred_log_phi(p, weight, t),
-                lambda t: 2 * variance * np.sin(t / 2) ** 2,
-            )
+            return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
+        return self._inverted(self._p, None if self._count is None else self._count.astype(float))
+
+    def _inverted(self, p: FloatArray, weight: FloatArray | None) -> Atoms:
+        mean, variance = self._moments
+        first, pmf = invert_on_window(
+            mean,
+            variance,
+            int(self.support[0]),
+            int(self.support[1]),
+            lambda t: centred_log_phi(p, weight, t),
+            lambda t: 2 * variance * np.sin(t / 2) ** 2,
+        )
         return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
 
 
@@ -107,16 +116,7 @@ class GatheredBinomial(PoissonBinomial):
 
     @cached_property
     def atoms(self) -> Atoms:
-        mean, variance = self._moments
-        first, pmf = invert_on_window(
-            mean,
-            variance,
-            int(self.support[0]),
-            int(self.support[1]),
-            lambda t: centred_log_phi(self._nodes, self._weight, t),
-            lambda t: 2 * variance * np.sin(t / 2) ** 2,
-        )
-        return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
+        return self._inverted(self._nodes, self._weight)
 
 
 def counted_trials(p: FloatArray, count: FloatArray) -> PoissonBinomial:
@@ -153,7 +153,42 @@ def trim(first: int, pmf: FloatArray) -> tuple[int, FloatArray]:
     return first + int(kept[0]), pmf[kept[0] : kept[-1] + 1]
 
 
-def gather(p: FloatArray, count: Any = None) -> tuple[FloatArray, FloatArray]:
+def centred_log_phi(p: FloatArray, weight: FloatArray | None, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log |phi(t)| and arg phi(t) - t mean: the mean is taken out of each trial, so no large phase is ever formed."""
+    if p.size > SINGLE:
+        p, weight = gather(p, weight)
+    reach = (0.5 - float(np.abs(p - 0.5).min(initial=0.5))) * 2 * math.sin(float(t.max()) / 2)
+    if reach <= SERIES_REACH:
+        return by_powers(p, weight, t, reach)
+    return by_nodes(*gather(p, weight), t)
+
+
+def by_powers(p: FloatArray, weight: FloatArray | None, t: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
+    """By the series of log(1 + p x), where |p x| <= reach."""
+    terms = max(2, math.ceil(math.log(1e-14 / max(p.size, 1)) / math.log(max(reach, 1e-9))))
+    versine, sine = 2 * np.sin(t / 2) ** 2, np.sin(t)
+    low, high = power_sums(p, weight, terms)
+    order = np.arange(2, terms + 1)
+    of_term = (-1.0) ** (order + 1) / order
+    powers = np.cumprod(np.broadcast_to(1j * sine - versine, (terms, t.size)), axis=0)[1:]
+    real, imaginary = (low + high)[1:] * of_term @ powers.real, (low - high)[1:] * of_term @ powers.imag
+    return real - (low[0] + high[0]) * versine, imaginary + (low[0] - high[0]) * (sine - t)
+
+
+def power_sums(p: FloatArray, weight: FloatArray | None, terms: int) -> tuple[FloatArray, FloatArray]:
+    """sum w p^k, k = 1 ... terms, over the p up to 1/2; and sum w (1 - p)^k over the others."""
+    sums = np.empty((2, terms))
+    often = p > 0.5
+    for row, chosen in enumerate((~often, often)):
+        rare = p[chosen] if row == 0 else 1 - p[chosen]
+        power = rare * (1.0 if weight is None else weight[chosen])
+        for k in range(terms):
+            sums[row, k] = np.add.reduce(power)
+            power *= rare
+    return sums[0], sums[1]
+
+
+def gather(p: FloatArray, count: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
     """A few thousand nodes and weights that stand for all p: two Gauss nodes in each of many narrow bins.
 
     Probabilities above 1/2 are binned by their distance from 1, so rare failures keep their digits as rare successes
@@ -162,7 +197,7 @@ def gather(p: FloatArray, count: Any = None) -> tuple[FloatArray, FloatArray]:
     """
     bins = 2 * BINS_PER_HALF
     if p.size <= 2 * bins:
-        return p, np.ones(p.size) if count is None else count.astype(float)
+        return p, np.ones(p.size) if count is None else count
     moments = np.zeros((4, bins))
     for start in range(0, p.size, BLOCK):
         part = p[start : start + BLOCK]
@@ -172,7 +207,7 @@ def gather(p: FloatArray, count: Any = None) -> tuple[FloatArray, FloatArray]:
         index = np.minimum(u.astype(np.intp), BINS_PER_HALF - 1)
         u -= index
         index += BINS_PER_HALF * high
-        weight = np.ones(part.size) if count is None else count[start : start + BLOCK].astype(float)
+        weight = np.ones(part.size) if count is None else count[start : start + BLOCK].copy()
         for power in range(4):
             moments[power] += np.bincount(index, weight, minlength=bins)
             weight *= u
@@ -198,8 +233,8 @@ def gauss_pairs(moments: FloatArray) -> tuple[FloatArray, FloatArray]:
     return mean + np.stack([below, above]), moments[0] * np.stack([share, 1 - share])
 
 
-def centred_log_phi(p: FloatArray, weight: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """log |phi(t)| and arg phi(t) - t mean: the mean is taken out of each trial, so no large phase is ever formed."""
+def by_nodes(p: FloatArray, weight: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Trial by trial."""
     flip = p > 0.5
     rare = np.where(flip, 1 - p, p)
     sign = np.where(flip, -weight, weight)

@@ -169,6 +169,11 @@ class RatioLaw(StretchedLaw):
     def _start(self) -> float:
         return self._ratio_of_means
 
+    def _start_slope(self) -> float:
+        """N = M - x D is about normal, and its mean falls by the mean of D as x rises."""
+        pace = self._unstretch(self._stretch(self._start()))[1]
+        return max(pace * self._mean_d * self._form(self._start()).width, 1e-3)
+
     def _stretch(self, x: float) -> float:
         return -math.log1p(-x)
 

@@ -26,6 +26,10 @@ class StretchedLaw(Law):
     def _start(self) -> float:
         """Some value inside the support."""
 
+    def _start_slope(self) -> float:
+        """Roughly how fast the normal quantile rises with u at the start."""
+        return 1.0
+
     @abstractmethod
     def _stretch(self, x: float) -> float:
         """u(x)."""
@@ -70,7 +74,7 @@ class StretchedLaw(Law):
         """u where the rough distribution function has about the normal quantile `target`: secant steps."""
         u = self._stretch(self._start())
         z, before = self._rough_quantile(u), (0.0, -math.inf)
-        slope = 1.0
+        slope = self._start_slope()
         for _ in range(30):
             if abs(target - z) < 3e-3:
                 break

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from scorebars.answers.joint import JointMetric
+from scorebars.answers.many import summary_of
 from scorebars.arrays import to_host
 from scorebars.errors import Normal
 from scorebars.laws.base import Law
 from scorebars.laws.expansion import explained_moments
-from scorebars.laws.ratio import ExplainedVarianceLaw, R2Law
+from scorebars.laws.from_summary import ratio_law
+from scorebars.laws.ratio import ExplainedVarianceLaw, R2Law, RatioLaw
 from scorebars.measured import Measured
 from scorebars.metrics.joint import joint, joint_score
 from scorebars.metrics.registry import declares
@@ -25,18 +27,15 @@ def _declared(name: str, title: str) -> Declaration:
     return Declaration(name, title, True, "regression", low=-math.inf, high=1.0, degree=0, perfect=1.0)
 
 
-def _r2_law(data: Measured, errors: Normal) -> Law:
-    return R2Law(data.y, data.p, errors.sigma, data.weight)
-
-
-def _explained_variance_law(data: Measured, errors: Normal) -> Law:
-    return ExplainedVarianceLaw(data.y, data.p, errors.sigma, data.weight)
+def _law(kind: type[RatioLaw], data: Measured, errors: Normal) -> Law:
+    summary = summary_of(data, "ratio")
+    return kind(data.y, data.p, errors.sigma, data.weight) if summary is None else ratio_law(kind, summary)
 
 
 _R2 = JointMetric(
     _declared("r2_score", "R2, coefficient of determination"),
     statistics.r2,
-    _r2_law,
+    partial(_law, R2Law),
     statistics.r2_truth,
     statistics.r2_ceiling,
     partial(explained_moments, centred=False),
@@ -44,7 +43,7 @@ _R2 = JointMetric(
 _EXPLAINED = JointMetric(
     _declared("explained_variance_score", "Explained variance"),
     statistics.explained_variance,
-    _explained_variance_law,
+    partial(_law, ExplainedVarianceLaw),
     statistics.explained_variance_truth,
     statistics.r2_ceiling,
     partial(explained_moments, centred=True),

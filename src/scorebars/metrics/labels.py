@@ -14,7 +14,7 @@ from scorebars import checks, tables
 from scorebars.answers.counted import CountedLabels
 from scorebars.answers.labelled import Labelled
 from scorebars.arrays import to_host
-from scorebars.engines.class_counts import ClassCounts
+from scorebars.engines.class_counts import ClassCounts, classes_in
 from scorebars.errors import ClassError, ErrorModel, Flip, MeasurementError
 from scorebars.errors.base import FloatArray
 from scorebars.laws.correlated_flips import conditional_flip_probabilities
@@ -123,7 +123,7 @@ def class_labels(y_true: Any, y_pred: Any, sample_weight: Any = None) -> ClassLa
             f"Labels in y_true and y_pred should be of the same type: y_true holds {y.dtype}, y_pred holds {p.dtype}. "
             "Convert one of them."
         )
-    classes = np.union1d(y, p)
+    classes = classes_in(y, p)
     weight = checks.weights(sample_weight, len(y))
     return ClassLabels(y, p, classes, None if weight is None else weight.copy())
 
@@ -181,7 +181,7 @@ def all_classes(model: ClassError, *parts: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(
             "classes mix texts and numbers: y_true, y_pred, labels and the classes of the error model must be of one type."
         )
-    classes = np.unique(np.concatenate(found))
+    classes = classes_in(*found)
     if len(classes) > 1:
         return classes
     only = classes[0]
