@@ -36,6 +36,8 @@ def namespace(array: Array) -> Any:
 
 def device_of(array: Array) -> Any:
     """Where the array lies."""
+    if library_of(array) == "torch":
+        return array.device
     from array_api_compat import device
 
     return device(array)

@@ -152,16 +152,18 @@ def _one_for_all(yerr: numbers.Real, like: Any) -> Any:
 
 def _column(values: Any, like: Any) -> Any | None:
     """One real number for each label, on the device of `like`; None where it is anything else."""
-    xp = namespace(like)
     if type(values) is np.ndarray and values.dtype.kind in "biuf":
         with in_doubles(like):
             kept = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-            values = xp.asarray(kept, device=device_of(like))
-    if library_of(values) != library_of(like) or device_of(values) != device_of(like):
+            values = namespace(like).asarray(kept, device=device_of(like))
+    library = library_of(values)
+    if library != library_of(like) or device_of(values) != device_of(like):
         return None
-    if library_of(values) == "torch":
+    if library == "torch":  # asked directly: the GPU waits meanwhile
         values = values.detach()
-    if xp.isdtype(values.dtype, "complex floating"):
+        if values.is_complex():
+            return None
+    elif namespace(like).isdtype(values.dtype, "complex floating"):
         return None
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -232,23 +233,25 @@ def _pass(columns: list[Any], numbers: list[Any], **options: Any) -> dict[str, f
 
     The last few labels go alone: numbers are read four at a time only where the kernel knows that n allows it.
     """
-    y = columns[0]
-    n = y.shape[0]
+    n, device = columns[0].shape[0], columns[0].device
     even = n // _ALIGNED * _ALIGNED
     block = _THREADS * options["VECTOR"]
-    programs = min(triton.cdiv(even, block), _PROGRAMS_PER_PROCESSOR * _processors(y.device))
-    out = torch.empty((programs + (even < n), len(_STORED)), dtype=torch.float64, device=y.device)
-    for part, rows in ((slice(0, even), out[:programs]), (slice(even, n), out[programs:])):
-        if not len(rows):
-            continue
-        cut = [column if column is None or column.ndim == 0 else column[part] for column in columns]
-        steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
-        count = cut[0].shape[0]
-        rounds = triton.cdiv(count, block * len(rows))
-        with torch.cuda.device_of(y):
-            _kernel[(len(rows),)](
-                *cut, *numbers, rows, count, *steps, rounds, BLOCK=block, STAGES=_STAGES, num_warps=_WARPS, **options
-            )
+    programs = min(-(-even // block), _PROGRAMS_PER_PROCESSOR * _processors(device))
+    out = torch.empty((programs + (even < n), len(_STORED)), dtype=torch.float64, device=device)
+    steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
+
+    def launch(columns: list[Any], rows: Any, count: int, number: int) -> None:
+        rounds = -(-count // (block * number))
+        _kernel[(number,)](
+            *columns, *numbers, rows, count, *steps, rounds, BLOCK=block, STAGES=_STAGES, num_warps=_WARPS, **options
+        )
+
+    with torch.cuda.device_of(columns[0]):
+        if even:
+            launch(columns, out, even, programs)
+        if even < n:
+            rest = [column if column is None or column.ndim == 0 else column[even:] for column in columns]
+            launch(rest, out[programs:], n - even, 1)
     first = len(_STORED) - len(_LARGEST)
     found = torch.cat([out[:, :first].sum(dim=0), out[:, first:].amax(dim=0)]).tolist()
     return dict(zip(_STORED, found, strict=True))
@@ -259,10 +262,12 @@ def _fits_single(found: dict[str, float]) -> bool:
 
     The largest weight and label are minus infinity where they were not looked at.
     """
-    ends = (found[name] for name in ("max_abs_d", "max_sigma", "max_weight", "max_abs_y"))
-    return math.isfinite(sum(list(found.values())[: -len(_LARGEST)])) and all(
-        end == 0 or end == -math.inf or _SINGLE_LOWEST <= end < _SINGLE_HIGHEST for end in ends
-    )
+    ends = found["max_abs_d"], found["max_sigma"], found["max_weight"], found["max_abs_y"]
+    finite = math.isfinite(sum(list(found.values())[: -len(_LARGEST)]))
+    return finite and all(end in (0, -math.inf) or _SINGLE_LOWEST <= end < _SINGLE_HIGHEST for end in ends)
+
+
+_named = itemgetter(*NAMES)
 
 
 def _in_order(found: dict[str, float], n: int, weighted: bool) -> tuple[float, ...]:
@@ -273,4 +278,4 @@ def _in_order(found: dict[str, float], n: int, weighted: bool) -> tuple[float, .
         found |= {"d_w2": found["d"], "sq_w2": found["sq"], "var_w2": found["var"]}
         found["expabs_w2"] = found["abs"] + found["fold"]
     found["max_abs_y"] = max(found["max_abs_y"], 0.0)
-    return tuple(found[name] for name in NAMES)
+    return _named(found)
