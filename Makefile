@@ -58,7 +58,7 @@ $(VENV)-torch/installed: $(SOURCES)
 	touch $@
 
 test-torch: $(VENV)-torch/installed  ## torch, JAX and torchmetrics
-	$(VENV)-torch/bin/python -m pytest tests/torch src/scorebars/adapters/torchmetrics.py
+	$(VENV)-torch/bin/python -m pytest tests/tensors src/scorebars/adapters/torchmetrics.py
 
 CHROMIUM ?= /usr/bin/chromium
 
@@ -69,7 +69,7 @@ test-browser: $(VENV)/installed-test  ## the pages in a real browser
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -m browser tests/browser
 
 bench: $(VENV)-torch/installed  ## everything as ratios against peers; writes benchmarks/results and the README's table
-	$(VENV)-torch/bin/python -m pip install --quiet --editable ".[sklearn,uncertainties,plot]"
+	$(VENV)-torch/bin/python -m pip install --quiet --editable ".[sklearn,uncertainties,plot,arrow,dask]"
 	$(VENV)-torch/bin/python benchmarks/run.py
 
 lint: $(VENV)/installed-test

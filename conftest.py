@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 collect_ignore = []
 if find_spec("torch") is None:
-    collect_ignore += ["tests/torch"]
+    collect_ignore += ["tests/tensors"]
 if find_spec("torchmetrics") is None:
     collect_ignore += ["src/scorebars/adapters/torchmetrics.py"]
 if find_spec("triton") is None:

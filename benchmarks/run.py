@@ -1,4 +1,4 @@
-"""All benchmarks in one process, as ratios against peers. Run: make bench, or python benchmarks/run.py [--quick]
+"""All benchmarks as ratios against peers, in one process but for those of memory and workers. Run: make bench, or python benchmarks/run.py [--quick]
 
 Writes results/bench.json and results/bench.md with the machine's description, the figure results/growth.png of the cost
 from 1e2 to 1e8 labels, and the table in the README.
@@ -10,9 +10,11 @@ import argparse
 import json
 from pathlib import Path
 
+import dask_scaling
 import footprint
 import intervals
 import peers
+import stream
 from timing import Row, labels, least_times, machine
 
 HERE = Path(__file__).parent
@@ -32,6 +34,7 @@ def measured(quick: bool) -> list[Row]:
         *intervals.classes(seconds / 4),
         *footprint.peak_memory(sizes[1:]),
         *footprint.import_time(),
+        *([] if quick else [*stream.rows(), *dask_scaling.rows()]),
     ]
 
 

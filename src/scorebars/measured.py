@@ -26,6 +26,18 @@ def near_one(largest: float) -> float:
     return math.ldexp(1.0, min(max(exponent, -1021), 1021))
 
 
+def between(value: float, error: float) -> float:
+    """The power of two to divide by, so that squares of a value and of its label error both stay in range.
+
+    It lies midway between the two: dividing by the larger would lose the smaller where they are far apart.
+
+    >>> between(0.5, 0.25), between(2.0**300, 0.25) == 2.0**150, between(2.0**-500, 0.0) == 2.0**-499
+    (1.0, True, True)
+    """
+    sizes = [size for size in (value, error) if 0 < size < math.inf]
+    return near_one(math.prod(math.sqrt(size) for size in sizes) if len(sizes) == 2 else max(sizes, default=1.0))
+
+
 @dataclass(eq=False)  # not frozen: that would cost as much as summing a thousand labels
 class Measured:
     """One output: labels y, predictions p, their error model and weights (None: all equal). Never changed once made."""

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from scorebars.engines import bins, summary
+from scorebars.engines import bins, kernel, summary
 from scorebars.engines.summary import RATIO, SQUARES, summarise
 
-compiled = pytest.mark.skipif(summary._compiled() is None, reason="the loops were not compiled")
+compiled = pytest.mark.skipif(kernel.load_bins().module is None, reason="the loops were not compiled")
 NEEDS = (["squares"], ["ratio"], ["absolute"], ["ratio", "absolute"])
 
 
@@ -79,7 +79,7 @@ def call(name="square_bins", *, columns=4, z_bins=0, rows=3, bits=summary.SQUARE
     first = int(bins.leading_bits(np.ones(1), bits)[0])
     totals = np.zeros(other.get("totals", 1 if z_bins else 15 if columns == len(RATIO) else 0))
     where = (bits, first, 2.0, rows, moments, totals, np.empty(other.get("apart", 3), np.int64))
-    count = getattr(summary._compiled(), name)(y, y, sigma, None, 0.0, columns, z_bins, summary.Z_WIDTH, *where)
+    count = getattr(kernel.load_bins().module, name)(y, y, sigma, None, 0.0, columns, z_bins, summary.Z_WIDTH, *where)
     return count, moments
 
 
@@ -120,8 +120,10 @@ def test_arguments_that_do_not_fit(arguments, match):
 
 
 def test_a_module_of_another_version_is_not_used(monkeypatch):
-    monkeypatch.setattr(summary, "_LAYOUT", -1)
-    summary._compiled.cache_clear()
-    assert summary._compiled() is None
+    monkeypatch.setattr(kernel, "_BINS_LAYOUT", -1)
+    kernel.load_bins.cache_clear()
+    found = kernel.load_bins()
     monkeypatch.undo()
-    summary._compiled.cache_clear()
+    kernel.load_bins.cache_clear()
+    assert found.module is None
+    assert found.note == "it was built from another version of the sources; install the package again"

@@ -219,7 +219,7 @@ def test_counts_are_those_of_the_labels():
 
 def test_the_accuracy_keeps_no_pairs_of_classes():
     y = np.arange(N) % 5000
-    (counts,) = sb.Accumulator("accuracy_score").update(y, np.roll(y, 1), yerr=0.1)._summaries.values()
+    (counts,) = sb.Accumulator("accuracy_score").update(y, np.roll(y, 1), yerr=0.1)._folded.models.values()
     assert counts.count.size == 1
     assert len(counts.classes) == 5000
 

@@ -76,7 +76,7 @@ def test_truth_next_to_a_useless_label_needs_all_labels():
 
 def test_q_are_gathered_only_where_they_are_many():
     for name, gathered in (("few q", False), ("many q", True)):
-        (counts,) = (accumulated(LABEL, SHOWN, FLIPS[name], (0, N)) + sb.Accumulator(METRICS))._summaries.values()
+        (counts,) = (accumulated(LABEL, SHOWN, FLIPS[name], (0, N)) + sb.Accumulator(METRICS))._folded.models.values()
         assert counts.gathered == gathered
         assert counts.n == N
         assert np.unique(counts.q).size <= MOST
@@ -103,10 +103,10 @@ def test_texts_and_few_labels():
     again = sb.Accumulator.from_json(total.to_json())
     expected = sb.accuracy_score(names[LABEL[:100]], names[SHOWN[:100]], yerr=0.1)
     assert again.result()["accuracy_score"].to_dict() == expected.to_dict()
-    with pytest.raises(ValueError, match="classes mix texts and numbers"):
+    with pytest.raises(ValueError, match="the classes are numbers, but those so far are texts"):
         total.copy().update(LABEL[:10], SHOWN[:10]).result()
     large = sb.Accumulator("accuracy_score").update(names[LABEL], names[SHOWN])
-    with pytest.raises(ValueError, match="classes mix texts and numbers"):
+    with pytest.raises(ValueError, match="the classes are numbers, but those so far are texts"):
         large.update(LABEL, SHOWN)
     assert large.n == N
 
@@ -127,3 +127,17 @@ def test_bad_batches():
     with pytest.raises(ValueError, match="yerr has values outside"):
         total.update([1, 0], [1, 1], yerr=[0.1, 1.2])
     assert total.update([], []).n == 0
+
+
+def test_unsigned_classes_beside_signed_ones():
+    """NumPy would make floats of both, in which classes above 2^53 run together."""
+    y, p = np.array([0, 1, 2**62 + 1], "u8"), np.array([0, 1, 2**62], "i8")
+    total = sb.Accumulator("accuracy_score").update(y, p).update(p, y)
+    assert total.result()["accuracy_score"].observed == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="y_pred holds numbers, but the labels are unsigned 64-bit numbers"):
+        total.update(y + np.uint64(2**63), p)
+    with pytest.raises(ValueError, match="y_pred holds texts, but the labels are numbers"):
+        total.update(p, np.array(["a", "b", "c"]))
+    with pytest.raises(ValueError, match="the classes are unsigned 64-bit numbers, but those so far are numbers"):
+        total.update(y, y)
+    assert total.n == 6

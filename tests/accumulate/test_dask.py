@@ -104,7 +104,9 @@ def test_bad_input_names_the_chunk():
         sb.evaluate(y)
     with pytest.raises(ValueError, match="needs all labels at once"):
         sb.evaluate(y, p, metrics="median_absolute_error")
-    with pytest.raises(ValueError, match=r"there is no column 'aa' in the DataFrame\. Near matches: 'a'"):
+    with pytest.raises(
+        ValueError, match=r"pred\[0\] names a column 'aa' that the data do not have\. Near matches: 'a'"
+    ):
         sb.evaluate(frame(), y="y", pred="aa")
     with pytest.raises(ValueError, match="by and nan_policy='omit' need all labels"):
         sb.evaluate(y, p, by=p)

@@ -59,7 +59,7 @@ def test_a_folder_gives_the_scores_of_all_rows(tmp_path, table, whole, ending):
 def test_one_file_and_a_number_for_all_errors(tmp_path, table):
     path = tmp_path / "one.parquet"
     pq.write_table(table, path)
-    found = sb.evaluate(path, y="y", pred="a", yerr=0.2, metrics="mean_error", progress=True)
+    found = sb.evaluate(path, y="y", pred="a", yerr=0.2, metrics="mean_error")
     y, p = table["y"].to_numpy(), table["a"].to_numpy()
     assert found["mean_error"].std == pytest.approx(sb.mean_error(y, p, yerr=0.2).std, rel=1e-12)
 
@@ -88,10 +88,10 @@ def spoiled(table, column, row, value):
     ("column", "value", "match"),
     [
         ("a", None, r"column 'a' has missing values: the first in row 61000 of the dataset \(row 1000 of .*part3"),
-        ("y", np.nan, r"column 'y' has a value that is not finite: the first is nan in row 61000 of the dataset"),
-        ("err", -1.0, r"column 'err' has a negative value: the first is -1\.0 in row 61000 of the dataset"),
-        ("w", -1.0, r"column 'w' has a negative value: the first is -1\.0 in row 61000"),
-        ("b", np.inf, r"column 'b' has a value that is not finite: the first is inf in row 61000"),
+        ("y", np.nan, r"column 'y' contains NaN: the first is nan in row 61000 of the dataset"),
+        ("err", -1.0, r"column 'err' has negative values: the first is -1\.0 in row 61000 of the dataset"),
+        ("w", -1.0, r"column 'w' has negative values: the first is -1\.0 in row 61000"),
+        ("b", np.inf, r"column 'b' contains infinity: the first is inf in row 61000"),
     ],
 )
 def test_a_bad_value_is_named_by_its_row_and_file(tmp_path, table, column, value, match):
@@ -103,7 +103,7 @@ def test_a_bad_value_is_named_by_its_row_and_file(tmp_path, table, column, value
 def test_what_cannot_be_read(tmp_path, table):
     path = tmp_path / "one.parquet"
     pq.write_table(table.slice(0, 10), path)
-    with pytest.raises(ValueError, match=r"pred\[0\] names a column 'aa' that the dataset does not have"):
+    with pytest.raises(ValueError, match=r"pred\[0\] names a column 'aa' that the data do not have"):
         sb.evaluate(path, y="y", pred=["aa"])
     with pytest.raises(ValueError, match="pred is empty"):
         sb.evaluate(path, y="y", pred=[])

@@ -124,7 +124,7 @@ def test_bad_input():
     sigma = np.where(np.arange(N) == 7, np.nan, 0.1)
     with pytest.raises(ValueError, match=r"yerr.*index 7"):
         total.update(Y, P, yerr=sigma)
-    with pytest.raises(OverflowError, match="residual is so many errors large"):
+    with pytest.raises(OverflowError, match="y_pred has residuals too many errors large: the first is"):
         total.update(1e10 * Y, P, yerr=1e-300)
 
 

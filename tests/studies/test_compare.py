@@ -211,3 +211,28 @@ def test_other_classification_metrics():
     expected = sb.f1_score(y, good, yerr=0.1).expected - sb.f1_score(y, bad, yerr=0.1).expected
     d = c.difference("good", "bad")
     assert d.expected == pytest.approx(expected, abs=5 * d.std / np.sqrt(1000))
+
+
+@pytest.mark.parametrize("metric", ["max_error", "pearson_correlation"])
+def test_metrics_without_weights(metric):
+    y = np.array([1.0, 2.0, 4.0, 3.0, 5.0])
+    models = {"a": y + np.array([0.1, -0.2, 0.3, 0.1, 0.0]), "b": y[::-1]}
+    c = sb.compare(y, models, yerr=0.1, metric=metric)
+    score = getattr(sb, metric)
+    assert c.difference("a", "b").observed == score(y, models["a"]).observed - score(y, models["b"]).observed
+    with pytest.raises(ValueError, match=f"{metric} takes no sample_weight. Compare without weights"):
+        sb.compare(y, models, yerr=0.1, metric=metric, sample_weight=np.ones(5))
+
+
+@pytest.mark.parametrize("metric, needed", [("fraction_within", "tolerance"), ("reduced_chi_squared", "yerr")])
+def test_metrics_that_need_more(metric, needed):
+    with pytest.raises(ValueError, match=f"compare does not take {metric}: it needs {needed}, which compare has no"):
+        sb.compare([1.0, 2.0], {"a": [1.0, 2.0], "b": [2.0, 1.0]}, yerr=0.1, metric=metric)
+
+
+def test_one_weight_for_all_drawn_labels():
+    y, models = np.arange(6.0), {"a": np.arange(6.0) + 0.5, "b": np.arange(6.0)[::-1]}
+    plain, weighted = (
+        sb.compare(y, models, yerr=0.1, metric="d2_absolute_error_score", sample_weight=w) for w in (None, 2.0)
+    )
+    assert weighted.difference("a", "b").expected == pytest.approx(plain.difference("a", "b").expected, rel=1e-9)

@@ -64,5 +64,6 @@ class Affine:
     shift: float = 0.0
 
     def __call__(self, level: float) -> Interval:
-        ends = [self.shift + self.scale * end for end in self.inner(level)]  # type: ignore[operator]
+        # 0 stays 0 where the scale itself is larger than the largest double
+        ends = [self.shift + (self.scale * end if end else 0.0) for end in self.inner(level)]  # type: ignore[operator]
         return Interval(min(ends), max(ends))

@@ -9,7 +9,7 @@ from scorebars.engines.summary import Summary, summarise
 from scorebars.errors import Normal
 from scorebars.measured import Measured
 
-MANY = 200_000
+MANY = 50_000
 
 
 def summary_of(data: Measured, need: str) -> Summary | None:

@@ -11,9 +11,9 @@ from typing import Self
 import numpy as np
 
 from scorebars.answers.intervals import Affine, OfLaw, Symmetric
+from scorebars.answers.rescaled import TOO_LARGE, law_in_units
 from scorebars.engines.totals import Totals, by_engine, totals
 from scorebars.errors.base import FloatArray
-from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.base import Law
 from scorebars.losses import Loss, RootLoss
 from scorebars.measured import Measured
@@ -82,7 +82,7 @@ class MeanLoss(Answers):
         return totals(self.loss, replace(self._data, shelf={})) == self._totals
 
     def _law_in_units(self, law: Law) -> Law:
-        return law if self._totals.scale == 1.0 else ScaledLaw(law, self._unit)
+        return law_in_units(law, self._unit)
 
     def _estimate(
         self,
@@ -147,6 +147,9 @@ class MeanLoss(Answers):
         return self._remeasured(self._scaled_data(), repeats)
 
     def noise_share(self) -> float:
+        here = self.in_scaled_units()  # squares may be too small for doubles in the user's units
+        if here is not self:
+            return here.noise_share()
         floor, observed = float(self.perfect()), self.observed
         if observed == 0:
             return 0.0 if floor == 0 else math.inf
@@ -185,7 +188,7 @@ class MeanLoss(Answers):
 
     def why_undefined(self) -> str:
         if math.isfinite(self._totals.expected + self._totals.std):
-            return "it is above the largest double. Choose another unit for y_true, y_pred and yerr."
+            return TOO_LARGE
         data = self._data
         y, p = np.asarray(data.y, float), np.asarray(data.p, float)
         return why_infinite(self.loss, data.errors, y, p)

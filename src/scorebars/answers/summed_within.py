@@ -12,13 +12,11 @@ from scorebars.answers.generic import GenericAnswers
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import PERFECT
 from scorebars.answers.summed import Summed
-from scorebars.engines.class_counts import ClassCounts
+from scorebars.answers.within import share_of
 from scorebars.engines.extended import ExtendedSummary
 from scorebars.engines.totals import from_sums
-from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.base import Law
 from scorebars.laws.normal import NormalLaw
-from scorebars.laws.poisson_binomial import counted_trials
 from scorebars.losses import Within
 from scorebars.score import Declaration, Estimate, UndefinedEstimate
 
@@ -35,7 +33,7 @@ class SummedWithin(Summed, GenericAnswers):
         self.observed, self.expected = self._totals.observed, self._totals.expected
 
     def law(self) -> Law:
-        return _law(self._hits.chances) if self.std > 0 else NormalLaw(self.expected, 0.0)
+        return share_of(self._hits.chances) if self.std > 0 else NormalLaw(self.expected, 0.0)
 
     def _losses(self) -> tuple[float, float]:
         """From P^2 = P - P (1 - P)."""
@@ -54,7 +52,7 @@ class SummedWithin(Summed, GenericAnswers):
         return self._estimate(self.observed, std, "unbiased", Symmetric(self.observed, std, 0.0, 1.0))
 
     def perfect(self) -> Estimate:
-        law = _law(self._hits.ideal)
+        law = share_of(self._hits.ideal)
         return self._estimate(float(law.mean), float(law.std), law.method, OfLaw(law), note=PERFECT)
 
     def noise_share(self) -> float:
@@ -63,11 +61,3 @@ class SummedWithin(Summed, GenericAnswers):
         if self.observed == 1:
             return 0.0 if lost == 0 else math.inf
         return lost / (1.0 - self.observed)
-
-
-def _law(counts: ClassCounts) -> Law:
-    """The law of the share of hits."""
-    _, chance, count = rows_of(counts)
-    if not np.any((chance > 0) & (chance < 1)):
-        return NormalLaw(float(np.sum(count * chance)) / counts.n, 0.0)
-    return ScaledLaw(counted_trials(chance, count), 1.0 / counts.n)

@@ -13,6 +13,7 @@ sum. A second number of the label (`minor`) may split the bins; its own moments 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+_Moments = tuple[IntArray, FloatArray]
+"""Keys of bins, ascending, and what belongs to them."""
 
 MOMENTS = 4
 LARGEST = 256
@@ -68,34 +71,45 @@ class Bins:
 
     def merged(self, other: Bins) -> Bins:
         """The bins of both sets of labels."""
-        return self._with_moments(other.keys, other.moments).with_top(other.top_v, other.top_minor, other.top)
-
-    def _with_moments(self, keys: IntArray, moments: FloatArray) -> Bins:
-        place = np.minimum(np.searchsorted(self.keys, keys), max(self.keys.size - 1, 0))
-        if self.keys.size and np.array_equal(self.keys[place], keys):  # as a rule: nothing but known bins
-            out = self.moments.copy()
-            out[place] += moments
-            return replace(self, moments=out)
-        every = np.sort(np.concatenate([self.keys, keys]))
-        every = every[np.append(True, np.diff(every) > 0)] if every.size else every
-        out = np.zeros((every.size, *moments.shape[1:]))
-        out[np.searchsorted(every, self.keys)] = self.moments
-        out[np.searchsorted(every, keys)] += moments
-        return replace(self, keys=every, moments=out)
+        return self._with(other.top_v, other.top_minor, other.top, (other.keys, other.moments))
 
     def with_top(self, v: FloatArray, minor: IntArray, columns: FloatArray) -> Bins:
         """With more labels that may be among the largest; those that are not go into the bins."""
-        if v.size == 0:
-            return self
+        return self._with(v, minor, columns) if v.size else self
+
+    def _with(self, v: FloatArray, minor: IntArray, columns: FloatArray, *more: _Moments) -> Bins:
+        """With labels that may be among the largest, and with moments of bins."""
         v, minor = np.concatenate([self.top_v, v]), np.concatenate([self.top_minor, minor])
         columns = np.concatenate([self.top, columns], axis=1)
         order = np.argsort(-v, kind="stable")
         top, rest = order[:LARGEST], order[LARGEST:]
+        if rest.size:
+            more = (*more, self._moments_of(v[rest], minor[rest], columns[:, rest]))
         kept = replace(self, top_v=v[top], top_minor=minor[top], top=columns[:, top])
-        return kept.with_labels(v[rest], minor[rest], columns[:, rest]) if rest.size else kept
+        return kept._with_moments(more)
+
+    def _with_moments(self, parts: Sequence[_Moments]) -> Bins:
+        places = [np.minimum(np.searchsorted(self.keys, keys), max(self.keys.size - 1, 0)) for keys, _ in parts]
+        known = self.keys.size and all(
+            np.array_equal(self.keys[place], keys) for place, (keys, _) in zip(places, parts, strict=True)
+        )
+        if known:  # as a rule: nothing but known bins
+            every, out = self.keys, self.moments.copy()
+        else:
+            every = np.sort(np.concatenate([self.keys, *(keys for keys, _ in parts)]))
+            every = every[np.append(True, np.diff(every) > 0)] if every.size else every
+            out = np.zeros((every.size, *self.moments.shape[1:]))
+            out[np.searchsorted(every, self.keys)] = self.moments
+            places = [np.searchsorted(every, keys) for keys, _ in parts]
+        for place, (_, moments) in zip(places, parts, strict=True):
+            out[place] += moments
+        return replace(self, keys=every, moments=out)
 
     def with_labels(self, v: FloatArray, minor: NDArray[Any], columns: FloatArray) -> Bins:
         """With more labels in the bins."""
+        return self._with_moments([self._moments_of(v, minor, columns)])
+
+    def _moments_of(self, v: FloatArray, minor: NDArray[Any], columns: FloatArray) -> _Moments:
         keys, index = np.unique(leading_bits(v, self.bits) * self.minors + minor, return_inverse=True)
         u = _place(v, self.bits)
         moments = np.empty((keys.size, len(columns), MOMENTS))
@@ -104,7 +118,7 @@ class Bins:
             for k in range(MOMENTS):
                 moments[:, c, k] = np.bincount(index, weights=weight, minlength=keys.size)
                 weight = weight * u
-        return self._with_moments(keys, moments)
+        return keys, moments
 
     def recombined(self, matrix: FloatArray) -> Bins:
         """With columns that are linear combinations (rows of `matrix`) of the present ones."""

@@ -9,6 +9,7 @@ Two environment variables, read at every call:
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from scorebars.engines import kernel
 from scorebars.engines.kernel import ChunkSums
@@ -28,6 +29,11 @@ def chunk_sums() -> ChunkSums:
     from scorebars.engines import numpy_twin
 
     return numpy_twin.chunk_sums
+
+
+def bin_loops() -> Any:
+    """The compiled loops that put labels into bins; None where NumPy does it."""
+    return None if _wished_engine() == "numpy" else kernel.load_bins().module
 
 
 def threads() -> int:
@@ -50,7 +56,9 @@ def describe() -> dict[str, str | int]:
         engine = f"numpy (no compiled kernel: {compiled.note})"
     else:
         engine = f"compiled kernel, {compiled.note}"
-    return {"engine": engine, "threads": threads()}
+    note = kernel.load_bins().note
+    bins = "numpy" if wish == "numpy" else f"numpy (no compiled module: {note})" if note else "compiled"
+    return {"engine": engine, "bins": bins, "threads": threads()}
 
 
 def show_config() -> None:
@@ -59,6 +67,7 @@ def show_config() -> None:
     >>> show_config()
     scorebars ...
     engine: ...
+    bins: ...
     threads: ...
     """
     import platform

@@ -1,4 +1,4 @@
-"""The compiled kernel (_kernel.c), if it was built with this installation."""
+"""The compiled kernel (_kernel.c) and bins (_bins.c), if they were built with this installation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from scorebars.engines.names import NAMES
+
+_OTHER_VERSION = "it was built from another version of the sources; install the package again"
+_BINS_LAYOUT = 2
+"""Of the arguments of the compiled loops."""
 
 # y, prediction, sigma (array or float), weight, tolerance, reference -> the numbers named in NAMES
 ChunkSums = Callable[[Any, Any, Any, Any, "float | None", "float | None"], tuple[float, ...]]
@@ -20,6 +24,13 @@ class Kernel(NamedTuple):
     note: str
 
 
+class BinLoops(NamedTuple):
+    """`module` with square_bins and folded_bins is None where there is none; `note` then says why."""
+
+    module: Any
+    note: str
+
+
 @cache
 def load() -> Kernel:
     """Import the extension once."""
@@ -28,5 +39,15 @@ def load() -> Kernel:
     except ImportError as error:
         return Kernel(None, str(error))
     if module.NAMES != NAMES:
-        return Kernel(None, "it was built from another version of the sources; install the package again")
+        return Kernel(None, _OTHER_VERSION)
     return Kernel(module.chunk_sums, module.instruction_set())
+
+
+@cache
+def load_bins() -> BinLoops:
+    """Import the extension once."""
+    try:
+        module = importlib.import_module("scorebars.engines._bins")
+    except ImportError as error:
+        return BinLoops(None, str(error))
+    return BinLoops(module, "") if module.LAYOUT == _BINS_LAYOUT else BinLoops(None, _OTHER_VERSION)

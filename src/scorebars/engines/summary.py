@@ -10,11 +10,10 @@ sums there are, as far as they are asked for (`needs`):
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,6 @@ _PRODUCTS = np.triu_indices(5)
 _BLOCK = 1 << 13
 _PIECE = 1 << 19
 """Labels that share bins before these are merged: merging costs as much as taking 50,000 labels in."""
-_LAYOUT = 2
-"""Of the arguments of the compiled loops."""
 _MOST = 2.0**60
 """Fourth powers of larger numbers, summed over many labels, leave the doubles."""
 
@@ -60,7 +57,7 @@ class Summary:
     gram: FloatArray | None = None
     """(5, 5): sum w^2 m m', m = (1, d, c, d^2, c^2)."""
     predictions: tuple[float, float] = (np.inf, -np.inf)
-    """The smallest and the largest prediction of positive weight."""
+    """Two predictions of positive weight, the lower first, that differ if any two do."""
 
     @property
     def shift(self) -> float:
@@ -107,9 +104,10 @@ def summarise(
     needs: Collection[str],
     known: Summary | None = None,
 ) -> Summary:
-    """The summary of these labels; what is `known` already spares looking for the largest ones again."""
+    """The summary of these labels, to be merged with what is `known` already: about its shift, above its largest labels."""
     ratio = "ratio" in needs
-    sums = normal_sums(y, p, sigma, weight, labels=ratio)
+    about = None if known is None or not math.isfinite(known.shift) else known.shift
+    sums = normal_sums(y, p, sigma, weight, labels=ratio, about=about)
     largest = max(sums.max_abs_d, sums.max_sigma, sums.max_weight, sums.max_abs_y if ratio else 0.0)
     if sums.scale != 1 or sums.weight_scale != 1 or largest > _MOST:
         raise OverflowError(
@@ -162,16 +160,6 @@ def _ends(values: FloatArray) -> tuple[float, float, float]:
     return low, high, threshold_of(values, 0.0)
 
 
-@cache
-def _compiled() -> Any:
-    """The compiled twin of the loops below, where there is one of this version."""
-    try:
-        module = importlib.import_module("scorebars.engines._bins")
-    except ImportError:
-        return None
-    return module if getattr(module, "LAYOUT", None) == _LAYOUT else None
-
-
 @dataclass(frozen=True)
 class _Chunk:
     """Some labels on their way into the bins."""
@@ -213,7 +201,7 @@ class _Chunk:
     ) -> tuple[Bins, FloatArray]:
         """Bins of the labels with v > 0, and the columns of the others added up; by the compiled loop if there is one."""
         low, high, threshold = self._reach(name == "square_bins", floor)
-        module = None if config._wished_engine() == "numpy" else _compiled()
+        module = config.bin_loops()
         if module is None:
             return self._by_numpy(labels, columns, threshold, bits, z_bins)
         first, last = (int(leading_bits(np.array([end]), bits)[0]) for end in (low, max(min(high, threshold), low)))
@@ -288,9 +276,14 @@ class _Chunk:
 
     # ratios ------------------------------------------------------------------------------------
 
+    def _some_predictions(self) -> FloatArray:
+        """Those of positive weight; a few that differ, or all."""
+        p = self.p if self.weight is None else self.p[self.weight > 0]
+        return p[:8] if p.size and p[:8].min() < p[:8].max() else p
+
     def _with_products(self, found: Summary, sums: FloatArray) -> Summary:
         """With the products of `Summary.gram`: those that the compiled loop has summed up, else summed up here."""
-        p = self.p if self.weight is None else self.p[self.weight > 0]
+        p = self._some_predictions()
         gram = np.zeros((5, 5))
         if sums.size:
             gram[_PRODUCTS] = gram.T[_PRODUCTS] = sums

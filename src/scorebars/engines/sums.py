@@ -110,16 +110,18 @@ def normal_sums(
     tolerance: float | None = None,
     *,
     labels: bool = False,
+    about: float | None = None,
     threads: int | None = None,
 ) -> NormalSums:
     """All sums over the labels `y` with predictions `p` and errors `sigma` (one for all, or one each).
 
-    A `tolerance` adds the sums within*, `labels=True` those of the labels' own scatter (y1 ... y_d_var_w2).
+    A `tolerance` adds the sums within*, `labels=True` those of the labels' own scatter (y1 ... y_d_var_w2), counted from
+    `about` (None: from a typical label).
     The result does not depend on `threads` (None: as configured). Raises BadValues if a value is not finite,
     or an error or a weight negative.
     """
     columns = Columns(y, p, sigma if isinstance(sigma, np.ndarray) and sigma.ndim else float(sigma), weight)
-    reference = typical(y) if labels else None
+    reference = (typical(y) if about is None else about) if labels else None
     threads = threads or (config.threads() if len(y) > CHUNK else 1)
     powers = ORDINARY
     numbers = _one_pass(columns, tolerance, reference, threads)

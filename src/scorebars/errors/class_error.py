@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scorebars import checks
+from scorebars.arrays import to_host
 from scorebars.errors.base import ErrorModel, FloatArray
 
 Classes = NDArray[Any]
@@ -93,7 +94,7 @@ def regular_inverse(rows: FloatArray) -> FloatArray:
 
 def named_classes(labels: ArrayLike, count: int, argument: str = "labels", of: str = "columns") -> Classes:
     """Classes as given by a user: distinct, as many as there are columns."""
-    classes = np.asarray(labels)
+    classes = np.asarray(to_host(labels))
     if classes.ndim != 1 or classes.dtype.kind not in "biufU":
         raise ValueError(
             f"{argument} must be a flat list of classes (whole numbers, booleans or texts), got {labels!r}."

@@ -80,6 +80,11 @@ class LogNormal(Continuous):
         with np.errstate(over="ignore"):
             return np.square(self.mean(y)) * self._spread(y)
 
+    def largest(self, y: FloatArray) -> float:
+        """Without squares of the labels, which may be too large or too small for doubles."""
+        with np.errstate(over="ignore"):
+            return float(np.max(self.mean(y) * np.sqrt(self._spread(y))))
+
     def third(self, y: FloatArray) -> FloatArray:
         v = self._spread(y)
         with np.errstate(over="ignore"):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from scorebars import checks
+from scorebars.arrays import to_host
 from scorebars.errors.base import FloatArray, check_kind, picked
 from scorebars.errors.normal import Normal, standard_deviations
 
@@ -207,7 +208,7 @@ def _rows(values: Any) -> FloatArray:
 
 def _long_form(values: Any, groups: Any) -> FloatArray:
     flat = np.asarray(checks.column(values, "values"), dtype=np.float64)
-    ids = np.asarray(groups)
+    ids = np.asarray(to_host(groups))
     if ids.shape != flat.shape:
         raise ValueError(f"values and groups have inconsistent numbers of samples: {flat.shape} and {ids.shape}.")
     checks.require_finite(flat, "values")

@@ -27,7 +27,8 @@ def below(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:
     """P(|delta + sigma Z| <= x) with full relative accuracy, for x >= 0."""
     z, centre = np.broadcast_arrays(x / sigma, size / sigma)
     difference = ndtr(z - centre) - ndtr(-z - centre)
-    narrow = z * (1.0 + centre) < 0.5
+    with np.errstate(over="ignore"):
+        narrow = z * (1.0 + centre) < 0.5
     if not np.any(narrow):
         return np.asarray(difference)
     half, middle = z[narrow], np.minimum(centre[narrow], 1e100)

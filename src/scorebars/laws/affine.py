@@ -33,7 +33,7 @@ class ScaledLaw(Law):
         self.support = (min(ends), max(ends))
 
     def _forward(self, x: float) -> float:
-        return self.shift + self.scale * x
+        return self.shift + (self.scale * x if x else 0.0)  # 0 stays 0 where the scale is larger than every double
 
     def _mean(self) -> float:
         return self._forward(self.law._mean())

@@ -8,18 +8,19 @@ import numpy as np
 
 from scorebars.answers.average import AverageAnswers
 from scorebars.answers.joint import MANY, JointAnswers, JointMetric
+from scorebars.answers.rescaled import Rescaled
 from scorebars.engines import BadValues
 from scorebars.errors.base import FloatArray
-from scorebars.measured import Measured
+from scorebars.measured import Measured, between
 from scorebars.metrics import inputs
 from scorebars.metrics.additive import Maker, scored
-from scorebars.score import Score, Scores
+from scorebars.score import Answers, Score, Scores
 
 
 def joint(metric: JointMetric, least: int = 1) -> Maker:
     """How the answers of a metric of all labels together are made from data; it needs `least` labels."""
 
-    def make(data: Measured) -> JointAnswers:
+    def make(data: Measured) -> Answers:
         by_sums = metric.from_sums is not None and data.n >= MANY and data.plain_normal
         if not by_sums:  # sums show bad values by themselves
             inputs.diagnose(data)
@@ -28,6 +29,8 @@ def joint(metric: JointMetric, least: int = 1) -> Maker:
                 f"{metric.declaration.name} is not defined with {data.n} label(s): it needs at least {least}, since it "
                 "compares labels with each other."
             )
+        if metric.declaration.degree == 1:
+            return _in_any_unit(metric, data)
         try:
             return JointAnswers(metric, data)
         except BadValues:
@@ -35,6 +38,17 @@ def joint(metric: JointMetric, least: int = 1) -> Maker:
             raise
 
     return make
+
+
+def _in_any_unit(metric: JointMetric, data: Measured) -> Answers:
+    """Answers in the unit of the labels, found in one in which the squares of values and errors are in range."""
+    y, p = np.asarray(data.y, dtype=np.float64), np.asarray(data.p, dtype=np.float64)
+    with np.errstate(over="ignore"):  # residuals may be larger than the largest double
+        observed = float(metric.values(y[None], p, data.weight)[0])
+    scale = between(observed, data.errors.largest(y))
+    if scale == 1.0:
+        return JointAnswers(metric, data, observed)
+    return Rescaled(JointAnswers(metric, data.scaled(scale)), (scale,))
 
 
 def joint_score(

@@ -12,7 +12,8 @@ from scorebars import checks
 from scorebars.answers.generic import GenericAnswers, SquaredLogAnswers
 from scorebars.answers.root import RootAnswers
 from scorebars.losses import PercentageError, SquaredLogError, SymmetricPercentage
-from scorebars.measured import Measured
+from scorebars.measured import Measured, between
+from scorebars.metrics import inputs
 from scorebars.metrics.additive import mean_loss, score
 from scorebars.metrics.registry import declares
 from scorebars.score import Answers, Declaration, Score, Scores
@@ -59,8 +60,15 @@ _RMSLE = Declaration(
 )
 
 _percentage = mean_loss(_MAPE, PercentageError(), GenericAnswers)
-_symmetric = mean_loss(_SMAPE, SymmetricPercentage(), GenericAnswers)
+_in_ordinary_units = mean_loss(_SMAPE, SymmetricPercentage(), GenericAnswers)
 _squared_log = mean_loss(_MSLE, SquaredLogError(), SquaredLogAnswers)
+
+
+def _symmetric(data: Measured) -> Answers:
+    """A ratio has no unit: found in one in which the squares of label errors are in range."""
+    inputs.diagnose(data)
+    largest = max(float(np.max(np.abs(data.y))), float(np.max(np.abs(data.p))))
+    return _in_ordinary_units(data.scaled(between(largest, data.errors.largest(np.asarray(data.y, dtype=np.float64)))))
 
 
 def _above_minus_one(title: str, make: Callable[[Measured], Answers]) -> Callable[[Measured], Answers]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from scorebars.answers.generic import GenericAnswers
+from scorebars.answers.rescaled import Rescaled
 from scorebars.losses import Huber, LogCosh, Pinball
-from scorebars.metrics.additive import mean_loss, score
+from scorebars.measured import Measured, near_one
+from scorebars.metrics import inputs
+from scorebars.metrics.additive import Maker, mean_loss, score
 from scorebars.metrics.parameters import above_zero, fraction
 from scorebars.metrics.registry import declares
-from scorebars.score import Declaration, Score, Scores
+from scorebars.score import Answers, Declaration, Score, Scores
 
 _PINBALL = Declaration(
     "mean_pinball_loss", "Mean pinball loss", False, "regression", low=0.0, high=math.inf, degree=1, perfect=0.0
@@ -104,11 +109,48 @@ def huber_loss(
     >>> round(s.observed, 6), round(s.expected, 6)
     (1.541667, 1.621372)
     """
-    maker = mean_loss(_HUBER, Huber(above_zero(delta, "delta")), GenericAnswers)
-    return score(maker, y_true, y_pred, yerr, sample_weight, multioutput)
+    return score(_huber(above_zero(delta, "delta")), y_true, y_pred, yerr, sample_weight, multioutput)
 
 
-_log_cosh = mean_loss(_LOG_COSH, LogCosh(), GenericAnswers)
+def _huber(delta: float) -> Maker:
+    """Found in a unit in which `delta` is ordinary, so that fourth powers stay in range."""
+    unit = near_one(delta)
+    ordinary = mean_loss(_HUBER, Huber(delta / unit), GenericAnswers)
+    linear = mean_loss(_HUBER, Huber(1.0), GenericAnswers)
+
+    def make(data: Measured) -> Answers:
+        scale = _far_beyond(delta, data)
+        if scale is not None:
+            return Rescaled(linear(data.scaled(scale)), (scale, delta))
+        return ordinary(data) if unit == 1.0 else Rescaled(ordinary(data.scaled(unit)), (unit, unit))
+
+    return make
+
+
+_FAR = 2.0**64
+
+
+def _far_beyond(bend: float, data: Measured) -> float | None:
+    """The power of two to divide by where all is so large that a loss which bends at `bend` is linear, to every digit.
+
+    Divided by it the largest are about 2^64, and may as well be those of a loss that bends at 1.
+
+    None for ordinary data, and where errors are so much smaller than residuals that labels near the bend may count.
+    """
+    inputs.diagnose(data)
+    scale, error = data.find_scale(), data.errors.largest(np.asarray(data.y, dtype=np.float64))
+    far = scale != 1.0 and bend < scale / _FAR
+    return scale / _FAR if far and (error == 0 or error > scale * 2.0**-10) else None
+
+
+_ordinary_log_cosh = mean_loss(_LOG_COSH, LogCosh(), GenericAnswers)
+_linear_log_cosh = mean_loss(_LOG_COSH, Huber(1.0), GenericAnswers)
+
+
+def _log_cosh(data: Measured) -> Answers:
+    """The size of residuals themselves where they are so large that log 2 is less than a digit of them."""
+    scale = _far_beyond(1.0, data)
+    return _ordinary_log_cosh(data) if scale is None else Rescaled(_linear_log_cosh(data.scaled(scale)), (scale,))
 
 
 @declares(_LOG_COSH)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from scorebars.answers.generic import GenericAnswers
+import numpy as np
+
+from scorebars.answers.within import WithinAnswers
+from scorebars.engines.totals import by_engine, sums_of
 from scorebars.losses import Within
-from scorebars.metrics.additive import Maker, mean_loss, score
+from scorebars.measured import Measured, between
+from scorebars.metrics import inputs
+from scorebars.metrics.additive import Maker, score
 from scorebars.metrics.parameters import at_least_zero
 from scorebars.metrics.registry import declares
 from scorebars.score import Declaration, Score, Scores
@@ -17,7 +23,28 @@ _WITHIN = Declaration(
 
 
 def _within(tolerance: float) -> Maker:
-    return mean_loss(_WITHIN, Within(at_least_zero(tolerance, "tolerance")), GenericAnswers)
+    loss = Within(at_least_zero(tolerance, "tolerance"))
+
+    def make(data: Measured) -> WithinAnswers:
+        totals = inputs.measured_totals(loss, data)
+        scale = _scale(loss, data)
+        if scale == 1.0:
+            return WithinAnswers(_WITHIN, loss, data, totals)
+        nearer = Within(min(loss.tolerance / scale, sys.float_info.max))
+        data = data.scaled(scale)
+        return WithinAnswers(_WITHIN, nearer, data, inputs.measured_totals(nearer, data))
+
+    return make
+
+
+def _scale(loss: Within, data: Measured) -> float:
+    """The power of two to divide by, so that squares of the label errors stay in range; it changes no share."""
+    if by_engine(loss, data):
+        sums = sums_of(data, tolerance=loss.tolerance)  # found already
+        return between(sums.scale * sums.max_abs_d, sums.scale * sums.max_sigma)
+    with np.errstate(over="ignore"):
+        largest = float(np.max(np.abs(data.residual)))
+    return between(largest, data.errors.largest(np.asarray(data.y, dtype=np.float64)))
 
 
 @declares(_WITHIN, make_with=_within)

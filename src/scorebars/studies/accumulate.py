@@ -8,19 +8,25 @@ values to rounding, intervals to some 1e-11 of their width, in memory that does 
 from __future__ import annotations
 
 import copy
-import math
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from scorebars.errors.base import Kind
 from scorebars.metrics.registry import entry_of
 from scorebars.score import Score
 from scorebars.studies import accumulator_json
-from scorebars.studies.batch import KEPT, Batch, ClassBatch, NumberBatch
+from scorebars.studies.accumulator_json import Batch
+from scorebars.studies.batch import KEPT
+from scorebars.studies.class_batch import ClassBatch, class_type
 from scorebars.studies.evaluate import Evaluation, evaluate
+from scorebars.studies.folded import Folded, InUnit
+from scorebars.studies.number_batch import NumberBatch
 from scorebars.studies.summable import TAKEN, Asked, Options, chosen, name_of, options_of, summable
+
+_NO_WEIGHT = "sample_weight is all zero: at least one label must count."
 
 
 class Accumulator:
@@ -62,22 +68,18 @@ class Accumulator:
 
     def __init__(self, metrics: Any = None, *, task: str | None = None) -> None:
         self.task, self.metrics = chosen(metrics, task)
-        self._batches: list[Batch] = []
-        self._summaries: dict[str, Any] | None = None
         self._models: tuple[str, ...] | None = None
-        self._kind: str | None = None
-        self._summed = 0
+        self._kind: Kind | None = None
+        self._batches: list[Batch] = []
+        self._waiting = 0
+        self._folded: Folded | None = None
 
     # taking labels in --------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
         """Labels so far."""
-        return self._summed + self._waiting
-
-    @property
-    def _waiting(self) -> int:
-        return sum(batch.n for batch in self._batches)
+        return self._waiting + (0 if self._folded is None else self._folded.n)
 
     @property
     def models(self) -> list[str]:
@@ -85,37 +87,37 @@ class Accumulator:
         return list(self._models or ())
 
     def update(self, y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None) -> Accumulator:
-        """Take in a batch of labels; arguments are those of `scorebars.evaluate`. Returns the accumulator itself."""
+        """Take in a batch of labels; arguments are those of `scorebars.evaluate`. Returns the accumulator itself.
+
+        After an error it holds what it held before.
+        """
         taker = NumberBatch if self.task == "regression" else ClassBatch
         batch = taker.checked(y_true, y_pred, yerr, sample_weight)
         if batch.n == 0:
             return self
         if isinstance(batch, NumberBatch):
             batch.require(self._needs)
-        self._require(tuple(batch.models), batch.kind)
-        large = batch.n > KEPT
-        self._batches.append(batch if large else batch.copied())
-        if self._waiting > KEPT:
-            try:
-                self._fold()
-            except Exception:
-                self._batches.pop()  # as if the batch had never come
-                raise
+        self._require(tuple(batch.models), batch.kind, batch.classes)
+        self._take([batch if batch.n > KEPT else batch.copied()], None)
+        self._models, self._kind = self._models or tuple(batch.models), batch.kind
         return self
 
     def update_from(
         self, dataset: Any, *, y: str, pred: Any, yerr: Any = None, sample_weight: Any = None, progress: bool = False
     ) -> Accumulator:
-        """Take in all rows of a dataset of pyarrow, or of the files at a path; arguments name its columns.
+        """Take in all rows of a dataset, table or reader of pyarrow, or of the files at a path; arguments name its columns.
 
-        After an error the accumulator holds a part of the rows: begin again.
+        After an error the accumulator holds what it held before.
         """
         stream: Any = import_module("scorebars.studies.stream")  # by name: it is built on this module
         columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight}
         return stream.read_into(self, dataset, progress=progress, **columns)
 
     def merge(self, other: Accumulator) -> Accumulator:
-        """Take in all labels of another accumulator of the same metrics and models. Returns the accumulator itself."""
+        """Take in all labels of another accumulator of the same metrics and models. Returns the accumulator itself.
+
+        After an error it holds what it held before.
+        """
         if not isinstance(other, Accumulator):
             raise TypeError(f"only another Accumulator can be merged, not {type(other).__name__}.")
         if (other.task, other.metrics) != (self.task, self.metrics):
@@ -125,12 +127,9 @@ class Accumulator:
             )
         if other._models is None:
             return self
-        self._require(other._models, other._kind)
-        if other._summaries is not None:
-            self._add(other._summaries, other._summed)
-        self._batches.extend(other._batches)
-        if self._waiting > KEPT:
-            self._fold()
+        self._require(other._models, other._kind, other._classes)
+        self._take(other._batches, other._folded)
+        self._models, self._kind = self._models or other._models, other._kind
         return self
 
     def __add__(self, other: Accumulator) -> Accumulator:
@@ -143,34 +142,53 @@ class Accumulator:
         """One that goes its own way from here."""
         twin = copy.copy(self)
         twin._batches = list(self._batches)
-        twin._summaries = None if self._summaries is None else dict(self._summaries)
         return twin
 
-    def _require(self, models: tuple[str, ...], kind: str | None) -> None:
+    def _become(self, other: Accumulator) -> None:
+        """Hold what another accumulator of the same metrics holds."""
+        self.__dict__.update(other.copy().__dict__)
+
+    @property
+    def _classes(self) -> str | None:
+        """Of which type the classes are, in words; None for numbers and before the first batch."""
+        if self._batches:
+            return self._batches[0].classes
+        if self._folded is None or self.task == "regression":
+            return None
+        return class_type(next(iter(self._folded.models.values())).classes)
+
+    def _require(self, models: tuple[str, ...], kind: str | None, classes: str | None) -> None:
         """Refuse what does not go with the labels so far."""
-        if self._models is not None and set(models) != set(self._models):
+        if self._models is None:
+            return
+        if set(models) != set(self._models):
             raise ValueError(
                 f"the models are {', '.join(models)}, but those so far are {', '.join(self._models)}: every batch needs "
                 "predictions of the same models."
             )
-        if self._kind is not None and kind != self._kind:
+        if kind != self._kind:
             raise ValueError(
                 f"label errors of kind {kind!r} cannot be mixed with those so far, which are {self._kind!r}."
             )
-        self._models, self._kind = self._models or models, kind
+        if classes != self._classes:
+            raise ValueError(
+                f"the classes are {classes}, but those so far are {self._classes}: all batches must hold classes of one type."
+            )
 
-    def _fold(self) -> None:
-        """Sum up the labels that are waiting."""
-        waiting = _joined(self._batches)
-        self._add(waiting.summaries(self._needs, self._summaries), waiting.n)
-        self._batches = []
-
-    def _add(self, summaries: dict[str, Any], n: int) -> None:
-        if self._summaries is None:
-            self._summaries = dict(summaries)
+    def _take(self, batches: list[Batch], folded: Folded | None) -> None:
+        """Take in labels that were checked, summed up or not: all of them, or after an error none."""
+        total = folded if self._folded is None else self._folded if folded is None else self._folded.merged(folded)
+        waiting = self._waiting + sum(batch.n for batch in batches)
+        if waiting <= KEPT:
+            self._batches.extend(batches)
+            self._folded, self._waiting = total, waiting
         else:
-            self._summaries = {name: have.merged(summaries[name]) for name, have in self._summaries.items()}
-        self._summed += n
+            self._folded, self._batches, self._waiting = self._with([*self._batches, *batches], total), [], 0
+
+    def _with(self, batches: list[Batch], known: Folded | None) -> Folded:
+        """The labels of batches summed up, with those that are known already."""
+        more = _joined(batches).folded(self._needs, known)
+        return more if known is None else known.merged(more)
 
     @property
     def _needs(self) -> dict[str, Options]:
@@ -184,10 +202,10 @@ class Accumulator:
         """The scores of all labels so far; more may follow."""
         if self._models is None:
             raise ValueError("nothing was accumulated yet: call update with labels and predictions first.")
-        if self._summaries is None:
+        if self._folded is None:
             whole = _joined(self._batches)
             if whole.weight is not None and not np.any(whole.weight > 0):
-                raise ValueError("sample_weight is all zero: at least one label must count.")
+                raise ValueError(_NO_WEIGHT)
             models = {name: whole.models[name] for name in self._models}
             return evaluate(
                 whole.y,
@@ -197,30 +215,28 @@ class Accumulator:
                 metrics=list(self.metrics),
                 task=self.task,
             )
-        if self._batches:
-            everything = self.copy()
-            everything._fold()
-            return everything.result()
+        total = self._with(self._batches, self._folded) if self._batches else self._folded
         scores: dict[tuple[str, str, str | None], Score] = {}
         for model in self._models:
-            summary = self._summaries[model]
-            if self.task == "regression":
-                _require_ordinary(summary.sums.w, max(summary.sums.max_abs_d, summary.sums.max_sigma))
+            part = total.models[model]
+            summary, unit = (part.summary, part.unit) if isinstance(part, InUnit) else (part, 0)
+            if isinstance(part, InUnit) and summary.sums.w == 0:
+                raise ValueError(_NO_WEIGHT)
             for metric in self.metrics:
                 make = summable(metric).score
-                scores[model, name_of(metric), None] = make(summary, str(self._kind), options_of(metric))
+                scores[model, name_of(metric), None] = make(summary, str(self._kind), options_of(metric), unit)
         return Evaluation(scores, self.n)
 
     # keeping -----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """Everything the accumulator holds, to the last bit."""
-        parts = (self._models, self._kind, self._summed, self._batches, self._summaries)
         metrics = tuple(
             {"name": name_of(metric), "options": metric.keywords} if isinstance(metric, Asked) else metric
             for metric in self.metrics
         )
-        return accumulator_json.dumps(accumulator_json.State(self.task, metrics, *parts))
+        held = (self._models, self._kind, self._batches, self._folded)
+        return accumulator_json.dumps(accumulator_json.State(self.task, metrics, *held))
 
     @classmethod
     def from_json(cls, text: str) -> Accumulator:
@@ -231,7 +247,9 @@ class Accumulator:
             for metric in state.metrics
         ]
         found = cls(metrics, task=state.task)
-        found._models, found._kind, found._summed, found._batches, found._summaries = state[2:]
+        accumulator_json.require_parts(state, found._needs)
+        found._models, found._kind, found._batches, found._folded = state[2:]
+        found._waiting = sum(batch.n for batch in found._batches)
         return found
 
     def __repr__(self) -> str:
@@ -241,12 +259,3 @@ class Accumulator:
 
 def _joined(batches: list[Batch]) -> Batch:
     return type(batches[0]).joined(batches)  # type: ignore[arg-type]
-
-
-def _require_ordinary(total: float, largest: float) -> None:
-    if total == 0:
-        raise ValueError("sample_weight is all zero: at least one label must count.")
-    if 0 < largest < 2.0**-60 or not 2.0**-200 < total < math.inf:
-        raise OverflowError(
-            "all residuals and errors, or all weights, are too small to be summed up: choose other units."
-        )

@@ -1,25 +1,28 @@
-"""An accumulator as JSON, to the last bit: arrays as the base64 text of their little-endian bytes."""
+"""An accumulator as JSON, to the last bit; what was changed on the way is refused."""
 
 from __future__ import annotations
 
-import base64
 import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scorebars.engines.bins import MOMENTS, Bins
+from scorebars import checks
 from scorebars.engines.class_counts import ClassCounts
 from scorebars.engines.extended import ExtendedSummary
-from scorebars.engines.hits import Hits
-from scorebars.engines.summary import Summary
-from scorebars.engines.sums import NormalSums
-from scorebars.studies.batch import Batch, ClassBatch, NumberBatch
+from scorebars.errors.base import Kind, check_kind
+from scorebars.studies.class_batch import ClassBatch, class_type
+from scorebars.studies.folded import Folded
+from scorebars.studies.number_batch import NumberBatch
+from scorebars.studies.summary_json import array_in, array_out, folded_in, folded_out, number_in, number_out
 
-SCHEMA = "scorebars/accumulator/1"
-_TYPES = ("<f8", "<i8")
-_COUNTED = ("chances", "ideal")
+_NAME, _VERSION = "scorebars/accumulator/", "1"
+SCHEMA = _NAME + _VERSION
+
+Batch = NumberBatch | ClassBatch
 
 
 class State(NamedTuple):
@@ -29,21 +32,20 @@ class State(NamedTuple):
     metrics: tuple[str | dict[str, Any], ...]
     """Names, or {"name", "options"}."""
     models: tuple[str, ...] | None
-    kind: str | None
-    summed: int
+    kind: Kind | None
     batches: list[Batch]
-    summaries: dict[str, Any] | None
+    folded: Folded | None
 
 
 def dumps(state: State) -> str:
     """The text of an accumulator."""
-    summaries = state.summaries
+    folded = state.folded
     return json.dumps(
         {
             "schema": SCHEMA,
             **state._asdict(),
             "batches": [_batch_out(batch) for batch in state.batches],
-            "summaries": None if summaries is None else {name: _out(part) for name, part in summaries.items()},
+            "folded": None if folded is None else folded_out(folded),
         },
         allow_nan=False,
     )
@@ -56,25 +58,38 @@ def loads(text: str) -> State:
     except ValueError as why:
         raise ValueError(f"this is no JSON, so it cannot be an accumulator: {why}.") from None
     schema = data.get("schema") if isinstance(data, dict) else None
+    if isinstance(schema, str) and schema.startswith(_NAME) and schema != SCHEMA:
+        raise ValueError(
+            f"this accumulator was saved by another version of scorebars: its schema is {schema!r}, and this version reads "
+            f"{SCHEMA!r}. Read it with the version that saved it, or accumulate the data again."
+        )
     if schema != SCHEMA:
         raise ValueError(f"this is not the JSON of an accumulator: its schema is {schema!r}, not {SCHEMA!r}.")
-    try:
+    with damage():
+        if data["task"] not in ("regression", "classification"):
+            raise ValueError(f"there is no task {data['task']!r}")
         classes = data["task"] == "classification"
-        batch, summary = (_class_batch, _class_counts) if classes else (_number_batch, _summary)
-        summaries = data["summaries"]
+        batch = _class_batch if classes else _number_batch
+        folded = data["folded"]
         state = State(
             str(data["task"]),
-            tuple(_metric(part) for part in data["metrics"]),
+            tuple(_metric(metric) for metric in data["metrics"]),
             None if data["models"] is None else tuple(map(str, data["models"])),
-            data["kind"],
-            int(data["summed"]),
-            [batch(part) for part in data["batches"]],
-            None if summaries is None else {str(name): summary(part) for name, part in summaries.items()},
+            None if data["kind"] is None else check_kind(data["kind"]),
+            [batch(each) for each in data["batches"]],
+            None if folded is None else folded_in(folded, classes),
         )
         _require_whole(state)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as why:
-        raise ValueError(f"the JSON of this accumulator is damaged ({type(why).__name__}: {why}).") from None
     return state
+
+
+@contextmanager
+def damage() -> Iterator[None]:
+    """Say of any error in here that the JSON is damaged."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as why:
+        raise ValueError(f"the JSON of this accumulator is damaged ({type(why).__name__}: {why}).") from None
 
 
 def _metric(data: Any) -> str | dict[str, Any]:
@@ -84,150 +99,93 @@ def _metric(data: Any) -> str | dict[str, Any]:
 
 
 def _require_whole(state: State) -> None:
+    """Refuse parts that do not belong together."""
     models = set(state.models or ())
     parts = [set(batch.models) for batch in state.batches]
-    parts += [] if state.summaries is None else [set(state.summaries)]
+    parts += [] if state.folded is None else [set(state.folded.models)]
     if any(part != models for part in parts):
         raise ValueError("its parts are of different models")
-    for part in (state.summaries or {}).values():
-        if (part.n if isinstance(part, ClassCounts) else part.sums.n) != state.summed:
+    if bool(parts) != bool(models):
+        raise ValueError("it names models, but holds no labels" if models else "it holds labels of no models")
+    if bool(models) != (state.kind is not None) or any(batch.kind != state.kind for batch in state.batches):
+        raise ValueError("its parts have label errors of different kinds")
+    types = {batch.classes for batch in state.batches}
+    for part in ({} if state.folded is None else state.folded.models).values():
+        types |= {class_type(part.classes)} if isinstance(part, ClassCounts) else set()
+        if part.n != state.folded.n:  # type: ignore[union-attr]
             raise ValueError("its parts are of different numbers of labels")
+    if len(types) > 1:
+        raise ValueError("its parts have classes of different types")
 
 
-# arrays --------------------------------------------------------------------------------------------
+def require_parts(state: State, needs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse summaries that lack what the metrics need."""
+    with damage():
+        for part in ({} if state.folded is None else state.folded.models).values():
+            if isinstance(part, ClassCounts):
+                if part.pairs != ("pairs" in needs):
+                    raise ValueError("its counts are not those of its metrics")
+            elif _has(part.summary) != set(needs) | ({"squares"} if "ratio" in needs else set()):
+                raise ValueError("its sums are not those of its metrics")
+            elif "within" in needs:
+                tolerance = math.ldexp(float(needs["within"]["tolerance"]), -part.unit)
+                if part.summary.hits.sums.tolerance != tolerance:
+                    raise ValueError("its hits are of another tolerance")
+        for batch in state.batches:
+            if isinstance(batch, NumberBatch):
+                batch.require(needs)
 
 
-def _array_out(array: NDArray[Any]) -> dict[str, Any]:
-    kind = "<i8" if array.dtype.kind == "i" else "<f8"
-    raw = np.ascontiguousarray(array, dtype=kind).tobytes()
-    return {"type": kind, "shape": list(array.shape), "base64": base64.b64encode(raw).decode("ascii")}
-
-
-def _array(data: dict[str, Any]) -> NDArray[Any]:
-    if data["type"] not in _TYPES:
-        raise ValueError(f"arrays of type {data['type']!r} are unknown")
-    raw = base64.b64decode(data["base64"], validate=True)
-    native = np.int64 if data["type"] == "<i8" else np.float64
-    return np.frombuffer(raw, dtype=data["type"]).reshape(data["shape"]).astype(native)
-
-
-def _number_out(value: Any) -> Any:
-    """One number, or one for each label."""
-    return _array_out(value if isinstance(value, np.ndarray) else np.array(value, dtype=np.float64))
-
-
-def _number(data: dict[str, Any]) -> Any:
-    array = _array(data)
-    return float(array) if array.ndim == 0 else array
-
-
-# batches -------------------------------------------------------------------------------------------
+def _has(part: Any) -> set[str]:
+    """Which needs a summary serves."""
+    extended = isinstance(part, ExtendedSummary)
+    held = {
+        "squares": part.squares,
+        "ratio": part.gram,
+        "absolute": part.absolute,
+        "within": part.hits if extended else None,
+        "pulls": part.pulls if extended else None,
+    }
+    return {need for need, value in held.items() if value is not None}
 
 
 def _batch_out(batch: Batch) -> dict[str, Any]:
     if isinstance(batch, ClassBatch):
         return {
-            "y": batch.y.tolist(),
-            "models": {name: p.tolist() for name, p in batch.models.items()},
-            "q": _number_out(batch.q),
+            "y": array_out(batch.y),
+            "models": {name: array_out(p) for name, p in batch.models.items()},
+            "q": number_out(batch.q),
             "kind": batch.kind,
         }
     return {
-        "y": _array_out(batch.y),
-        "models": {name: _array_out(p) for name, p in batch.models.items()},
-        "sigma": _number_out(batch.sigma),
-        "weight": None if batch.weight is None else _array_out(batch.weight),
+        "y": array_out(batch.y),
+        "models": {name: array_out(p) for name, p in batch.models.items()},
+        "sigma": number_out(batch.sigma),
+        "weight": None if batch.weight is None else array_out(batch.weight),
         "kind": batch.kind,
     }
 
 
 def _number_batch(data: dict[str, Any]) -> NumberBatch:
-    weight = None if data["weight"] is None else _array(data["weight"])
-    models = {str(name): _array(p) for name, p in data["models"].items()}
-    batch = NumberBatch(_array(data["y"]), models, _number(data["sigma"]), weight, data["kind"])
-    lengths = {batch.n, *map(len, models.values())} | ({len(weight)} if weight is not None else set())
-    if len(lengths) > 1:
-        raise ValueError("its arrays have different lengths")
+    weight = None if data["weight"] is None else array_in(data["weight"])
+    models = {str(name): array_in(p) for name, p in data["models"].items()}
+    batch = NumberBatch(array_in(data["y"]), models, number_in(data["sigma"]), weight, check_kind(data["kind"]))
+    _require_lengths(batch.n, *models.values(), batch.sigma, weight)
+    batch.diagnose()
     return batch
 
 
 def _class_batch(data: dict[str, Any]) -> ClassBatch:
-    models = {str(name): np.array(p) for name, p in data["models"].items()}
-    return ClassBatch(np.array(data["y"]), models, _number(data["q"]), data["kind"])
+    models = {str(name): array_in(p) for name, p in data["models"].items()}
+    batch = ClassBatch(array_in(data["y"]), models, number_in(data["q"]), check_kind(data["kind"]))
+    _require_lengths(batch.n, *models.values(), batch.q)
+    if len({class_type(values) for values in (batch.y, *models.values())}) > 1:
+        raise ValueError("its parts have classes of different types")
+    checks.probabilities(batch.q, "q")
+    return batch
 
 
-# summaries -----------------------------------------------------------------------------------------
-
-
-def _out(part: Summary | ClassCounts) -> dict[str, Any]:
-    if isinstance(part, ClassCounts):
-        return {
-            "classes": part.classes.tolist(),
-            "pairs": part.pairs,
-            **{name: _array_out(getattr(part, name)) for name in ("cell", "q", "count")},
-            **{name: None if (at := getattr(part, name)) is None else _array_out(at) for name in ("bins", "moments")},
-        }
-    return {
-        "n": part.sums.n,
-        "sums": _array_out(np.array(part.sums[1:])),
-        "squares": None if part.squares is None else _bins_out(part.squares),
-        "certain": None if part.certain is None else _array_out(part.certain),
-        "absolute": None if part.absolute is None else _bins_out(part.absolute),
-        "certain_abs": _number_out(part.certain_abs),
-        "gram": None if part.gram is None else _array_out(part.gram),
-        "predictions": _array_out(np.array(part.predictions)),
-        **(_more_out(part) if isinstance(part, ExtendedSummary) else {}),
-    }
-
-
-def _more_out(part: ExtendedSummary) -> dict[str, Any]:
-    hits: dict[str, Any] | None = None
-    if part.hits is not None:
-        hits = {"n": part.hits.sums.n, "sums": _array_out(np.array(part.hits.sums[1:]))}
-        hits |= {name: _out(getattr(part.hits, name)) for name in _COUNTED}
-    return {"hits": hits, "pulls": None if part.pulls is None else _out(part.pulls)}
-
-
-def _bins_out(bins: Bins) -> dict[str, Any]:
-    names = ("keys", "moments", "top_v", "top_minor", "top")
-    return {"bits": bins.bits, "minors": bins.minors, **{name: _array_out(getattr(bins, name)) for name in names}}
-
-
-def _class_counts(data: dict[str, Any]) -> ClassCounts:
-    cell, q, count = (_array(data[name]) for name in ("cell", "q", "count"))
-    bins, moments = (None if data[name] is None else _array(data[name]) for name in ("bins", "moments"))
-    gathered = (None if bins is None else (len(bins), 4)) == (None if moments is None else moments.shape)
-    if not len(cell) == len(q) == len(count) or not gathered:
-        raise ValueError("its counts do not fit together")
-    return ClassCounts(np.array(data["classes"]), bool(data["pairs"]), cell, q, count, bins, moments)
-
-
-def _summary(data: dict[str, Any]) -> Summary:
-    low, high = _array(data["predictions"]).tolist()
-    found = Summary(
-        NormalSums(int(data["n"]), *_array(data["sums"]).tolist()),
-        None if data["squares"] is None else _bins(data["squares"]),
-        None if data["certain"] is None else _array(data["certain"]),
-        None if data["absolute"] is None else _bins(data["absolute"]),
-        _number(data["certain_abs"]),
-        None if data["gram"] is None else _array(data["gram"]),
-        (low, high),
-    )
-    if "hits" not in data:
-        return found
-    hits, pulls = data["hits"], data["pulls"]
-    return ExtendedSummary.of(found, None if hits is None else _hits(hits), None if pulls is None else _summary(pulls))
-
-
-def _hits(data: dict[str, Any]) -> Hits:
-    sums = NormalSums(int(data["n"]), *_array(data["sums"]).tolist())
-    return Hits(sums, *(_class_counts(data[name]) for name in _COUNTED))
-
-
-def _bins(data: dict[str, Any]) -> Bins:
-    bits, minors = int(data["bits"]), int(data["minors"])
-    bins = Bins(bits, minors, *(_array(data[k]) for k in ("keys", "moments", "top_v", "top_minor", "top")))
-    columns = bins.moments.shape[1]
-    if bins.moments.shape != (bins.keys.size, columns, MOMENTS) or bins.top.shape != (columns, bins.top_v.size):
-        raise ValueError("its bins do not fit together")
-    return bins
+def _require_lengths(n: int, *parts: Any) -> None:
+    """Refuse arrays that are not of n labels, and batches of none."""
+    if n == 0 or any(len(part) != n for part in parts if isinstance(part, np.ndarray)):
+        raise ValueError("its arrays have different lengths" if n else "a batch holds no labels")

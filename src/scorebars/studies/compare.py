@@ -12,6 +12,7 @@ import numpy as np
 
 from scorebars._render import text
 from scorebars.answers.difference import DifferenceAnswers
+from scorebars.answers.rescaled import Rescaled
 from scorebars.errors.base import FloatArray
 from scorebars.laws.normal import NormalLaw
 from scorebars.score import Declaration, Score
@@ -84,6 +85,11 @@ class Comparison:
     def difference(self, a: str, b: str) -> Score:
         """metric(a) - metric(b)."""
         self._check(a, b)
+        answers = self._answers(a, b)
+        return Score(Rescaled(answers, self._contest.units) if self._contest.units else answers)
+
+    def _answers(self, a: str, b: str) -> DifferenceAnswers:
+        """In the contest's own units, in which nothing is too large or too small for doubles."""
         match = self._contest.match(a, b)
         name = self._contest.declaration
         declared = Declaration(
@@ -105,7 +111,7 @@ class Comparison:
             answers = DifferenceAnswers(
                 declared, self._contest.n, match.observed, law, match.truth, match.terms, match.shares, sampled=True
             )
-        return Score(answers)
+        return answers
 
     def probability(self, a: str, b: str) -> float:
         """Probability that a is strictly better than b when the labels (and with `sampling` the items) vary."""
@@ -115,7 +121,7 @@ class Comparison:
         if not self.sampling and self._contest.monotone is not None:
             law = self._contest.monotone.match(a, b).law
         else:
-            law = self.difference(a, b).distribution
+            law = self._answers(a, b).law()
         if self._contest.declaration.greater_is_better:
             return float(law.sf(0.0))
         return float(law.cdf(0.0)) - (

@@ -6,11 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars import checks
 from scorebars.answers.difference import TruthDifference
 from scorebars.arrays import to_host
 from scorebars.errors import Flip, Normal
@@ -53,6 +55,8 @@ class Contest(ABC):
 
     declaration: Declaration
     n: int
+    units: tuple[float, ...] = ()
+    """What differences of the metric are still to be multiplied by, one after the other, to be in the user's unit."""
     monotone: Contest | None = None
     """A contest that orders the models in the same way and has an exact law."""
 
@@ -276,13 +280,15 @@ class AccuracyContest(Contest):
 class DrawnContest(Contest):
     """Any other regression metric: by its own function on common draws of the labels."""
 
-    def __init__(self, declaration: Declaration, function: Any, data: Mapping[str, Measured], weight: Any) -> None:
-        self.declaration, self._function, self._data, self._weight = declaration, function, dict(data), weight
+    def __init__(self, declaration: Declaration, function: Any, data: Mapping[str, Measured]) -> None:
+        self.declaration, self._function, self._data = declaration, function, dict(data)
         first = next(iter(self._data.values()))
+        self._weight = first.weight
         self.n, self._y, self._errors, self._shares = first.n, np.asarray(first.y, float), first.errors, first.shares
 
-    def _score(self, labels: FloatArray, p: NDArray[Any], weight: Any) -> float:
-        return float(self._function(labels, p, sample_weight=weight).observed)
+    def _score(self, labels: NDArray[Any], p: NDArray[Any], weight: FloatArray | None) -> float:
+        options = {} if weight is None else {"sample_weight": weight}
+        return float(self._function(labels, p, **options).observed)
 
     def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
         count = min(count, _SLOW_DRAWS)
@@ -290,7 +296,7 @@ class DrawnContest(Contest):
         for i in range(count):
             index = rng.integers(0, self.n, self.n) if sampling else slice(None)
             labels = self._y[index] if sampling else self._errors.sample(self._y, 1, rng)[0]
-            weight = None if self._weight is None else np.asarray(self._weight)[index]
+            weight = None if self._weight is None else self._weight[index]
             out[i] = [self._score(labels, one.p[index], weight) for one in self._data.values()]
         return out
 
@@ -311,10 +317,11 @@ class DrawnClassContest(DrawnContest):
     def __init__(
         self, declaration: Declaration, function: Any, y_true: Any, models: Mapping[str, Any], yerr: Any, weight: Any
     ) -> None:
-        self.declaration, self._function, self._weight = declaration, function, weight
+        self.declaration, self._function = declaration, function
         self._labels = np.asarray(to_host(y_true))
         self._predictions = {name: np.asarray(to_host(p)) for name, p in models.items()}
         self.n = len(self._labels)
+        self._weight = checks.weights(weight, self.n)
         self._model = class_model(yerr, self.n)
         self._classes = np.unique(self._labels)
         self._shares = np.full(self.n, 1.0 / self.n)
@@ -327,7 +334,7 @@ class DrawnClassContest(DrawnContest):
             index = rng.integers(0, self.n, self.n) if sampling else slice(None)
             picked = (rng.random(self.n)[:, None] > cumulated).sum(axis=1).clip(max=len(self._classes) - 1)
             labels = self._labels[index] if sampling else self._classes[picked]
-            weight = None if self._weight is None else np.asarray(self._weight)[index]
+            weight = None if self._weight is None else self._weight[index]
             out[i] = [self._score(labels, p[index], weight) for p in self._predictions.values()]
         return out
 
@@ -351,10 +358,24 @@ _LOSSES: dict[str, Loss] = {
 }
 
 
+def _require_callable(metric: str, function: Any, sample_weight: Any) -> None:
+    """Refuse metrics that need more than labels and predictions, and weights where the metric takes none."""
+    parameters = signature(function).parameters
+    needed = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+    if needed:
+        raise ValueError(
+            f"compare does not take {metric}: it needs {', '.join(needed)}, which compare has no place for. Compare by "
+            "another metric, or look at each model's own score."
+        )
+    if sample_weight is not None and "sample_weight" not in parameters:
+        raise ValueError(f"{metric} takes no sample_weight. Compare without weights, or by another metric.")
+
+
 def contest(metric: str, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any) -> Contest:
     """The contest of these models under this metric."""
     entry = entry_of(metric)
     declaration = entry.declaration
+    _require_callable(metric, entry.function, sample_weight)
     if metric in ("accuracy_score", "zero_one_loss"):
         return AccuracyContest(declaration, y_true, models, yerr, sample_weight)
     if declaration.task != "regression":
@@ -370,6 +391,12 @@ def contest(metric: str, y_true: Any, models: Mapping[str, Any], yerr: Any, samp
             raise ValueError("compare takes one output at a time: y_true has several columns.")
         inputs.diagnose(one[0])
         data[name] = one[0]
+    scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
+    data = {name: one.scaled(scale) for name, one in data.items()}
+    found: Contest
     if metric in _LOSSES:
-        return AdditiveContest(declaration, _LOSSES[metric], data, root=metric.startswith("root"))
-    return DrawnContest(declaration, entry.function, data, sample_weight)
+        found = AdditiveContest(declaration, _LOSSES[metric], data, root=metric.startswith("root"))
+    else:
+        found = DrawnContest(declaration, entry.function, data)
+    found.units = (scale,) * (declaration.degree or 0) if scale != 1.0 else ()
+    return found

@@ -11,6 +11,7 @@ import numpy as np
 
 from scorebars import tables
 from scorebars._render import text
+from scorebars.arrays import to_host
 from scorebars.score import Score
 from scorebars.studies.evaluate import Evaluation, evaluate
 from scorebars.studies.gather import errors_of, rows
@@ -114,7 +115,8 @@ def cross_validate(
     except ImportError as why:
         raise ImportError("cross_validate needs scikit-learn: pip install 'scorebars[sklearn]'") from why
     tables.require_rows(y=y, yerr=yerr)
-    labels = np.asarray(y)
+    X, yerr = to_host(X), to_host(yerr)
+    labels = np.asarray(to_host(y))
     n = len(labels)
     if bootstrap is not None:
         splits = _bootstrap_splits(n, bootstrap, np.random.default_rng(rng))

@@ -6,13 +6,17 @@ result has the same bits however the work was scheduled, and after workers were 
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from scorebars import tables
+import numpy as np
+
+from scorebars.errors import ErrorModel
 from scorebars.studies.accumulate import Accumulator
-from scorebars.studies.evaluate import Evaluation, streamed
+from scorebars.studies.columns import Columns, for_all_labels, reworded
+from scorebars.studies.evaluate import Evaluation, guess_task
 
 Chunk = dict[str, Any]
 
@@ -30,8 +34,8 @@ def evaluate_dask(
 ) -> Evaluation:
     """How good are these models, on labels that lie in many places?
 
-    Takes dask arrays, ``(y_true, y_pred or mapping, yerr=array or number)``, or a dask DataFrame and the names of its
-    columns, ``(frame, y="y", pred=["a", "b"], yerr="y_err")``.
+    Takes dask arrays, ``(y_true, y_pred or mapping, yerr=array, number or error model)``, or a dask DataFrame and the names
+    of its columns, ``(frame, y="y", pred=["a", "b"], yerr="y_err")``.
     """
     return accumulate_dask(
         y_true, y_pred, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight, metrics=metrics, task=task
@@ -51,11 +55,14 @@ def accumulate_dask(
 ) -> Accumulator:
     """The accumulator of all chunks, computed."""
     dask: Any = import_module("dask")
-    empty = Accumulator(metrics, task=task)  # refuses metrics here, not on the workers
     if y is not None or pred is not None:
-        level = [dask.delayed(_of_frame)(empty, *part) for part in _frames(y_true, y, pred, yerr, sample_weight)]
+        columns, parts = _frames(y_true, y, pred, yerr, sample_weight)
+        empty = _empty(metrics, task, y_true[y], yerr)
+        level = [dask.delayed(_of_frame)(empty, k, part, columns) for k, part in enumerate(parts)]
     else:
-        level = [dask.delayed(_of_arrays)(empty, *part) for part in _arrays(y_true, y_pred, yerr, sample_weight)]
+        chunks = _arrays(y_true, y_pred, yerr, sample_weight)
+        empty = _empty(metrics, task, y_true, yerr)
+        level = [dask.delayed(_of_arrays)(empty, *part) for part in chunks]
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)
         merged = [dask.delayed(_merged)(a, b) for a, b in pairs]
@@ -67,6 +74,21 @@ def accumulate_dask(
     return found
 
 
+def _empty(metrics: Any, task: str | None, labels: Any, yerr: Any) -> Accumulator:
+    """What each chunk begins with; metrics are refused here, not on the workers, and the task is guessed once for all."""
+    if metrics is None and task is None:
+        task = guess_task(_sample(labels), yerr)
+    return Accumulator(metrics, task=task)
+
+
+def _sample(labels: Any) -> Any:
+    """Labels that tell of all: none at all where their type tells it, else the first one, which has to be computed."""
+    none = np.asarray(labels._meta)
+    if none.dtype.kind != "O":
+        return none
+    return labels.head(1, npartitions=-1) if hasattr(labels, "head") else labels.blocks[0].compute()[:1]
+
+
 def _merged(one: Accumulator, other: Accumulator) -> Accumulator:
     return one + other  # a new one: a task must not change what another may ask for again
 
@@ -74,8 +96,8 @@ def _merged(one: Accumulator, other: Accumulator) -> Accumulator:
 def _in_chunk(number: int, take: Callable[[], Accumulator]) -> Accumulator:
     try:
         return take()
-    except (ValueError, TypeError) as why:
-        raise type(why)(f"in chunk {number}: {why}") from None
+    except (ValueError, TypeError, OverflowError) as why:
+        raise reworded(why, f"in chunk {number}: {why}") from None
 
 
 # arrays --------------------------------------------------------------------------------------------
@@ -103,23 +125,18 @@ def _arrays(y_true: Any, y_pred: Any, yerr: Any, weight: Any) -> list[tuple[Any,
 
 
 def _chunks(values: Any, like: Any, argument: str) -> Sequence[Any]:
-    """The chunks of an array, cut as the labels are; what is no array serves every chunk."""
+    """The chunks of an array, cut as the labels are; what serves all labels serves every chunk."""
     count = like.npartitions
-    if values is None or isinstance(values, int | float):
-        return [values] * count
-    if not streamed(values):
-        raise TypeError(
-            f"{argument} is a {type(values).__name__}, but y_true is a dask array: make it one too, with "
-            "dask.array.from_array(..., chunks=y_true.chunks)."
-        )
+    if not hasattr(values, "to_delayed"):
+        return [_for_all(values, argument)] * count
     if getattr(values, "ndim", 1) != 1:
         raise ValueError(f"{argument} must have one number for each label, but has shape {values.shape}.")
     if hasattr(values, "chunks") and hasattr(like, "chunks"):
-        if values.shape != like.shape and values.size == values.size and like.size == like.size:
+        known = values.size == values.size and like.size == like.size  # NaN: sizes are found only when computed
+        if known and values.shape != like.shape:
             raise ValueError(
                 f"y_true and {argument} have inconsistent numbers of samples: {like.size} and {values.size}."
             )
-        known = values.size == values.size and like.size == like.size  # NaN: sizes are found only when computed
         values = values.rechunk(like.chunks) if known and values.chunks != like.chunks else values
     if values.npartitions != count:
         raise ValueError(f"y_true has {count} chunks and {argument} {values.npartitions}: cut them alike.")
@@ -127,33 +144,30 @@ def _chunks(values: Any, like: Any, argument: str) -> Sequence[Any]:
     return found
 
 
+def _for_all(values: Any, argument: str) -> Any:
+    """Errors or weights that serve all labels."""
+    if isinstance(values, ErrorModel):
+        return for_all_labels(values, "give the errors of the labels as a dask array, cut like y_true.")
+    number = isinstance(values, numbers.Real) or (isinstance(values, np.ndarray) and values.ndim == 0)
+    if argument in ("yerr", "sample_weight") and (values is None or number):
+        return values
+    raise TypeError(
+        f"{argument} is a {type(values).__name__}, but y_true is a dask array: make it one too, with "
+        "dask.array.from_array(..., chunks=y_true.chunks)."
+    )
+
+
 # DataFrames ----------------------------------------------------------------------------------------
 
 
-def _of_frame(empty: Accumulator, number: int, frame: Any, names: Chunk, yerr: Any) -> Accumulator:
-    def take() -> Accumulator:
-        models = {str(name): frame[name].to_numpy() for name in names["pred"]}
-        errors = frame[names["yerr"]].to_numpy() if "yerr" in names else yerr
-        weight = frame[names["sample_weight"]].to_numpy() if "sample_weight" in names else None
-        return empty.copy().update(frame[names["y"]].to_numpy(), models, yerr=errors, sample_weight=weight)
-
-    return _in_chunk(number, take)
+def _of_frame(empty: Accumulator, number: int, frame: Any, columns: Columns) -> Accumulator:
+    arrays = {name: frame[name].to_numpy() for name in columns.names}
+    return _in_chunk(number, lambda: columns.update(empty.copy(), arrays))
 
 
-def _frames(frame: Any, y: Hashable | None, pred: Any, yerr: Any, weight: Any) -> list[tuple[Any, ...]]:
-    """For each partition the columns that are needed."""
+def _frames(frame: Any, y: Hashable | None, pred: Any, yerr: Any, weight: Any) -> tuple[Columns, Sequence[Any]]:
+    """The columns that are needed, and each partition of them."""
     if y is None or pred is None:
         raise ValueError("name the columns of a DataFrame: y= for the labels and pred= for the predictions.")
-    chosen = list(pred) if isinstance(pred, list | tuple) else [pred]
-    names: Chunk = {"y": y, "pred": chosen}
-    if isinstance(yerr, str):
-        names["yerr"] = yerr
-    if weight is not None:
-        names["sample_weight"] = weight
-    wanted = [y, *chosen, *(names[k] for k in ("yerr", "sample_weight") if k in names)]
-    known = list(frame.columns)
-    for name in wanted:
-        if name not in known:
-            raise ValueError(f"there is no column {name!r} in the DataFrame. {tables._hint(name, known)}")
-    parts = frame[list(dict.fromkeys(wanted))].to_delayed()
-    return [(k, part, names, None if "yerr" in names else yerr) for k, part in enumerate(parts)]
+    columns = Columns.of(frame.columns, y, pred, yerr, weight)
+    return columns, frame[columns.names].to_delayed()

@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
-from inspect import signature
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorebars._render import tables, text
+from scorebars.arrays import library_of
 from scorebars.errors import ErrorModel, MeasurementError
-from scorebars.metrics import inputs
-from scorebars.metrics.additive import scored
-from scorebars.metrics.registry import Maker, declarations, entry_of
 from scorebars.score import Score
 from scorebars.studies.gather import Gathered, errors_of, gather, rows
+from scorebars.studies.scoring import Metric, chosen_metrics, scores_of
 
 SCHEMA = "scorebars/evaluation/1"
-
-_DEFAULT = {
-    "regression": ("root_mean_squared_error", "mean_absolute_error", "mean_error", "r2_score"),
-    "classification": ("accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "cohen_kappa_score"),
-}
-
-_OF_LABELS = ("r2_score", "explained_variance_score")
-"""These need sums of the labels' own scatter as well."""
-
-Metric = str | Callable[..., Score]
 
 
 @dataclass(frozen=True)
@@ -160,7 +147,8 @@ def evaluate(
     y_pred : (n,), (n, models), mapping or DataFrame
         Predictions of one model, or of several: columns, or a mapping from name to predictions.
     y, pred : names
-        In a table: the column of labels, and the column or list of columns of predictions, one for each model.
+        In a table: the column of labels, and the column or list of columns of predictions, one for each model, or a
+        mapping from model to column.
     yerr : number, (n,), (2, n) or error model, optional
         Label errors, as in every metric; in a table also the name of a column, or those of lower and upper errors.
     sample_weight : (n,), optional
@@ -168,18 +156,19 @@ def evaluate(
     by : (n,), optional
         Groups: every score is also given for each group; in a table also the name of a column.
     metrics : name, function, or list of them, optional
-        By default the common ones of the task.
+        By default the common ones of the task. Options go with the function, ``functools.partial(sb.fraction_within,
+        tolerance=0.1)``; scores of one function with several options have names such as ``fraction_within(tolerance=0.1)``.
     task : {"regression", "classification"}, optional
         Guessed from the labels and their errors: texts, booleans and flip models mean classes.
     nan_policy : {"raise", "omit"}
         Refuse missing values (by their row labels), or leave such rows out for all models and say how many.
-
     progress : bool
         Show how far the pass over a dataset on disk is.
 
     Data that need not fit in memory are summed up batch by batch (see `Accumulator` for the metrics that can be): a
-    ``pyarrow.dataset.Dataset`` or the path of a Parquet, CSV or Feather file or folder, with the names of its columns, and
-    arrays and DataFrames of dask, on whatever scheduler is active.
+    ``pyarrow.dataset.Dataset``, a ``RecordBatchReader`` or the path of a Parquet, CSV or Feather file or folder, with the
+    names of its columns, and arrays and DataFrames of dask, on whatever scheduler is active. There `yerr` is a column (of
+    dask arrays: another one), or one number or error model for all labels.
 
     Arguments from pandas must have the same row labels in the same order; they are never realigned.
 
@@ -202,14 +191,14 @@ def evaluate(
         )  # fmt: skip
     data = gather(y_true, y_pred, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight, by=by, nan_policy=nan_policy)
     labels = labels_of(data)
-    chosen = _chosen(metrics, task or guess_task(labels, data.yerr))
+    chosen = chosen_metrics(metrics, task or guess_task(labels, data.yerr))
     n = len(next(iter(data.models.values())))
     whole: NDArray[np.intp] | None = None
     parts = {None: whole} if data.by is None else {None: whole, **groups_of(data.by, n)}
     scores: dict[tuple[str, str, str | None], Score] = {}
     for model, prediction in data.models.items():
         for group, index in parts.items():
-            found = _scores(chosen, *_subset(index, data, prediction, n))
+            found = scores_of(chosen, *_subset(index, data, prediction, n))
             scores.update({(model, name, group): score for name, score in found.items()})
     return Evaluation(scores, next(iter(scores.values())).n, data.omitted)
 
@@ -219,7 +208,7 @@ def streamed(data: Any) -> bool:
     library = type(data).__module__.partition(".")[0]
     return (
         (library in ("dask", "dask_expr") and hasattr(data, "to_delayed"))
-        or (library == "pyarrow" and hasattr(data, "get_fragments"))
+        or (library == "pyarrow" and (hasattr(data, "get_fragments") or hasattr(data, "read_next_batch")))
         or isinstance(data, str | os.PathLike)
     )
 
@@ -250,26 +239,14 @@ def guess_task(labels: Any, yerr: Any) -> str:
     """Classes if the error model says so, or the labels are texts or booleans; else measured numbers."""
     if isinstance(yerr, ErrorModel):
         return "regression" if isinstance(yerr, MeasurementError) else "classification"
+    if library_of(labels) is not None:  # perhaps on a device: its type tells, and no label is copied
+        return "classification" if "bool" in str(labels.dtype) else "regression"
     array = np.asarray(labels)
     if array.dtype.kind == "O" and array.size:  # numbers among objects: nullable columns, uncertainties, NDData
         classes = isinstance(array.flat[0], str | bool | np.bool_)
     else:
         classes = array.dtype.kind in "bUSO"
     return "classification" if classes else "regression"
-
-
-def _chosen(metrics: Metric | Sequence[Metric] | None, task: str) -> list[Metric]:
-    if task not in _DEFAULT:
-        raise ValueError(f"task must be 'regression' or 'classification', got {task!r}.")
-    if metrics is None:
-        return [name for name in _DEFAULT[task] if name in declarations()]
-    chosen = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
-    if not chosen:
-        raise ValueError("metrics is empty: name at least one, or leave it out for the common ones.")
-    for metric in chosen:
-        if not callable(metric):
-            entry_of(metric)
-    return chosen
 
 
 def groups_of(by: Any, n: int) -> dict[str | None, NDArray[np.intp]]:
@@ -287,58 +264,3 @@ def _subset(index: NDArray[np.intp] | None, data: Gathered, prediction: Any, n: 
         return data.y_true, prediction, data.yerr, data.sample_weight
     y, p, weight = (rows(value, index) for value in (data.y_true, prediction, data.sample_weight))
     return y, p, errors_of(data.yerr, index, n), weight
-
-
-def _scores(metrics: Sequence[Metric], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> dict[str, Score]:
-    """All metrics of one model; those that can share one pass over the data."""
-    makers = [_maker(metric) for metric in metrics]
-    shared = inputs.measured(y_true, y_pred, yerr, sample_weight) if any(makers) else []
-    if len(shared) == 1:
-        tolerances = {metric.keywords["tolerance"] for metric in metrics if _has_tolerance(metric)}
-        labels = any(metric in _OF_LABELS for metric in metrics)
-        if labels or len(tolerances) == 1:
-            inputs.sum_once(shared[0], labels, tolerances.pop() if len(tolerances) == 1 else None)
-    found: dict[str, Score] = {}
-    for metric, make in zip(metrics, makers, strict=True):
-        if make is not None and len(shared) == 1:
-            answers = make(shared[0])
-            found[answers.declaration.name] = scored(answers, shared[0].unit)
-            continue
-        score = _score_by(
-            metric if callable(metric) else entry_of(metric).function, y_true, y_pred, yerr, sample_weight
-        )
-        found[getattr(metric, "__name__", score.name)] = score
-    return found
-
-
-def _maker(metric: Metric) -> Maker | None:
-    """How the answers of a metric are made from checked data; None where its function has to see the arguments."""
-    if isinstance(metric, str):
-        return entry_of(metric).make
-    if _has_tolerance(metric):
-        make_with = entry_of(metric.func.__name__).make_with
-        return None if make_with is None else make_with(**metric.keywords)
-    return None
-
-
-def _has_tolerance(metric: Any) -> TypeGuard[partial[Score]]:
-    """Whether it is a declared metric with its tolerance bound, and nothing else."""
-    return (
-        isinstance(metric, partial) and hasattr(metric.func, "declaration") and list(metric.keywords) == ["tolerance"]
-    )
-
-
-def _score_by(function: Callable[..., Score], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Score:
-    """The score by a function of its own; not all take weights."""
-    name = getattr(function, "__name__", repr(function))
-    if sample_weight is None:
-        score = function(y_true, y_pred, yerr=yerr)
-    elif hasattr(function, "declaration") and "sample_weight" not in signature(function).parameters:
-        raise ValueError(f"{name} takes no sample_weight. Leave it out of metrics, or evaluate without weights.")
-    else:
-        score = function(y_true, y_pred, yerr=yerr, sample_weight=sample_weight)
-    if not isinstance(score, Score):
-        raise TypeError(
-            f"metrics: {name} gives a {type(score).__name__}, not a Score, so it has no place in this table. Call it by itself."
-        )
-    return score

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,9 @@ def gather(
         y_true, models, yerr, sample_weight, by = _from_table(y_true, y_pred, y, pred, yerr, sample_weight, by)
     else:
         models = named_predictions(y_pred)
+    if by is not None or nan_policy == "omit":  # rows are picked on the host
+        y_true, yerr, sample_weight, by = map(to_host, (y_true, yerr, sample_weight, by))
+        models = {name: to_host(p) for name, p in models.items()}
     whole = {"y_true": y_true, **{f"y_pred[{name!r}]": p for name, p in models.items()}}
     whole |= {"yerr": yerr, "sample_weight": sample_weight, "by": by}
     tables.same_rows(**whole)
@@ -103,19 +106,18 @@ def _from_table(
         raise ValueError("pred is missing: name the column, or the list of columns, that holds the predictions.")
     if y is None and not isinstance(yerr, ErrorModel):
         raise ValueError("y is missing: name the column that holds the labels.")
-    chosen = [pred] if isinstance(pred, str) or not isinstance(pred, list | tuple) else list(pred)
-    if not chosen:
-        raise ValueError("pred is empty: name the columns that hold the predictions.")
+    chosen = predicted_columns(pred)
     names: dict[str, Hashable] = {} if y is None else {"y": y}
-    names |= {f"pred[{k}]": name for k, name in enumerate(chosen)}
-    pair = isinstance(yerr, list | tuple) and len(yerr) == 2 and all(isinstance(name, str) for name in yerr)
+    arguments = prediction_arguments(pred)
+    names |= dict(zip(arguments, chosen.values(), strict=True))
+    pair = error_columns(yerr)
     if pair:
-        names |= {"yerr[0]": yerr[0], "yerr[1]": yerr[1]}
+        names |= {"yerr[0]": pair[0], "yerr[1]": pair[1]}
     for argument, value in (("yerr", yerr), ("sample_weight", sample_weight), ("by", by)):
         if isinstance(value, str):
             names[argument] = value
     found = tables.select(table, names)
-    models = {str(name): found[f"pred[{k}]"] for k, name in enumerate(chosen)}
+    models = {model: found[argument] for model, argument in zip(chosen, arguments, strict=True)}
     if pair:
         yerr = np.stack([_numbers(found[f"yerr[{k}]"]) for k in (0, 1)])
     return (
@@ -125,6 +127,35 @@ def _from_table(
         found.get("sample_weight", sample_weight),
         found.get("by", by),
     )
+
+
+def predicted_columns(pred: Any) -> dict[str, Hashable]:
+    """The column of each model: of one name, of a list of names, or of a mapping from model to name."""
+    if isinstance(pred, Mapping):
+        chosen = {str(model): name for model, name in pred.items()}
+    else:
+        chosen = {str(name): name for name in (pred if isinstance(pred, list | tuple) else [pred])}
+    if not chosen:
+        raise ValueError("pred is empty: name the columns that hold the predictions.")
+    for name in chosen.values():
+        if not isinstance(name, Hashable):
+            raise ValueError(
+                f"pred holds a {type(name).__name__}: give the name of a column, a list of names, or a mapping from model to "
+                "name. Predictions that are no column of the table go with the labels: evaluate(y_true, y_pred)."
+            )
+    return chosen
+
+
+def prediction_arguments(pred: Any) -> list[str]:
+    """What the columns of the models are called in messages, in the order of `predicted_columns`."""
+    chosen = predicted_columns(pred)
+    return [f"pred[{key!r}]" for key in (chosen if isinstance(pred, Mapping) else range(len(chosen)))]
+
+
+def error_columns(yerr: Any) -> tuple[str, str] | None:
+    """The columns of lower and upper errors, where `yerr` is a pair of names."""
+    pair = isinstance(yerr, list | tuple) and len(yerr) == 2 and all(isinstance(name, str) for name in yerr)
+    return (yerr[0], yerr[1]) if pair else None
 
 
 def _numbers(column: Any) -> Any:

@@ -5,31 +5,28 @@ Batches are summed up on two threads while the next ones are read.
 
 from __future__ import annotations
 
-import os
+import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars import tables
 from scorebars.studies.accumulate import Accumulator
+from scorebars.studies.arrow_source import Source, Tagged, to_numpy
 from scorebars.studies.batch import KEPT
-from scorebars.studies.evaluate import Evaluation
-
-_ROWS = 3 << 17
-"""Of a batch: enough that a batch's own cost does not count, few enough that several fit in little memory."""
-_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".feather": "feather", ".arrow": "feather"}
+from scorebars.studies.columns import Columns, reworded
+from scorebars.studies.evaluate import Evaluation, guess_task
 
 
 def evaluate_dataset(
     dataset: Any,
     *,
     y: str,
-    pred: str | Sequence[str],
+    pred: Any,
     yerr: Any = None,
     sample_weight: str | None = None,
     metrics: Any = None,
@@ -40,21 +37,27 @@ def evaluate_dataset(
 
     Parameters
     ----------
-    dataset : pyarrow.dataset.Dataset, or path
-        A dataset, or the path of a Parquet, CSV or Feather file, or of a folder of such files.
+    dataset : Dataset, Table or RecordBatchReader of pyarrow, or path
+        Or the path of a Parquet, CSV or Feather file, or of a folder of such files.
     y, pred : names
-        The column of labels, and the column or columns of predictions.
+        The column of labels, and the column or columns of predictions, or a mapping from model to column.
     yerr : name, number or error model, optional
         The column of label errors, or what serves all labels.
     sample_weight : name, optional
         The column of weights.
-    metrics, task :
+    metrics : optional
         As in `Accumulator`.
+    task : {"regression", "classification"}, optional
+        Where `metrics` is left out; guessed from the type of the column of labels.
     progress : bool
         Show how far the pass is.
     """
+    source = Source(dataset)
+    columns = Columns.of(source.schema.names, y, pred, yerr, sample_weight)
+    if task is None and metrics is None:
+        task = guess_task(source.sample(y), yerr)
     total = Accumulator(metrics, task=task)
-    read_into(total, dataset, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight, progress=progress)
+    _read(total, source, columns, progress)
     if total.n == 0:
         raise ValueError("the dataset has no rows: at least one label is needed.")
     return total.result()
@@ -65,17 +68,21 @@ def read_into(
     dataset: Any,
     *,
     y: str,
-    pred: str | Sequence[str],
+    pred: Any,
     yerr: Any = None,
     sample_weight: str | None = None,
     progress: bool = False,
 ) -> Accumulator:
-    """Take all rows of a dataset into an accumulator."""
-    source = open_dataset(dataset)
-    columns = Columns(source, y, pred, yerr, sample_weight)
+    """Take all rows of a dataset into an accumulator; after an error it holds what it held before."""
+    source = Source(dataset)
+    return _read(total, source, Columns.of(source.schema.names, y, pred, yerr, sample_weight), progress)
+
+
+def _read(total: Accumulator, source: Source, columns: Columns, progress: bool) -> Accumulator:
+    numbers = columns.names if total.task == "regression" else columns.numbers
     place = Place()
     with Lanes(total) as lanes:
-        for tagged in _with_progress(source, columns.names, progress):
+        for tagged in _with_progress(source, source.batches(columns.names, numbers), progress):
             lanes.take(columns, tagged.record_batch, place.after(tagged))
             place = place.next(tagged)
     return total
@@ -85,11 +92,12 @@ class Lanes:
     """Two accumulators that take turns, each on a thread of its own: summing up costs more than reading.
 
     Which batch goes where depends on the batches alone, so the result has the same bits in every run. Few labels all go
-    to the first, in their order.
+    to the first, in their order. Only when all went well does the accumulator that they work for take them over.
     """
 
     def __init__(self, total: Accumulator) -> None:
-        self._lanes = [total, Accumulator(total.metrics, task=total.task)]
+        self._total = total
+        self._lanes = [total.copy(), Accumulator(total.metrics, task=total.task)]
         self._threads = [ThreadPoolExecutor(1, thread_name_prefix="scorebars") for _ in self._lanes]
         self._waiting: deque[Future[None]] = deque()
         self._turn = self._rows = 0
@@ -101,7 +109,7 @@ class Lanes:
         """Sum up a batch as soon as its lane is free; an error shows with one of the next batches."""
         lane, self._turn = self._turn, (1 - self._turn if self._rows > KEPT else 0)
         self._rows += batch.num_rows
-        self._waiting.append(self._threads[lane].submit(columns.update, self._lanes[lane], batch, place))
+        self._waiting.append(self._threads[lane].submit(_update, self._lanes[lane], columns, batch, place))
         while len(self._waiting) > len(self._lanes):
             self._waiting.popleft().result()
 
@@ -113,38 +121,7 @@ class Lanes:
             for thread in self._threads:
                 thread.shutdown(cancel_futures=True)
         if failed is None:
-            self._lanes[0].merge(self._lanes[1])
-
-
-def open_dataset(dataset: Any) -> Any:
-    """A dataset as it is, or that of the files at a path."""
-    if not isinstance(dataset, str | os.PathLike):
-        return dataset
-    try:
-        import pyarrow.dataset as pads
-    except ImportError as why:
-        raise ImportError("reading files needs pyarrow: pip install 'scorebars[arrow]'") from why
-    path = os.fspath(dataset)
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"there is no file or folder {path!r}.")
-    return pads.dataset(path, format=_format_of(path))
-
-
-def _format_of(path: str) -> str:
-    """By the ending of the file, or of the files in the folder."""
-    if os.path.isdir(path):
-        names = [name for _, _, files in os.walk(path) for name in files if not name.startswith((".", "_"))]
-    else:
-        names = [path]
-    endings = {os.path.splitext(name)[1].lower() for name in names}
-    formats = {_FORMATS[ending] for ending in endings if ending in _FORMATS}
-    if len(formats) != 1 or not endings <= set(_FORMATS):
-        found = ", ".join(sorted(ending or "no ending" for ending in endings)) or "no files"
-        raise ValueError(
-            f"{path!r} holds {found}: one kind of file is needed, Parquet (.parquet), CSV (.csv) or Feather (.feather). Pass "
-            "a pyarrow.dataset.dataset for anything else."
-        )
-    return formats.pop()
+            self._total._become(self._lanes[0].merge(self._lanes[1]))
 
 
 @dataclass(frozen=True)
@@ -155,12 +132,12 @@ class Place:
     file: str = ""
     row_in_file: int = 0
 
-    def after(self, tagged: Any) -> Place:
+    def after(self, tagged: Tagged) -> Place:
         """The place of this batch, if the last one ended here."""
         file = str(getattr(tagged.fragment, "path", ""))
         return Place(self.row, file, self.row_in_file if file == self.file else 0)
 
-    def next(self, tagged: Any) -> Place:
+    def next(self, tagged: Tagged) -> Place:
         """Where this batch ends."""
         here, rows = self.after(tagged), tagged.record_batch.num_rows
         return Place(here.row + rows, here.file, here.row_in_file + rows)
@@ -170,60 +147,23 @@ class Place:
         file = f" (row {self.row_in_file + index} of {self.file})" if self.file else ""
         return f"row {self.row + index} of the dataset{file}"
 
+    def named(self, message: str) -> str:
+        """A message about an index in the batch as one about a row."""
+        message = re.sub(r"\bat index (\d+)", lambda found: f"in {self.of(int(found[1]))}", message, count=1)
+        return re.sub(r", (\d+) in all\.", r", \1 in this batch.", message, count=1)
 
-class Columns:
-    """Which columns of a dataset hold what."""
 
-    def __init__(self, source: Any, y: str, pred: str | Sequence[str], yerr: Any, sample_weight: Any) -> None:
-        self.models = [pred] if isinstance(pred, str) else list(pred)
-        self.y, self.yerr, self.weight = y, yerr, sample_weight
-        if not self.models:
-            raise ValueError("pred is empty: name the columns that hold the predictions.")
-        named = {"y": y, **{f"pred[{k}]": name for k, name in enumerate(self.models)}}
-        if isinstance(yerr, str):
-            named["yerr"] = yerr
-        if sample_weight is not None:
-            if not isinstance(sample_weight, str):
-                raise ValueError("sample_weight must be the name of a column of the dataset.")
-            named["sample_weight"] = sample_weight
-        known = list(source.schema.names)
-        for argument, name in named.items():
-            if name not in known:
-                raise ValueError(
-                    f"{argument} names a column {name!r} that the dataset does not have. {tables._hint(name, known)}"
-                )
-        self.names = list(dict.fromkeys(named.values()))
-
-    def update(self, total: Accumulator, batch: Any, place: Place) -> None:
-        """Take a batch into an accumulator."""
-        arrays = {name: _array(batch.column(name), name, place) for name in self.names}
-        yerr = arrays[self.yerr] if isinstance(self.yerr, str) else self.yerr
-        weight = None if self.weight is None else arrays[self.weight]
-        try:
-            total.update(arrays[self.y], {m: arrays[m] for m in self.models}, yerr=yerr, sample_weight=weight)
-        except ValueError:
-            self._explain(arrays, place)
-            raise
-
-    def _explain(self, arrays: dict[str, NDArray[Any]], place: Place) -> None:
-        """Say which row of the dataset cannot be used, where that is the reason."""
-        for name, values in arrays.items():
-            if values.dtype.kind != "f":
-                continue
-            bad, what = ~np.isfinite(values), "a value that is not finite"
-            if not bad.any() and name in (self.yerr, self.weight):
-                bad, what = values < 0, "a negative value"
-            if bad.any():
-                first = int(np.argmax(bad))
-                raise ValueError(
-                    f"column {name!r} has {what}: the first is {values[first]} in {place.of(first)}, {int(bad.sum())} in this "
-                    "batch. Remove these rows: dataset.filter(...)."
-                )
+def _update(total: Accumulator, columns: Columns, batch: Any, place: Place) -> None:
+    """Take a batch into an accumulator; errors name column, row and file."""
+    arrays = {name: _array(batch.column(name), name, place) for name in columns.names}
+    try:
+        columns.update(total, arrays)
+    except (ValueError, TypeError, OverflowError) as why:
+        raise reworded(why, place.named(str(why))) from None
 
 
 def _array(column: Any, name: str, place: Place) -> NDArray[Any]:
     """A column of a batch as an array; missing values are refused by the row that they are in."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if column.null_count:
@@ -232,47 +172,21 @@ def _array(column: Any, name: str, place: Place) -> NDArray[Any]:
             f"column {name!r} has missing values: the first in {place.of(first)}, {column.null_count} in this batch. "
             "Remove these rows: dataset.filter(...)."
         )
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_decimal(column.type):
-        column = pc.cast(column, pa.float64())
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return to_numpy(column)
 
 
-def _with_progress(source: Any, names: list[str], progress: bool) -> Iterator[Any]:
-    """All batches with their files, only the named columns, with a bar on the terminal where one is asked for."""
-    batches = _batches(source, names)
+def _with_progress(source: Source, batches: Iterator[Tagged], progress: bool) -> Iterator[Tagged]:
+    """The batches, with a bar on standard error where one is asked for."""
     if not progress:
         yield from batches
         return
     try:
+        from rich.console import Console
         from rich.progress import Progress
     except ImportError as why:
         raise ImportError("progress=True needs rich: pip install 'scorebars[rich]'") from why
-    parquet = getattr(getattr(source, "format", None), "default_extname", "") == "parquet"
-    with Progress(transient=True) as bar:
-        # the footers of Parquet files know the number of rows; elsewhere counting would be reading
-        task = bar.add_task("scoring", total=source.count_rows() if parquet else None)
+    with Progress(transient=True, console=Console(stderr=True)) as bar:
+        task = bar.add_task("scoring", total=source.rows())
         for tagged in batches:
             yield tagged
             bar.advance(task, tagged.record_batch.num_rows)
-
-
-class Tagged(NamedTuple):
-    """A batch and the file that it comes from."""
-
-    record_batch: Any
-    fragment: Any
-
-
-def _batches(source: Any, names: list[str]) -> Iterator[Any]:
-    """File by file: a scan of all files at once reads ahead without bounds."""
-    options = {"columns": names, "batch_size": _ROWS, "batch_readahead": 2}
-    try:
-        fragments = list(source.get_fragments())
-    except ValueError:  # a filtered dataset has no files of its own
-        yield from source.scanner(**options, fragment_readahead=1).scan_batches()
-        return
-    for fragment in fragments:
-        for batch in fragment.to_batches(schema=source.schema, **options):
-            yield Tagged(batch, fragment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import Parameter, signature
@@ -23,10 +24,12 @@ from scorebars.metrics.labels import Counted
 from scorebars.metrics.parameters import at_least_zero
 from scorebars.metrics.registry import entry_of
 from scorebars.score import Score
+from scorebars.studies.scoring import DEFAULT
 
 Options = Mapping[str, Any]
-Maker = Callable[[Any, str, Options], Score]
-"""The score from one model's summary, the kind of the label errors, and the options of the metric."""
+Maker = Callable[[Any, str, Options, int], Score]
+"""The score from one model's summary, the kind of the label errors, the options of the metric, and the power of two by
+which labels were divided before they were summed up."""
 
 
 class Summable(NamedTuple):
@@ -50,29 +53,46 @@ class Asked(partial):  # type: ignore[type-arg]
         return f"{name_of(self)}({', '.join(f'{name}={value!r}' for name, value in self.keywords.items())})"
 
 
-def _root(summary: Any, kind: str, options: Options) -> Score:
+def _undivided(answers: Any, unit: int) -> Any:
+    """The answers in the unit of the labels, where they are in 2^unit of it."""
+    degree = answers.declaration.degree
+    if not unit or not degree:
+        return answers
+    try:
+        return LinearAnswers(answers.declaration, answers, math.ldexp(1.0, unit * degree))
+    except OverflowError:
+        raise OverflowError(
+            f"{answers.declaration.name} of these labels is above the largest double: choose another unit for them."
+        ) from None
+
+
+def _root(summary: Any, kind: str, options: Options, unit: int) -> Score:
     squared = SummedSquared(entry_of("mean_squared_error").declaration, summary, kind)
-    return scored(RootAnswers(entry_of("root_mean_squared_error").declaration, squared))  # type: ignore[arg-type]
+    root = RootAnswers(entry_of("root_mean_squared_error").declaration, squared)  # type: ignore[arg-type]
+    return scored(_undivided(root, unit))
 
 
-def _zero_one(summary: Any, kind: str, options: Options) -> Score:
+def _zero_one(summary: Any, kind: str, options: Options, unit: int) -> Score:
     accuracy = SummedAccuracy(entry_of("accuracy_score").declaration, summary, kind)
     return scored(LinearAnswers(entry_of("zero_one_loss").declaration, accuracy, -1.0, 1.0))
 
 
-def _chi_squared(summary: Any, kind: str, options: Options) -> Score:
+def _chi_squared(summary: Any, kind: str, options: Options, unit: int) -> Score:
     answers = SummedChiSquared(entry_of("reduced_chi_squared").declaration, summary.pulls, kind)
     return ChiSquaredScore(answers)
 
 
 def _plainly(name: str, answers: Any) -> Maker:
-    return lambda summary, kind, options: scored(answers(entry_of(name).declaration, summary, kind))
+    def score(summary: Any, kind: str, options: Options, unit: int) -> Score:
+        return scored(_undivided(answers(entry_of(name).declaration, summary, kind), unit))
+
+    return score
 
 
 def _of_pairs(name: str, *options: str) -> Summable:
     """A metric of the confusion matrix: its own function takes labels that were counted."""
 
-    def score(counts: Any, kind: str, options: Options) -> Score:
+    def score(counts: Any, kind: str, options: Options, unit: int) -> Score:
         found: Score = entry_of(name).function(Counted(counts, kind), None, **options)
         return found
 
@@ -103,10 +123,6 @@ TAKEN: dict[str, dict[str, Summable]] = {
         },
         "fbeta_score": _of_pairs("fbeta_score", "beta", *_SHARE),
     },
-}
-DEFAULT = {
-    "regression": ("root_mean_squared_error", "mean_absolute_error", "mean_error", "r2_score"),
-    "classification": ("accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "cohen_kappa_score"),
 }
 
 

@@ -27,6 +27,17 @@ def to_torch(device: str) -> To:
     return lambda values: torch.tensor(np.asarray(values), device=device)
 
 
+class Remote(torch.Tensor):
+    """A tensor that NumPy cannot read, as if it lay on a GPU: it has to be copied to the host on purpose."""
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy it first.")
+
+
+def to_remote(values: Any) -> Any:
+    return torch.tensor(np.asarray(values)).as_subclass(Remote)
+
+
 def to_jax(values: Any) -> Any:
     import jax
 
@@ -43,6 +54,7 @@ def to_cupy(values: Any) -> Any:
 MAKERS: dict[str, To] = {
     "torch cpu": to_torch("cpu"),
     "torch cuda": to_torch("cuda"),
+    "torch remote": to_remote,
     "jax": to_jax,
     "cupy": to_cupy,
 }

@@ -14,6 +14,7 @@ from tensor_cases import To, draw
 import scorebars as sb
 from scorebars.arrays import library_of, to_host
 from scorebars.engines.on_device import OnDevice
+from scorebars.studies.evaluate import guess_task
 
 FROM_SUMS = {
     "mean_squared_error": {},
@@ -211,12 +212,104 @@ def test_studies(to: To) -> None:
     assert (found.expected, found.std) == pytest.approx((expected.expected, expected.std), rel=1e-12)
 
 
-def test_comparison_of_classifiers() -> None:
-    rng, to = np.random.default_rng(0), torch.tensor
-    y, options = rng.integers(0, 2, 60), {"yerr": 0.1, "metric": "f1_score"}
-    models = {"one": rng.integers(0, 2, 60), "two": rng.integers(0, 2, 60)}
-    found = sb.compare(to(y), {name: to(p) for name, p in models.items()}, **options).difference("one", "two")
-    assert found.expected == sb.compare(y, models, **options).difference("one", "two").expected
+def classifiers(n: int = 40) -> tuple[Any, dict[str, Any], Any]:
+    """Labels, two models' predictions, and weights."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    return y, {name: np.where(rng.random(n) < 0.2, 1 - y, y) for name in ("one", "two")}, rng.uniform(0.5, 2.0, n)
+
+
+@pytest.mark.parametrize("metric", ["accuracy_score", "f1_score"])
+def test_comparison_of_classifiers(to: To, metric: str) -> None:
+    y, models, weight = classifiers()
+    options = {"yerr": 0.1, "metric": metric}
+    moved = {name: to(p) for name, p in models.items()}
+    found = sb.compare(to(y), moved, sample_weight=to(weight), **options).difference("one", "two")
+    expected = sb.compare(y, models, sample_weight=weight, **options).difference("one", "two")
+    assert (found.observed, found.expected) == pytest.approx((expected.observed, expected.expected), rel=1e-12)
+
+
+def test_weighted_comparison_by_drawn_labels(to: To) -> None:
+    data = draw(20)
+    models = {"one": data["p"], "two": data["p"] + 0.2}
+    moved = {name: to(p) for name, p in models.items()}
+    options = {"yerr": 0.1, "metric": "median_absolute_error"}
+    found = sb.compare(to(data["y"]), moved, sample_weight=to(data["weight"]), **options).difference("one", "two")
+    expected = sb.compare(data["y"], models, sample_weight=data["weight"], **options).difference("one", "two")
+    assert (found.observed, found.expected) == pytest.approx((expected.observed, expected.expected), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [("float32", "mean_error"), ("float64", "mean_error"), ("int64", "mean_error"), ("bool", "accuracy_score")],
+)
+def test_the_task_is_guessed_where_the_labels_are(to: To, kind: str, metric: str) -> None:
+    y = to(np.array([0, 1, 1, 0, 1]).astype(kind))
+    assert guess_task(y, None) == ("classification" if kind == "bool" else "regression")
+    assert metric in sb.evaluate(y, y).metrics
+    common = "accuracy_score" if kind == "bool" else "mean_squared_error"
+    assert sb.compare(y, {"one": y, "two": y}).metric == common
+
+
+@pytest.mark.parametrize("options", [{}, {"nan_policy": "omit"}])
+def test_groups_and_missing_values(to: To, options: dict[str, str]) -> None:
+    data = draw(30)
+    groups = np.arange(30) % 3
+    if options:
+        data["y"][4] = data["p"][7] = np.nan
+    expected = sb.evaluate(data["y"], data["p"], yerr=data["sigma"], sample_weight=data["weight"], by=groups, **options)
+    moved = {name: to(values) for name, values in data.items()}
+    found = sb.evaluate(
+        moved["y"], moved["p"], yerr=moved["sigma"], sample_weight=moved["weight"], by=to(groups), **options
+    )
+    assert found.groups == [None, "0", "1", "2"]
+    assert found.omitted == expected.omitted == (2 if options else 0)
+    for key, score in expected:
+        assert found[key].expected == pytest.approx(score.expected, rel=1e-12)
+        assert found[key].std == pytest.approx(score.std, rel=1e-12)
+
+
+def test_missing_values_in_a_comparison(to: To) -> None:
+    data = draw(30)
+    data["y"][4] = np.nan
+    lower_and_upper = np.stack([data["sigma"], data["sigma"]]) + 0.1
+    models = {"one": data["p"], "two": data["p"] + 0.2}
+    expected = sb.compare(data["y"], models, yerr=lower_and_upper, nan_policy="omit")
+    moved = {name: to(p) for name, p in models.items()}
+    found = sb.compare(to(data["y"]), moved, yerr=to(lower_and_upper), nan_policy="omit")
+    assert found.omitted == expected.omitted == 1
+    assert found.difference("one", "two").std == pytest.approx(expected.difference("one", "two").std, rel=1e-12)
+
+
+def test_other_studies(to: To) -> None:
+    data = draw(40)
+    y, p, sigma = data["y"], data["p"], data["sigma"] + 0.1
+    moved = [to(values) for values in (y, p, sigma)]
+    assert sb.check_errors(*moved).noise_share == pytest.approx(sb.check_errors(y, p, sigma).noise_share, rel=1e-12)
+    budget = sb.plan(moved[0], moved[1], yerr=moved[2], std=0.1)
+    assert str(budget) == str(sb.plan(y, p, yerr=sigma, std=0.1))
+    pair = sb.plan(moved[0], [moved[1], to(p + 0.5)], yerr=moved[2])
+    assert str(pair) == str(sb.plan(y, [p, p + 0.5], yerr=sigma))
+    found = sb.propagate(np.multiply, [moved[0], moved[1]], errors=[moved[2], 0.1])
+    assert np.array_equal(found.yerr, sb.propagate(np.multiply, [y, p], errors=[sigma, 0.1]).yerr)
+
+
+def test_repeats_in_groups(to: To) -> None:
+    values, groups = np.array([1.0, 1.2, 3.0, 3.1, 2.9]), np.array([0, 0, 1, 1, 1])
+    assert np.array_equal(sb.Repeats(to(values), groups=to(groups)).sigma, sb.Repeats(values, groups=groups).sigma)
+
+
+def test_cross_validation(to: To) -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    data = draw(40)
+    X, y, sigma = data["p"][:, None], data["y"], data["sigma"]
+    expected = sb.cross_validate(linear_model.LinearRegression(), X, y, yerr=sigma, metrics="mean_squared_error")
+    found = sb.cross_validate(
+        linear_model.LinearRegression(), to(X), to(y), yerr=to(sigma), metrics="mean_squared_error"
+    )
+    assert [float(score) for score in found["mean_squared_error"]] == pytest.approx(
+        [float(score) for score in expected["mean_squared_error"]], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("n", [100, 6000])
