@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-ROWS = 3 << 17
+ROWS = 1 << 20
 """Of a batch: enough that a batch's own cost does not count, few enough that several fit in little memory."""
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".feather": "feather", ".arrow": "feather"}
 _TEXT = ("csv", "json")
