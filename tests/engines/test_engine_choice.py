@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -94,3 +95,12 @@ def test_kernel_refuses_what_it_cannot_read() -> None:
         chunk_sums(a, a)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         chunk_sums(a, a, 1.0, None, "wide", None)  # type: ignore[arg-type]
+
+
+def test_one_thread_where_others_run_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCOREBARS_THREADS", "4")
+    with config.one_thread():
+        assert config.threads() == 1
+        with ThreadPoolExecutor(1) as pool:  # another thread is asked for nothing
+            assert pool.submit(config.threads).result() == 4
+    assert config.threads() == 4

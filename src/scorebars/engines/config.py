@@ -9,6 +9,9 @@ Two environment variables, read at every call:
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from scorebars.engines import kernel
@@ -36,8 +39,23 @@ def bin_loops() -> Any:
     return None if _wished_engine() == "numpy" else kernel.load_bins().module
 
 
+_alone: ContextVar[bool] = ContextVar("scorebars_alone", default=False)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep to this thread: for work of which others already run several pieces at a time."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
 def threads() -> int:
     """How many threads work on large data."""
+    if _alone.get():
+        return 1
     wish = os.environ.get("SCOREBARS_THREADS", "").strip()
     if not wish:
         return min(_cores(), _MOST_THREADS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import cached_property
 
 from scipy.special import ndtri
 
@@ -70,11 +71,16 @@ class StretchedLaw(Law):
             u = following
         return self._unstretch(u)[0]
 
+    @cached_property
+    def _middle(self) -> tuple[float, float, float]:
+        """Where the search begins: u, the rough normal quantile there, and how fast it rises."""
+        u = self._stretch(self._start())
+        return u, self._rough_quantile(u), self._start_slope()
+
     def _near(self, target: float) -> float:
         """u where the rough distribution function has about the normal quantile `target`: secant steps."""
-        u = self._stretch(self._start())
-        z, before = self._rough_quantile(u), (0.0, -math.inf)
-        slope = self._start_slope()
+        u, z, slope = self._middle
+        before = (0.0, -math.inf)
         for _ in range(30):
             if abs(target - z) < 3e-3:
                 break

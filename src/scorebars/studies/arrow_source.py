@@ -61,7 +61,7 @@ class Source:
         schema, fragment = self._types(fragments, names, numbers), None
         try:
             for fragment in fragments:
-                for batch in fragment.to_batches(schema=schema, **options):
+                for batch in fragment.to_batches(schema=schema, **options, **_in_small_steps(fragment)):
                     yield Tagged(batch, fragment)
         except pa.ArrowInvalid as why:
             raise _unreadable(why, getattr(fragment, "path", ""), schema, names) from None
@@ -98,6 +98,16 @@ class Source:
                 kind = pa.float64()
             schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
         return schema
+
+
+def _in_small_steps(fragment: Any) -> dict[str, Any]:
+    """Options that read a Parquet file on a local disk a little at a time: less copying and less memory."""
+    import pyarrow.dataset as pads
+    import pyarrow.fs as pafs
+
+    if _format_name(fragment) != "parquet" or not isinstance(fragment.filesystem, pafs.LocalFileSystem):
+        return {}
+    return {"fragment_scan_options": pads.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)}
 
 
 def to_numpy(column: Any) -> NDArray[Any]:

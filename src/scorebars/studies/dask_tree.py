@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scorebars.engines.config import one_thread
 from scorebars.errors import ErrorModel
 from scorebars.studies.accumulate import Accumulator
 from scorebars.studies.columns import Columns, for_all_labels, reworded
@@ -95,7 +96,8 @@ def _merged(one: Accumulator, other: Accumulator) -> Accumulator:
 
 def _in_chunk(number: int, take: Callable[[], Accumulator]) -> Accumulator:
     try:
-        return take()
+        with one_thread():  # dask itself works on several chunks at a time
+            return take()
     except (ValueError, TypeError, OverflowError) as why:
         raise reworded(why, f"in chunk {number}: {why}") from None
 

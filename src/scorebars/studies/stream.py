@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars.engines.config import one_thread
 from scorebars.studies.accumulate import Accumulator
 from scorebars.studies.arrow_source import Source, Tagged, to_numpy
 from scorebars.studies.batch import KEPT
@@ -157,7 +158,8 @@ def _update(total: Accumulator, columns: Columns, batch: Any, place: Place) -> N
     """Take a batch into an accumulator; errors name column, row and file."""
     arrays = {name: _array(batch.column(name), name, place) for name in columns.names}
     try:
-        columns.update(total, arrays)
+        with one_thread():  # the other lane has its own
+            columns.update(total, arrays)
     except (ValueError, TypeError, OverflowError) as why:
         raise reworded(why, place.named(str(why))) from None
 
