@@ -43,7 +43,7 @@ def table(rows: list[Row]) -> str:
     lines = ["| work | n | against | ratio | target |", "|---|---|---|---|---|"]
     for row in rows:
         n = f"{row.n:.0e}".replace("e+0", "e") if row.n else ""
-        target = "" if row.target is None else f"{row.target:g}"
+        target = "" if row.target is None else f"{row.target:.3g}"
         lines.append(f"| {row.work} | {n} | {row.peer} | {_digits(row.ratio)} | {target} |")
     return "\n".join(lines)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from timing import Row
 
 FILES = 4
-ROUNDS = 2
+ROUNDS = 3
 RESULT = Path(__file__).parent / "results" / "stream.md"
 READ = "pyarrow reads"
 CHOICES = {
