@@ -313,7 +313,7 @@ def test_a_loaded_accumulator_goes_on():
         ("{", "this is no JSON"),
         ("[]", "its schema is None"),
         ('{"schema": "scorebars/evaluation/1"}', "its schema is 'scorebars/evaluation/1'"),
-        ('{"schema": "scorebars/accumulator/1"}', "damaged.*task"),
+        ('{"schema": "scorebars/accumulator/2"}', "damaged.*task"),
     ],
 )
 def test_foreign_json_is_refused(text, match):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from scorebars.engines import bins, kernel, summary
-from scorebars.engines.summary import RATIO, SQUARES, summarise
+from scorebars.engines import binning, bins, kernel
+from scorebars.engines.binning import RATIO_COLUMNS, SQUARE_COLUMNS
+from scorebars.engines.summary import summarise
 
 compiled = pytest.mark.skipif(kernel.load_bins().module is None, reason="the loops were not compiled")
 NEEDS = (["squares"], ["ratio"], ["absolute"], ["ratio", "absolute"])
@@ -33,7 +34,7 @@ def require_same(one, other):
     assert np.array_equal(one.top_v, other.top_v)
     assert np.array_equal(one.top_minor, other.top_minor)
     assert np.allclose(one.top, other.top, rtol=1e-14, atol=0)
-    size = np.abs(other.moments).max(axis=2, keepdims=True) + np.abs(other.moments[:, :1, :1])
+    size = np.abs(other.moments).max(axis=1, keepdims=True) + np.abs(other.moments[:, :1, :1])
     assert np.all(np.abs(one.moments - other.moments) <= 1e-12 * size)
 
 
@@ -63,7 +64,7 @@ def test_nothing_is_lost_on_the_way_into_the_bins(weighted):
     w, d, c = np.ones_like(y) if weight is None else weight, p - y, y - found.shift
     v = w * sigma**2
     columns = [np.ones_like(y), w, w * d**2, np.maximum(4 * w * d**2 - 2 * v, 2 * v), w * d, w * c, w * c * d, w * c**2]
-    held = found.squares.moments[:, :, 0].sum(axis=0) + found.squares.top.sum(axis=1) + found.certain
+    held = found.squares.moments[:, 0].sum(axis=0) + found.squares.top.sum(axis=1) + found.certain
     assert np.allclose(held, np.sum(columns, axis=1), rtol=1e-12)
     assert found.squares.top_v.size == bins.LARGEST
     assert found.certain[0] == np.count_nonzero(v == 0)
@@ -72,33 +73,63 @@ def test_nothing_is_lost_on_the_way_into_the_bins(weighted):
 # the compiled loops trust nobody --------------------------------------------------------------------
 
 
-def call(name="square_bins", *, columns=4, z_bins=0, rows=3, bits=summary.SQUARE_BITS, sigma=None, **other):
+def call(name="square_bins", *, columns=4, z_bins=0, rows=3, bits=binning.SQUARE_BITS, sigma=None, **other):
     """Three labels of v = 1, 1.1 and 1.2, for which there are `rows` bins."""
-    y, moments = np.zeros(3), np.zeros((rows + 1, columns, bins.MOMENTS))
+    y, moments = np.zeros(3), np.zeros((rows * (z_bins + 1) + 1, bins.MOMENTS, columns))
     sigma = np.sqrt([1.0, 1.1, 1.2]) if sigma is None else sigma
     first = int(bins.leading_bits(np.ones(1), bits)[0])
-    totals = np.zeros(other.get("totals", 1 if z_bins else 15 if columns == len(RATIO) else 0))
+    totals = np.zeros(other.get("totals", 1 if z_bins else 15 if columns == len(RATIO_COLUMNS) else 0))
     where = (bits, first, 2.0, rows, moments, totals, np.empty(other.get("apart", 3), np.int64))
-    count = getattr(kernel.load_bins().module, name)(y, y, sigma, None, 0.0, columns, z_bins, summary.Z_WIDTH, *where)
-    return count, moments
+    count = getattr(kernel.load_bins().module, name)(y, y, sigma, None, 0.0, columns, z_bins, binning.Z_WIDTH, *where)
+    return count, moments, where[-1][:count].tolist()
 
 
 @compiled
 def test_a_label_in_each_bin():
-    count, moments = call(rows=8)
+    count, moments, _ = call(rows=8)
     assert count == 0
     assert moments[:, 0, 0].tolist() == [1, 0, 0, 1, 0, 0, 1, 0, 0]
-    assert np.array_equal(moments[:, 1], moments[:, 0])
-    assert len(SQUARES) == moments.shape[1]
+    assert np.array_equal(moments[:, :, 1], moments[:, :, 0])
+    assert len(SQUARE_COLUMNS) == moments.shape[2]
 
 
 @compiled
-@pytest.mark.parametrize("rows", [0, 1, 6])  # 6: one too few, the last label must not count as exact
-def test_a_label_outside_the_bins(rows):
-    with pytest.raises(ValueError, match="a label lies outside the bins"):
-        call(rows=rows)
-    with pytest.raises(ValueError, match="a label lies outside the bins"):
-        call(rows=8, sigma=np.array([0.5, 1.0, 1.0]))
+@pytest.mark.parametrize("name", ["square_bins", "folded_bins"])
+@pytest.mark.parametrize(("rows", "without"), [(0, [0, 1, 2]), (1, [1, 2]), (6, [2]), (8, [])])
+def test_labels_without_a_bin_are_written_down(name, rows, without):
+    folded = {"z_bins": 2, "sigma": np.array([1.0, 1.1, 1.2])} if name == "folded_bins" else {}
+    count, moments, apart = call(name, rows=rows, **folded)
+    assert (count, apart) == (len(without), without)
+    assert moments[:, 0, 0].sum() == 3 - count
+    assert not moments[-1].any()  # 6: one bin too few, but the last label must not count as exact
+
+
+@compiled
+@pytest.mark.parametrize("sigma", [np.array([0.5, 1.0, 9.0]), np.array([1e-150, 1.0, 1e150])])
+def test_labels_below_and_above_all_bins_are_written_down(sigma):
+    count, moments, apart = call(rows=8, sigma=sigma)
+    assert (count, apart) == (2, [0, 2])
+    assert moments[:, 0, 0].sum() == 1
+
+
+def of_a_pattern(n, period):
+    """Every `period`-th label is very certain, or exact: a sample in steps of that length would see no others."""
+    rng = np.random.default_rng(3)
+    sigma = np.exp(0.3 * rng.standard_normal(n))
+    sigma[::period] = np.where(np.arange(len(sigma[::period])) % 2, 1e-4, 0.0)
+    y = rng.standard_normal(n)
+    return y, y + rng.standard_normal(n), sigma, None
+
+
+@compiled
+@pytest.mark.parametrize("period", [2, 13, 37])
+@pytest.mark.parametrize("needs", NEEDS, ids=" ".join)
+def test_labels_in_a_pattern(monkeypatch, needs, period):
+    fast, slow = both(monkeypatch, *of_a_pattern(37 * binning.SAMPLE, period), needs)
+    for name in ("squares", "absolute"):
+        one, other = getattr(fast, name), getattr(slow, name)
+        if one is not None:
+            require_same(one, other)
 
 
 @compiled

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.engines.summary import Summary, summarise
+from scorebars.engines.totals import sums_of
 from scorebars.errors import Normal
 from scorebars.measured import Measured
 
@@ -21,8 +22,9 @@ def summary_of(data: Measured, need: str) -> Summary | None:
         return None
     key = f"summary: {need}"
     if key not in data.shelf:
+        sums = sums_of(data, labels=need == "ratio")
         try:
-            data.shelf[key] = summarise(data.y, data.p, errors.sigma, data.weight, {need})
+            data.shelf[key] = summarise(data.y, data.p, errors.sigma, data.weight, {need}, sums=sums)
         except OverflowError:  # extreme magnitudes, which the laws of the labels themselves can take
             data.shelf[key] = None
     found: Summary | None = data.shelf[key]

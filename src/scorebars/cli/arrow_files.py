@@ -89,7 +89,7 @@ class ArrowFile(Source):
                 yield from _arrow("pyarrow.csv").open_csv(str(self.path), **options)
             elif self.kind == "parquet":
                 # a small buffer instead of whole column chunks, which may be as large as the file
-                options = {"buffer_size": 1 << 20, "pre_buffer": False}
+                options = {"buffer_size": 1 << 16, "pre_buffer": False}
                 with _arrow("pyarrow.parquet").ParquetFile(str(self.path), **options) as file:
                     yield from file.iter_batches(rows, columns=list(names))
             else:

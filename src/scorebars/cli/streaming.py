@@ -24,7 +24,7 @@ STREAM_ABOVE = 256 << 20
 """Bytes above which a file is streamed unless --no-stream is given."""
 
 
-BATCH = 1 << 18
+BATCH = 1 << 20
 """Rows of one piece."""
 
 

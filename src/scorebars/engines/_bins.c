@@ -1,24 +1,25 @@
 /*
- * Labels into narrow bins, for accumulators (`bins.py` and `summary.py` say what for).
+ * Labels into narrow bins, for accumulators (`bins.py` and `binning.py` say what for).
  *
  * Label i has the difference d = prediction - label, the error s, the weight w and c = label - shift. The bin of a
  * label is given by the leading bits of a number v > 0 as a double (its exponent and the first bits of its fraction);
  * the other bits of the fraction say where in the bin v lies, u from -1 to 1. For every column x of the labels
  *
- *     moments[bin][column][k] += x u^k,    k = 0 ... 3.
+ *     moments[bin][k][column] += x u^k,    k = 0 ... 3.
  *
  *   square_bins   v = w s^2, columns 1, w, w d^2, max(4 w d^2 - 2 v, 2 v), and if asked for w d, w c, w c d, w c^2;
  *                 with these four, `totals` takes the 15 sums w^2 m m', m = (1, d, c, d^2, c^2), over all labels
  *   folded_bins   v = w s, the bins split further by z = |d| / s; columns are the powers 0 ... 3 of the place of z in
  *                 its bin, from -1 to 1; the last of these bins holds all larger z, with place 0
  *
- * Labels with v above `threshold` are left out; their indices are written down. Labels with v = 0 are exact: one more
- * row of `moments`, after those of the bins, takes them, and of folded_bins `totals` takes their sum w |d|. Values are
- * finite and errors not negative. The NumPy twin is in bins.py and summary.py.
+ * Labels with v above `threshold` are left out, and so are those for which there is no bin; their indices are written
+ * down. Labels with v = 0 are exact: one more row of `moments`, after those of the bins, takes them, and of folded_bins
+ * `totals` takes their sum w |d|. Values are finite, errors and weights not negative. The NumPy twin is in bins.py and
+ * binning.py.
  *
  * How it is made fast: the labels go through in blocks that stay in the first-level cache. A first loop, which the
- * compiler turns into vector instructions, finds bins, powers of u and columns of all labels of a block; a second one
- * adds them to the bins, four moments at a time. So no label waits for the arithmetic of the one before.
+ * compiler turns into vector instructions, finds bins, places and columns of all labels of a block; a second one adds
+ * them to the bins, all columns of a label at a time. So no label waits for the arithmetic of the one before.
  */
 #if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
 #define Py_LIMITED_API 0x030B0000
@@ -30,11 +31,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define LAYOUT 2 /* of the arguments: another number means another version of the Python side */
+#define LAYOUT 3 /* of the arguments: another number means another version of the Python side */
 #define MOMENTS 4
 #define MOST_COLUMNS 8
 #define PRODUCTS 15
-#define APART (-1) /* instead of the bin of a label above the threshold */
+#define APART (-1) /* instead of the bin of a label that is left out */
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -62,7 +63,8 @@ typedef struct {
     double *moments, *totals;
     int64_t *apart;
     Py_ssize_t count, n_apart;
-    int64_t first, bins, z_bins; /* z_bins 0: squares */
+    int64_t first, bins;         /* by v alone */
+    int64_t z_bins;              /* 0: squares */
     int bits;                    /* of the fraction, below the bin */
     int columns;
 } Task;
@@ -74,8 +76,8 @@ enum { BLOCK = 128 };
 typedef struct {
     const double *y, *p, *sigma, *weight; /* of the block: the caller's arrays, or one number repeated */
     int count;
-    ALIGNED double power[BLOCK][MOMENTS]; /* of u */
-    ALIGNED double column[MOST_COLUMNS][BLOCK];
+    ALIGNED double column[BLOCK * MOST_COLUMNS]; /* label by label */
+    ALIGNED double place[BLOCK];                 /* u */
     ALIGNED int64_t bin[BLOCK];
     ALIGNED double one_sigma[BLOCK];
     ALIGNED double one[BLOCK];
@@ -91,23 +93,6 @@ static void start_block(Block *block, const Task *task, Py_ssize_t start)
     block->weight = task->weight != NULL ? task->weight + start : block->one;
 }
 
-INLINE void set_powers(double *power, double u)
-{
-    power[0] = 1.0;
-    power[1] = u;
-    power[2] = u * u;
-    power[3] = u * u * u;
-}
-
-/* Where in its bin v lies, from -1 to 1: the bits below the bin become the whole fraction of a number from 1 to 2. */
-INLINE double place_in_bin(uint64_t number, const int above)
-{
-    const uint64_t fraction = (number << above & UINT64_C(0x000FFFFFFFFFFFFF)) | UINT64_C(0x3FF0000000000000);
-    double one_to_two;
-    memcpy(&one_to_two, &fraction, sizeof one_to_two);
-    return 2.0 * one_to_two - 3.0;
-}
-
 INLINE uint64_t bits_of(double v)
 {
     uint64_t number;
@@ -115,102 +100,104 @@ INLINE uint64_t bits_of(double v)
     return number;
 }
 
-/* Negative where a label that is neither exact nor apart has no bin. */
-INLINE int64_t beyond_bins(int64_t inside, int64_t bin, int64_t bins)
+/* Where in its bin v lies, from -1 to 1: the bits below the bin become the whole fraction of a number from 1 to 2. */
+INLINE double place_in_bin(double v, const int bits)
 {
-    const int64_t either = inside | (bins - 1 - inside);
-    return bin == inside ? either : 0;
+    const uint64_t rest = bits_of(v) << (52 - bits) & UINT64_C(0x000FFFFFFFFFFFFF);
+    const uint64_t number = rest | UINT64_C(0x3FF0000000000000);
+    double one_to_two;
+    memcpy(&one_to_two, &number, sizeof one_to_two);
+    return 2.0 * one_to_two - 3.0;
 }
 
-/* Bins, powers and the first columns of a block's labels; returns whether one lies outside the bins. */
+/* The bin of a label by v, which is then split in `split` ones, of which the label is in number `minor`. */
+INLINE int64_t bin_of(double v, const Task *task, int64_t split, int64_t minor)
+{
+    const int64_t major = (int64_t)(bits_of(v) >> task->bits) - task->first;
+    const int outside = (major | (task->bins - 1 - major)) < 0 || v > task->threshold;
+    const int64_t in_reach = outside ? APART : major * split + minor;
+    return v == 0.0 ? task->bins * split : in_reach;
+}
+
+/* The four columns of the squares. */
+INLINE void set_squares(double *column, double v, double w, double d)
+{
+    const double wdd = w * (d * d), more = 4.0 * wdd - 2.0 * v;
+    column[0] = 1.0;
+    column[1] = w;
+    column[2] = wdd;
+    column[3] = more > 2.0 * v ? more : 2.0 * v;
+}
+
 FOR_EACH_CPU
-static int place_squares(Block *restrict block, const Task *restrict task)
+static void place_squares(Block *restrict block, const Task *restrict task)
 {
     const double *restrict y = block->y, *restrict p = block->p;
     const double *restrict sigma = block->sigma, *restrict weight = block->weight;
-    const double threshold = task->threshold;
-    const int64_t first = task->first, bins = task->bins;
-    const int bits = task->bits, above = 52 - bits, count = block->count;
-    int64_t outside = 0;
-#pragma omp simd reduction(| : outside)
-    for (int i = 0; i < count; i++) {
-        const double s = sigma[i], w = weight[i], d = p[i] - y[i];
-        const double v = w * (s * s), wdd = w * (d * d), more = 4.0 * wdd - 2.0 * v;
-        block->column[1][i] = w;
-        block->column[2][i] = wdd;
-        block->column[3][i] = more > 2.0 * v ? more : 2.0 * v;
-        const uint64_t number = bits_of(v);
-        const int64_t inside = (int64_t)(number >> bits) - first;
-        const int64_t known = v == 0.0 ? bins : inside;
-        const int64_t bin = v > threshold ? APART : known;
-        outside |= beyond_bins(inside, bin, bins);
-        block->bin[i] = bin;
-        set_powers(block->power[i], place_in_bin(number, above));
-    }
-    return outside < 0;
-}
-
-/* The other columns. */
-FOR_EACH_CPU
-static void set_label_columns(Block *restrict block, const Task *restrict task)
-{
-    const double *restrict y = block->y, *restrict p = block->p, *restrict weight = block->weight;
-    const double shift = task->shift;
+    const Task fixed = *task;
     const int count = block->count;
 #pragma omp simd
     for (int i = 0; i < count; i++) {
-        const double w = weight[i], d = p[i] - y[i], c = y[i] - shift;
-        block->column[4][i] = w * d;
-        block->column[5][i] = w * c;
-        block->column[6][i] = w * c * d;
-        block->column[7][i] = w * c * c;
+        const double s = sigma[i], w = weight[i], d = p[i] - y[i], v = w * (s * s);
+        set_squares(block->column + 4 * i, v, w, d);
+        block->place[i] = place_in_bin(v, fixed.bits);
+        block->bin[i] = bin_of(v, &fixed, 1, 0);
+    }
+}
+
+/* The same with the other four columns. */
+FOR_EACH_CPU
+static void place_ratio(Block *restrict block, const Task *restrict task)
+{
+    const double *restrict y = block->y, *restrict p = block->p;
+    const double *restrict sigma = block->sigma, *restrict weight = block->weight;
+    const Task fixed = *task;
+    const int count = block->count;
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        const double s = sigma[i], w = weight[i], d = p[i] - y[i], c = y[i] - fixed.shift, v = w * (s * s);
+        double *column = block->column + 8 * i;
+        set_squares(column, v, w, d);
+        column[4] = w * d;
+        column[5] = w * c;
+        column[6] = w * c * d;
+        column[7] = w * c * c;
+        block->place[i] = place_in_bin(v, fixed.bits);
+        block->bin[i] = bin_of(v, &fixed, 1, 0);
     }
 }
 
 /* As place_squares, for folded bins; `exact` takes w |d| of the labels with v = 0. */
 FOR_EACH_CPU
-static int place_folded(Block *restrict block, const Task *restrict task, double *restrict exact)
+static void place_folded(Block *restrict block, const Task *restrict task, double *restrict exact)
 {
     const double *restrict y = block->y, *restrict p = block->p;
     const double *restrict sigma = block->sigma, *restrict weight = block->weight;
-    const double per_z = 1.0 / task->z_width, threshold = task->threshold, beyond = (double)task->z_bins;
-    const int64_t first = task->first, bins = task->bins, split = task->z_bins + 1;
-    const int last = (int)task->z_bins;
-    const int bits = task->bits, above = 52 - bits, count = block->count;
-    int64_t outside = 0;
+    const Task fixed = *task;
+    const double per_z = 1.0 / fixed.z_width, beyond = (double)fixed.z_bins;
+    const int last = (int)fixed.z_bins, count = block->count;
     double sum = 0.0;
-#pragma omp simd reduction(| : outside) reduction(+ : sum)
+#pragma omp simd reduction(+ : sum)
     for (int i = 0; i < count; i++) {
         const double s = sigma[i], w = weight[i], d = fabs(p[i] - y[i]), v = w * s;
         const double z = d / s * per_z;
         const double in_reach = z < beyond ? z : beyond; /* also where s = 0 */
         const int minor = (int)in_reach;
         const double t = (in_reach - (double)minor) * 2.0 - 1.0 + (double)(minor == last); /* 0 in the last */
-        block->column[1][i] = t;
-        block->column[2][i] = t * t;
-        block->column[3][i] = t * t * t;
+        double *column = block->column + 4 * i;
+        column[0] = 1.0;
+        column[1] = t;
+        column[2] = t * t;
+        column[3] = t * t * t;
+        block->place[i] = place_in_bin(v, fixed.bits);
+        block->bin[i] = bin_of(v, &fixed, fixed.z_bins + 1, minor);
         const double certain = v == 0.0 ? d : 0.0;
         sum += w * certain;
-        const uint64_t number = bits_of(v);
-        const int64_t inside = ((int64_t)(number >> bits) - first) * split + minor;
-        const int64_t known = v == 0.0 ? bins : inside;
-        const int64_t bin = v > threshold ? APART : known;
-        outside |= beyond_bins(inside, bin, bins);
-        block->bin[i] = bin;
-        set_powers(block->power[i], place_in_bin(number, above));
     }
     *exact += sum;
-    return outside < 0;
 }
 
-/* Where all weights are 1, column 1 of the squares is column 0. */
-INLINE int weights_repeat_counts(const Task *task)
-{
-    return task->weight == NULL && task->z_bins == 0;
-}
-
-/* Column 0 is 1 for every label; the others are added from `second` on. */
-INLINE void add_columns(const Block *restrict block, Task *restrict task, const int columns, const int second)
+INLINE void add_columns(const Block *restrict block, Task *restrict task, const int columns)
 {
     const Py_ssize_t start = block->y - task->y;
     double *restrict moments = task->moments;
@@ -220,17 +207,16 @@ INLINE void add_columns(const Block *restrict block, Task *restrict task, const 
             task->apart[task->n_apart++] = start + i;
             continue;
         }
-        const double *restrict power = block->power[i];
-        double *restrict sums = moments + bin * (columns * MOMENTS);
-        double x[MOST_COLUMNS];
-        for (int c = second; c < columns; c++)
-            x[c] = block->column[c][i];
+        const double *restrict column = block->column + i * columns;
+        const double u = block->place[i];
+        double *restrict sums = moments + bin * (MOMENTS * columns);
 #pragma omp simd
-        for (int k = 0; k < MOMENTS; k++) { /* one vector of all four */
-            const double u_k = power[k];
-            sums[k] += u_k;
-            for (int c = second; c < columns; c++)
-                sums[c * MOMENTS + k] += x[c] * u_k;
+        for (int c = 0; c < columns; c++) { /* one vector of all columns */
+            const double x = column[c], xu = x * u, xuu = xu * u;
+            sums[c] += x;
+            sums[columns + c] += xu;
+            sums[2 * columns + c] += xuu;
+            sums[3 * columns + c] += xuu * u;
         }
     }
 }
@@ -238,29 +224,26 @@ INLINE void add_columns(const Block *restrict block, Task *restrict task, const 
 FOR_EACH_CPU
 static void add_to_bins(const Block *restrict block, Task *restrict task)
 {
-    const int second = weights_repeat_counts(task) ? 2 : 1;
-    if (task->columns == 4 && second == 1) /* fixed numbers let the compiler unroll the sums */
-        add_columns(block, task, 4, 1);
-    else if (task->columns == 4)
-        add_columns(block, task, 4, 2);
-    else if (second == 1)
-        add_columns(block, task, 8, 1);
+    if (task->columns == 4) /* fixed numbers let the compiler unroll the sums */
+        add_columns(block, task, 4);
     else
-        add_columns(block, task, 8, 2);
+        add_columns(block, task, 8);
 }
 
 /* Sums of w^2 times products of two of 1, d, c, d^2, c^2: in the order of the upper triangle. */
 FOR_EACH_CPU
-static void add_products(const Block *restrict block, double *restrict totals)
+static void add_products(const Block *restrict block, const Task *restrict task, double *restrict totals)
 {
+    const double *restrict y = block->y, *restrict p = block->p, *restrict weight = block->weight;
+    const double shift = task->shift;
     const int count = block->count;
     double one_one = 0, one_d = 0, one_c = 0, one_dd = 0, one_cc = 0, d_d = 0, d_c = 0, d_dd = 0, d_cc = 0;
     double c_c = 0, c_dd = 0, c_cc = 0, dd_dd = 0, dd_cc = 0, cc_cc = 0;
 #pragma omp simd reduction(+ : one_one, one_d, one_c, one_dd, one_cc, d_d, d_c, d_dd, d_cc) \
     reduction(+ : c_c, c_dd, c_cc, dd_dd, dd_cc, cc_cc)
     for (int i = 0; i < count; i++) {
-        const double one = block->column[1][i], d = block->column[4][i], c = block->column[5][i]; /* all times w */
-        const double dd = block->column[2][i], cc = block->column[7][i];
+        const double one = weight[i], difference = p[i] - y[i], label = y[i] - shift;
+        const double d = one * difference, c = one * label, dd = d * difference, cc = c * label; /* all times w */
         one_one += one * one, one_d += one * d, one_c += one * c, one_dd += one * dd, one_cc += one * cc;
         d_d += d * d, d_c += d * c, d_dd += d * dd, d_cc += d * cc;
         c_c += c * c, c_dd += c * dd, c_cc += c * cc;
@@ -275,7 +258,7 @@ static void add_products(const Block *restrict block, double *restrict totals)
 
 /* ------------------------------------------------------------------ all labels */
 
-static int add_up(Task *task, Block *block)
+static void add_up(Task *task, Block *block)
 {
     for (int i = 0; i < BLOCK; i++) {
         block->one_sigma[i] = task->one_sigma;
@@ -283,20 +266,16 @@ static int add_up(Task *task, Block *block)
     }
     for (Py_ssize_t start = 0; start < task->count; start += BLOCK) {
         start_block(block, task, start);
-        if (task->z_bins > 0 ? place_folded(block, task, task->totals) : place_squares(block, task))
-            return -1;
-        if (task->columns > 4) {
-            set_label_columns(block, task);
-            add_products(block, task->totals);
+        if (task->z_bins > 0) {
+            place_folded(block, task, task->totals);
+        } else if (task->columns == 4) {
+            place_squares(block, task);
+        } else {
+            place_ratio(block, task);
+            add_products(block, task, task->totals);
         }
         add_to_bins(block, task);
     }
-    if (weights_repeat_counts(task))
-        for (int64_t bin = 0; bin <= task->bins; bin++) {
-            double *sums = task->moments + bin * task->columns * MOMENTS;
-            memcpy(sums + MOMENTS, sums, MOMENTS * sizeof(double));
-        }
-    return 0;
 }
 
 /* ------------------------------------------------------------------ Python */
@@ -328,14 +307,14 @@ static PyObject *run(PyObject *args, int folded)
         return NULL;
     }
     Py_buffer views[7];
-    int held = 0, failed = 1;
+    int held = 0, done = 0;
     const Py_ssize_t size = (Py_ssize_t)sizeof(double);
     Block block;
     if (take(y, &views[0], &held, 0, -1, "y") == 0) {
-        const Py_ssize_t bytes = views[0].len;
+        const Py_ssize_t bytes = views[0].len, rows = (Py_ssize_t)(bins * (z_bins + 1) + 1);
         const int each = !PyFloat_Check(sigma), weighted = weight != Py_None;
         if (take(p, &views[1], &held, 0, bytes, "prediction") == 0 &&
-            take(moments, &views[2], &held, 1, size * (Py_ssize_t)((bins + 1) * columns * MOMENTS), "moments") == 0 &&
+            take(moments, &views[2], &held, 1, size * rows * (Py_ssize_t)columns * MOMENTS, "moments") == 0 &&
             take(totals, &views[3], &held, 1, size * (folded ? 1 : columns > 4 ? PRODUCTS : 0), "totals") == 0 &&
             take(apart, &views[4], &held, 1, bytes, "apart") == 0 &&
             (!each || take(sigma, &views[held], &held, 0, bytes, "sigma") == 0) &&
@@ -355,15 +334,14 @@ static PyObject *run(PyObject *args, int folded)
             task.first = first;
             task.bins = bins;
             Py_BEGIN_ALLOW_THREADS
-            failed = add_up(&task, &block);
+            add_up(&task, &block);
             Py_END_ALLOW_THREADS
-            if (failed)
-                PyErr_SetString(PyExc_ValueError, "a label lies outside the bins");
+            done = 1;
         }
     }
     while (held > 0)
         PyBuffer_Release(&views[--held]);
-    return failed ? NULL : PyLong_FromSsize_t(task.n_apart);
+    return done ? PyLong_FromSsize_t(task.n_apart) : NULL;
 }
 
 static PyObject *square_bins(PyObject *module, PyObject *args)
@@ -380,9 +358,9 @@ static PyObject *folded_bins(PyObject *module, PyObject *args)
 
 #define ARGUMENTS                                                                                                     \
     "(y, prediction, sigma, weight, shift, columns, z_bins, z_width, bits, first, threshold, bins, moments, totals, "  \
-    "apart)\n\nAdd labels to `moments` (bins + 1, columns, MOMENTS), the last row for exact ones, and to `totals`;\n" \
-    "write the indices of those above the threshold to `apart` (int64) and return their number. Arrays are\n"         \
-    "contiguous float64; sigma may be a float, weight None. Other threads run meanwhile."
+    "apart)\n\nAdd labels to `moments` (bins (z_bins + 1) + 1, MOMENTS, columns), the last row for exact ones, and\n"  \
+    "to `totals`; write the indices of those above the threshold or without a bin to `apart` (int64) and return\n"    \
+    "their number. Arrays are contiguous float64; sigma may be a float, weight None. Other threads run meanwhile."
 
 static int add_constants(PyObject *module)
 {

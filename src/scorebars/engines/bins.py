@@ -13,21 +13,17 @@ sum. A second number of the label (`minor`) may split the bins; its own moments 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-_Moments = tuple[IntArray, FloatArray]
-"""Keys of bins, ascending, and what belongs to them."""
 
 MOMENTS = 4
 LARGEST = 256
-_SAMPLE = 4096
 GRID = np.cos(np.pi * (np.arange(MOMENTS) + 0.5) / MOMENTS)
 """The points in a bin."""
 TO_WEIGHTS = np.linalg.inv(np.vander(GRID, increasing=True))
@@ -36,7 +32,7 @@ TO_WEIGHTS = np.linalg.inv(np.vander(GRID, increasing=True))
 
 @dataclass(frozen=True)
 class Bins:
-    """`moments` (k, c, 4) of the labels in the occupied bins `keys` (k,), and the largest labels with their columns.
+    """Moments of the labels in bins, octave by octave, and the largest labels with their columns.
 
     A bin is one value of the leading bits of v as a double, all but `bits` of its fraction: 2^(52 - bits) bins an octave.
     Its key is that value times `minors` plus the minor number.
@@ -44,8 +40,8 @@ class Bins:
 
     bits: int
     minors: int
-    keys: IntArray
-    moments: FloatArray
+    octaves: dict[int, FloatArray]
+    """Moments (bins, 4, c) of all bins of an octave, by its exponent; only of octaves that hold labels."""
     top_v: FloatArray
     top_minor: IntArray
     top: FloatArray
@@ -54,15 +50,46 @@ class Bins:
     @classmethod
     def empty(cls, columns: int, bits: int, minors: int = 1) -> Bins:
         """Of no labels."""
-        none = np.empty(0, dtype=np.int64)
-        return cls(bits, minors, none, np.empty((0, columns, MOMENTS)), np.empty(0), none, np.empty((columns, 0)))
+        return cls(bits, minors, {}, np.empty(0), np.empty(0, dtype=np.int64), np.empty((columns, 0)))
 
     @classmethod
-    def of_moments(cls, moments: FloatArray, first: int, bits: int, minors: int = 1) -> Bins:
-        """From the moments (bins, c, 4) of consecutive bins, from that of leading bits `first` on."""
-        used = np.flatnonzero(moments[:, 0, 0])
-        empty = cls.empty(moments.shape[1], bits, minors)
-        return replace(empty, keys=first * minors + used, moments=moments[used])
+    def of_octaves(cls, moments: FloatArray, first: int, bits: int, minors: int = 1) -> Bins:
+        """From the moments (octaves, bins, 4, c) of consecutive octaves, from that of exponent `first` on."""
+        used = np.flatnonzero(moments[:, :, 0, 0].any(axis=1))
+        empty = cls.empty(moments.shape[3], bits, minors)
+        return replace(empty, octaves={first + k: moments[k] for k in used.tolist()})
+
+    @property
+    def columns(self) -> int:
+        """How many."""
+        return len(self.top)
+
+    @property
+    def _per_octave(self) -> int:
+        return self.minors << (52 - self.bits)
+
+    @property
+    def keys(self) -> IntArray:
+        """Of the occupied bins, ascending."""
+        found = [octave * self._per_octave + _occupied(self.octaves[octave]) for octave in sorted(self.octaves)]
+        return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+    @property
+    def moments(self) -> FloatArray:
+        """(k, 4, c) of the occupied bins."""
+        blocks = [self.octaves[octave] for octave in sorted(self.octaves)]
+        return np.concatenate([np.empty((0, MOMENTS, self.columns)), *(block[_occupied(block)] for block in blocks)])
+
+    def with_moments(self, keys: IntArray, moments: FloatArray) -> Bins:
+        """With those (k, 4, c) of some bins."""
+        octaves, (octave, place) = dict(self.octaves), np.divmod(keys, self._per_octave)
+        for number in np.unique(octave).tolist():
+            here = octave == number
+            old = octaves.get(number)
+            block = np.zeros((self._per_octave, MOMENTS, self.columns)) if old is None else old.copy()
+            block[place[here]] += moments[here]
+            octaves[number] = block
+        return replace(self, octaves=octaves)
 
     @property
     def floor(self) -> float:
@@ -71,65 +98,57 @@ class Bins:
 
     def merged(self, other: Bins) -> Bins:
         """The bins of both sets of labels."""
-        return self._with(other.top_v, other.top_minor, other.top, (other.keys, other.moments))
+        octaves = dict(self.octaves)
+        for octave, moments in other.octaves.items():
+            octaves[octave] = octaves[octave] + moments if octave in octaves else moments
+        return replace(self, octaves=octaves).with_top(other.top_v, other.top_minor, other.top)
 
     def with_top(self, v: FloatArray, minor: IntArray, columns: FloatArray) -> Bins:
         """With more labels that may be among the largest; those that are not go into the bins."""
-        return self._with(v, minor, columns) if v.size else self
-
-    def _with(self, v: FloatArray, minor: IntArray, columns: FloatArray, *more: _Moments) -> Bins:
-        """With labels that may be among the largest, and with moments of bins."""
+        if not v.size:
+            return self
         v, minor = np.concatenate([self.top_v, v]), np.concatenate([self.top_minor, minor])
         columns = np.concatenate([self.top, columns], axis=1)
         order = np.argsort(-v, kind="stable")
         top, rest = order[:LARGEST], order[LARGEST:]
-        if rest.size:
-            more = (*more, self._moments_of(v[rest], minor[rest], columns[:, rest]))
         kept = replace(self, top_v=v[top], top_minor=minor[top], top=columns[:, top])
-        return kept._with_moments(more)
-
-    def _with_moments(self, parts: Sequence[_Moments]) -> Bins:
-        places = [np.minimum(np.searchsorted(self.keys, keys), max(self.keys.size - 1, 0)) for keys, _ in parts]
-        known = self.keys.size and all(
-            np.array_equal(self.keys[place], keys) for place, (keys, _) in zip(places, parts, strict=True)
-        )
-        if known:  # as a rule: nothing but known bins
-            every, out = self.keys, self.moments.copy()
-        else:
-            every = np.sort(np.concatenate([self.keys, *(keys for keys, _ in parts)]))
-            every = every[np.append(True, np.diff(every) > 0)] if every.size else every
-            out = np.zeros((every.size, *self.moments.shape[1:]))
-            out[np.searchsorted(every, self.keys)] = self.moments
-            places = [np.searchsorted(every, keys) for keys, _ in parts]
-        for place, (_, moments) in zip(places, parts, strict=True):
-            out[place] += moments
-        return replace(self, keys=every, moments=out)
+        return kept.with_labels(v[rest], minor[rest], columns[:, rest]) if rest.size else kept
 
     def with_labels(self, v: FloatArray, minor: NDArray[Any], columns: FloatArray) -> Bins:
         """With more labels in the bins."""
-        return self._with_moments([self._moments_of(v, minor, columns)])
-
-    def _moments_of(self, v: FloatArray, minor: NDArray[Any], columns: FloatArray) -> _Moments:
         keys, index = np.unique(leading_bits(v, self.bits) * self.minors + minor, return_inverse=True)
         u = _place(v, self.bits)
-        moments = np.empty((keys.size, len(columns), MOMENTS))
+        moments = np.empty((keys.size, MOMENTS, len(columns)))
         for c, column in enumerate(columns):
             weight = column
             for k in range(MOMENTS):
-                moments[:, c, k] = np.bincount(index, weights=weight, minlength=keys.size)
+                moments[:, k, c] = np.bincount(index, weights=weight, minlength=keys.size)
                 weight = weight * u
-        return keys, moments
+        return self.with_moments(keys, moments)
 
     def recombined(self, matrix: FloatArray) -> Bins:
         """With columns that are linear combinations (rows of `matrix`) of the present ones."""
-        return replace(self, moments=np.einsum("dc,kcm->kdm", matrix, self.moments), top=matrix @ self.top)
+        octaves = {octave: moments @ matrix.T for octave, moments in self.octaves.items()}
+        return replace(self, octaves=octaves, top=matrix @ self.top)
+
+    def divided(self, power: int, columns: FloatArray) -> tuple[Bins, FloatArray]:
+        """The bins of v / 2^power with their columns multiplied, and the columns of labels whose v vanishes, added up."""
+        octaves = {octave - power: moments * columns for octave, moments in self.octaves.items()}
+        kept = {octave: moments for octave, moments in octaves.items() if octave >= 1}  # normal doubles
+        top_v, top = np.ldexp(self.top_v, -power), columns[:, None] * self.top
+        stay = top_v > 0
+        vanished = top[:, ~stay].sum(axis=1)
+        for octave in octaves.keys() - kept.keys():
+            vanished = vanished + octaves[octave][:, 0].sum(axis=0)
+        return Bins(self.bits, self.minors, kept, top_v[stay], self.top_minor[stay], top[:, stay]), vanished
 
     def points(self) -> tuple[FloatArray, IntArray, FloatArray]:
         """v (k, 4) of the points that stand for each bin, its minor number (k,), and the columns (c, k, 4) there."""
-        major = self.keys // self.minors
+        keys = self.keys
+        major = keys // self.minors
         low, high = (np.ascontiguousarray((major + k) << self.bits).view(np.float64)[:, None] for k in (0, 1))
         v = 0.5 * (low + high) + 0.5 * (high - low) * GRID
-        return v, self.keys % self.minors, np.einsum("kcm,mp->ckp", self.moments, TO_WEIGHTS)
+        return v, keys % self.minors, np.einsum("kmc,mp->ckp", self.moments, TO_WEIGHTS)
 
     def nodes(self) -> tuple[FloatArray, FloatArray]:
         """v (k,) and columns (c, k) of all points and of the largest labels."""
@@ -140,8 +159,12 @@ class Bins:
         )
 
 
+def _occupied(moments: FloatArray) -> IntArray:
+    return np.flatnonzero(moments[:, 0, 0])
+
+
 def leading_bits(v: FloatArray, bits: int) -> IntArray:
-    """The numbers of the bins of v, whatever the minor number."""
+    """The numbers of the bins of v, whatever the minor number; of 52 bits the exponent."""
     out: IntArray = np.ascontiguousarray(v).view(np.int64) >> bits
     return out
 
@@ -151,10 +174,18 @@ def _place(v: FloatArray, bits: int) -> FloatArray:
     return np.ldexp(rest.astype(np.float64), 1 - bits) - 1.0
 
 
-def threshold_of(v: FloatArray, floor: float) -> float:
-    """A value with LARGEST labels above it, or somewhat more, as a sample of the labels tells; not below `floor`."""
-    if v.size <= LARGEST:
-        return floor
-    sample = v[:: max(1, v.size // _SAMPLE)]
-    place = sample.size - 1 - min(sample.size - 1, math.ceil(1.5 * LARGEST * sample.size / v.size) + 8)
-    return max(float(np.partition(sample, place)[place]), floor)
+class Reach(NamedTuple):
+    """From which v to which most labels lie, and above which v labels stay apart."""
+
+    low: float
+    high: float
+    threshold: float
+
+    @classmethod
+    def of(cls, v: FloatArray, n: int) -> Reach:
+        """As a sample v of n labels tells: LARGEST of all n, or somewhat more, are above the threshold."""
+        high = float(v.max())
+        low = float(np.min(v, initial=np.inf, where=v > 0)) if high > 0 else np.inf
+        place = v.size - 1 - min(v.size - 1, math.ceil(1.5 * LARGEST * v.size / n) + 8)
+        threshold = float(np.partition(v, place)[place]) if n > LARGEST else 0.0
+        return cls(low, high, threshold) if high > 0 else cls(1.0, 1.0, 0.0)

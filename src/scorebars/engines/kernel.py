@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from scorebars.engines.names import NAMES
 
 _OTHER_VERSION = "it was built from another version of the sources; install the package again"
-_BINS_LAYOUT = 2
+_BINS_LAYOUT = 3
 """Of the arguments of the compiled loops."""
 
 # y, prediction, sigma (array or float), weight, tolerance, reference -> the numbers named in NAMES

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from scorebars.engines.binning import Z_BINS, Z_WIDTH
 from scorebars.engines.bins import GRID, TO_WEIGHTS, Bins
-from scorebars.engines.summary import Z_BINS, Z_WIDTH
 from scorebars.laws.base import RNG, FloatArray, Law
 from scorebars.laws.contour_ladder import ContourLadder
 from scorebars.laws.folded import FoldedNormalMean

@@ -26,7 +26,7 @@ def squared_law(of: Summary, perfect: bool = False) -> GeneralizedChiSquare:
     v, columns = of.squares.nodes()
     lam, count, b2 = v / total, columns[0], np.zeros(v.size) if perfect else columns[2] / total
     floor = 0.0 if perfect else float(of.certain[2]) / total
-    if of.squares.keys.size == 0:  # few labels err, and all of them are at hand
+    if not of.squares.octaves:  # few labels err, and all of them are at hand
         few = GeneralizedChiSquare._from_nodes(count, lam, b2)
         mean, variance, third, fourth = (few.cumulant(order) for order in (1, 2, 3, 4))
         return GeneralizedChiSquare(few.cgf, floor, (floor + mean, variance, third, fourth))

@@ -24,7 +24,7 @@ from scorebars.laws.base import FloatArray
 from scorebars.laws.cgf import Numbers, log_excess
 from scorebars.laws.components import THETA, Components, Sums
 
-_LARGE = 0.5  # |2 t alpha lam| from which on t counts as large
+_LARGE = 5.0  # |2 t alpha lam| from which on t counts as large
 
 
 class QuadraticForm:

@@ -98,7 +98,12 @@ class Accumulator:
         if isinstance(batch, NumberBatch):
             batch.require(self._needs)
         self._require(tuple(batch.models), batch.kind, batch.classes)
-        self._take([batch if batch.n > KEPT else batch.copied()], None)
+        try:
+            self._take([batch if batch.n > KEPT else batch.copied()], None)
+        except (ValueError, OverflowError):
+            if isinstance(batch, NumberBatch):
+                batch.diagnose()  # by its own rows, without those that were kept
+            raise
         self._models, self._kind = self._models or tuple(batch.models), batch.kind
         return self
 

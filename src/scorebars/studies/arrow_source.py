@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +13,20 @@ from numpy.typing import NDArray
 
 ROWS = 1 << 20
 """Of a batch: enough that a batch's own cost does not count, few enough that several fit in little memory."""
+_STEP = 1 << 16
+"""Bytes of a column that are read at a time."""
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".feather": "feather", ".arrow": "feather"}
 _TEXT = ("csv", "json")
 """Of these files the types of columns are guessed from the first rows."""
 
 
-class Tagged(NamedTuple):
-    """A batch and the file that it comes from."""
+class Piece(NamedTuple):
+    """Some rows, to be read when they are needed."""
 
-    record_batch: Any
-    fragment: Any
+    rows: int
+    file: str
+    """Where they lie; "" for rows that are in no file."""
+    batches: Callable[[], Iterable[Any]]
 
 
 class Source:
@@ -42,15 +48,15 @@ class Source:
         parquet = getattr(getattr(self._data, "format", None), "default_extname", "") == "parquet"
         return int(self._data.count_rows()) if parquet else None
 
-    def batches(self, names: Sequence[str], numbers: Collection[str]) -> Iterator[Tagged]:
-        """All rows of some columns, in order, file by file: a scan of all files at once reads ahead without bounds.
+    def pieces(self, names: Sequence[str], numbers: Collection[str]) -> Iterator[Piece]:
+        """All rows of some columns, in order.
 
-        Of text files, `numbers` are read as floating numbers even where the first rows hold whole ones.
+        Row groups of Parquet files on a local disk are read by whoever takes them: so several are read at once, and no
+        rows wait in memory. Other rows are read here, file by file: a scan of all files at once reads ahead without
+        bounds. Of text files, `numbers` are read as floating numbers even where the first rows hold whole ones.
         """
-        import pyarrow as pa
-
         if hasattr(self._data, "read_next_batch"):
-            yield from (Tagged(batch.select(names), None) for batch in self._data)
+            yield from (_read(batch.select(names), None) for batch in self._data)
             return
         options = {"columns": list(names), "batch_size": ROWS, "batch_readahead": 2}
         try:
@@ -58,17 +64,15 @@ class Source:
         except ValueError:  # a filtered dataset has no files of its own
             yield from self._filtered(names, options)
             return
-        schema, fragment = self._types(fragments, names, numbers), None
-        try:
-            for fragment in fragments:
-                for batch in fragment.to_batches(schema=schema, **options, **_in_small_steps(fragment)):
-                    yield Tagged(batch, fragment)
-        except pa.ArrowInvalid as why:
-            raise _unreadable(why, getattr(fragment, "path", ""), schema, names) from None
+        schema = self._types(fragments, names, numbers)
+        for fragment in fragments:
+            if _is_local_parquet(fragment):
+                yield from _row_groups(fragment, schema, options)
+                continue
+            with _readable(getattr(fragment, "path", ""), schema, names):
+                yield from (_read(batch, fragment) for batch in fragment.to_batches(schema=schema, **options))
 
-    def _filtered(self, names: Sequence[str], options: dict[str, Any]) -> Iterator[Tagged]:
-        import pyarrow as pa
-
+    def _filtered(self, names: Sequence[str], options: dict[str, Any]) -> Iterator[Piece]:
         schema = self._types(list(_files_of(self._data)), names, ())
         for name in names:
             if schema.field(name).type != self.schema.field(name).type:
@@ -77,10 +81,9 @@ class Source:
                     f"{schema.field(name).type} in others. Make the dataset with a schema before it is filtered: "
                     "pyarrow.dataset.dataset(path, schema=...).filter(...)."
                 )
-        try:
-            yield from self._data.scanner(**options, fragment_readahead=1).scan_batches()
-        except pa.ArrowInvalid as why:
-            raise _unreadable(why, "", schema, names) from None
+        with _readable("", schema, names):
+            tagged = self._data.scanner(**options, fragment_readahead=1).scan_batches()
+            yield from (_read(batch, fragment) for batch, fragment in tagged)
 
     def _types(self, fragments: Sequence[Any], names: Sequence[str], numbers: Collection[str]) -> Any:
         """The schema with the columns' types widened to what all files hold; a dataset has those of its first file."""
@@ -100,14 +103,67 @@ class Source:
         return schema
 
 
-def _in_small_steps(fragment: Any) -> dict[str, Any]:
-    """Options that read a Parquet file on a local disk a little at a time: less copying and less memory."""
-    import pyarrow.dataset as pads
+def _read(batch: Any, fragment: Any) -> Piece:
+    """Rows that have been read already."""
+    return Piece(batch.num_rows, str(getattr(fragment, "path", "")), lambda: (batch,))
+
+
+def _is_local_parquet(fragment: Any) -> bool:
     import pyarrow.fs as pafs
 
-    if _format_name(fragment) != "parquet" or not isinstance(fragment.filesystem, pafs.LocalFileSystem):
-        return {}
-    return {"fragment_scan_options": pads.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)}
+    return _format_name(fragment) == "parquet" and isinstance(fragment.filesystem, pafs.LocalFileSystem)
+
+
+def _row_groups(fragment: Any, schema: Any, options: dict[str, Any]) -> Iterator[Piece]:
+    """Row groups of a Parquet file, together as many as make up a batch; the next ones come from the disk meanwhile."""
+    ids: list[list[int]] = []
+    rows: list[int] = []
+    for group in fragment.row_groups:
+        if not ids or rows[-1] + group.num_rows > ROWS:
+            ids.append([])
+            rows.append(0)
+        ids[-1].append(group.id)
+        rows[-1] += group.num_rows
+    with open(fragment.path, "rb") as file:
+        announced = _announced(file.fileno(), fragment.metadata, ids, options["columns"])
+        for some, number in zip(ids, rows, strict=True):
+            next(announced, None)
+            yield Piece(number, fragment.path, partial(_of_row_groups, fragment, some, schema, options))
+
+
+def _announced(file: int, metadata: Any, ids: Sequence[Sequence[int]], names: Sequence[str]) -> Iterator[None]:
+    """Tell the system, at each step, which parts of a Parquet file will be read next, where it wants to know."""
+    if not hasattr(os, "posix_fadvise") or not ids:
+        return
+    first = metadata.row_group(0)
+    columns = [k for k in range(first.num_columns) if first.column(k).path_in_schema in names]
+    for k, some in enumerate(ids):
+        for row_group in map(metadata.row_group, some):
+            for chunk in map(row_group.column, columns):
+                start = chunk.dictionary_page_offset or chunk.data_page_offset
+                os.posix_fadvise(file, start, chunk.total_compressed_size, os.POSIX_FADV_WILLNEED)
+        if k > 0:  # one piece more is under way
+            yield
+
+
+def _of_row_groups(fragment: Any, ids: list[int], schema: Any, options: dict[str, Any]) -> Iterator[Any]:
+    """Their batches, read a little at a time, and as far as possible on the thread that asks for them."""
+    import pyarrow.dataset as pads
+    import pyarrow.parquet as pq
+
+    names = options["columns"]
+    held = {field.name: field.type for field in fragment.physical_schema}
+    with _readable(fragment.path, schema, names):
+        if all(held.get(name) == schema.field(name).type for name in names):
+            steps = {"buffer_size": _STEP, "pre_buffer": False}
+            with pq.ParquetFile(
+                fragment.path, filesystem=fragment.filesystem, metadata=fragment.metadata, **steps
+            ) as file:
+                yield from file.iter_batches(ROWS, row_groups=ids, columns=names, use_threads=False)
+            return
+        small = pads.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=_STEP, pre_buffer=False)
+        part = fragment.subset(row_group_ids=ids)
+        yield from part.to_batches(schema=schema, use_threads=False, fragment_scan_options=small, **options)
 
 
 def to_numpy(column: Any) -> NDArray[Any]:
@@ -198,9 +254,19 @@ def _common(name: str, one: Any, other: Any, fragment: Any) -> Any:
         ) from None
 
 
-def _unreadable(why: Exception, file: str, schema: Any, names: Sequence[str]) -> ValueError:
-    expected = ", ".join(f"{name!r} as {schema.field(name).type}" for name in names)
-    return ValueError(
-        f"{file or 'the dataset'} cannot be read: {why}. The columns are read by the types of the first rows, {expected}: "
-        "correct the file, or pass pyarrow.dataset.dataset(path, schema=...) with types that hold all values."
-    )
+@contextmanager
+def _readable(file: str, schema: Any, names: Sequence[str]) -> Iterator[None]:
+    """Errors of reading say in which file, and what was expected."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowInvalid as why:
+        expected = ", ".join(f"{name!r} as {schema.field(name).type}" for name in names)
+        raise ValueError(
+            f"{file or 'the dataset'} cannot be read: {why}. The columns are read by the types of the first rows, "
+            f"{expected}: correct the file, or pass pyarrow.dataset.dataset(path, schema=...) with types that hold all "
+            "values."
+        ) from None
+    except OSError as why:
+        raise OSError(f"{file or 'the dataset'} cannot be read: {why}. Is the file whole? Write it again.") from None

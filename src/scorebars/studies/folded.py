@@ -6,12 +6,11 @@ The unit is a power of two, so that going from one to another is exact: labels o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scorebars.engines.bins import Bins
 from scorebars.engines.extended import ExtendedSummary
 from scorebars.engines.hits import Hits
 from scorebars.engines.names import LARGEST, SUMS
@@ -27,7 +26,7 @@ TOO_DIFFERENT = (
     "units, or use scorebars.evaluate on arrays."
 )
 _COLUMNS = np.array([0, 0, 2, 2, 1, 1, 2, 2])
-"""Powers of the unit in the columns of `engines.summary.RATIO`, of which SQUARES are the first."""
+"""Powers of the unit in the columns of `engines.binning.RATIO_COLUMNS`, of which SQUARE_COLUMNS are the first."""
 _PRODUCTS = np.array([0, 1, 1, 2, 2])
 """The same in the products of `Summary.gram`."""
 
@@ -120,11 +119,11 @@ def _divided(part: Summary, power: int) -> Summary:
     squares, certain = part.squares, part.certain
     if squares is not None and certain is not None:
         columns = np.ldexp(1.0, -power * _COLUMNS[: len(certain)])
-        squares, vanished = _divided_bins(squares, 2 * power, columns)
+        squares, vanished = squares.divided(2 * power, columns)
         certain = columns * certain + vanished
     absolute = part.absolute
     if absolute is not None:  # labels whose errors vanish beside the largest no longer widen the law
-        absolute, _ = _divided_bins(absolute, power, np.ones(absolute.moments.shape[1]))
+        absolute, _ = absolute.divided(power, np.ones(absolute.columns))
     low, high = part.predictions
     found = Summary(
         _divided_sums(part.sums, power),
@@ -147,26 +146,3 @@ def _divided_sums(sums: NormalSums, power: int) -> NormalSums:
     units = {name: unit.label for name, unit in (SUMS | LARGEST).items()} | {"tolerance": 1, "y_shift": 1}
     moved: dict[str, Any] = {name: math.ldexp(getattr(sums, name), -power * unit) for name, unit in units.items()}
     return sums._replace(**moved)
-
-
-def _divided_bins(bins: Bins, power: int, columns: Any) -> tuple[Bins, Any]:
-    """The bins of v / 2^power with their columns multiplied, and the columns of labels whose v vanishes, added up.
-
-    A bin's key holds the exponent of v, so that bins stay whole.
-    """
-    octave = 1 << (52 - bins.bits)
-    keys = bins.keys - power * octave * bins.minors
-    kept = keys >= octave * bins.minors  # a normal double
-    moments = bins.moments * columns[:, None]
-    top_v, top = np.ldexp(bins.top_v, -power), columns[:, None] * bins.top
-    stay = top_v > 0
-    vanished = moments[~kept, :, 0].sum(axis=0) + top[:, ~stay].sum(axis=1)
-    found = replace(
-        bins,
-        keys=keys[kept],
-        moments=moments[kept],
-        top_v=top_v[stay],
-        top_minor=bins.top_minor[stay],
-        top=top[:, stay],
-    )
-    return found, vanished

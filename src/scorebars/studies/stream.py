@@ -1,26 +1,30 @@
 """Scores of data on disk that need not fit in memory: Parquet, CSV and Feather files, folders of them, Arrow datasets.
 
-Batches are summed up on two threads while the next ones are read.
+Several threads read and sum up, each a piece of the rows at a time.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.engines.config import one_thread
+from scorebars.engines.config import one_thread, threads
 from scorebars.studies.accumulate import Accumulator
-from scorebars.studies.arrow_source import Source, Tagged, to_numpy
+from scorebars.studies.arrow_source import Piece, Source, to_numpy
 from scorebars.studies.batch import KEPT
 from scorebars.studies.columns import Columns, reworded
 from scorebars.studies.evaluate import Evaluation, guess_task
+
+LANES = 4
+"""More threads than these do not help."""
 
 
 def evaluate_dataset(
@@ -82,47 +86,60 @@ def read_into(
 def _read(total: Accumulator, source: Source, columns: Columns, progress: bool) -> Accumulator:
     numbers = columns.names if total.task == "regression" else columns.numbers
     place = Place()
-    with Lanes(total) as lanes:
-        for tagged in _with_progress(source, source.batches(columns.names, numbers), progress):
-            lanes.take(columns, tagged.record_batch, place.after(tagged))
-            place = place.next(tagged)
+    with _bar(source, progress) as advance, Lanes(total, advance) as lanes:
+        for piece in source.pieces(columns.names, numbers):
+            place = place.in_file(piece.file)
+            lanes.take(columns, piece, place)
+            place = place.after(piece.rows)
     return total
 
 
 class Lanes:
-    """Two accumulators that take turns, each on a thread of its own: summing up costs more than reading.
+    """Accumulators that take turns, each working on one piece of the rows at a time, on several threads.
 
-    Which batch goes where depends on the batches alone, so the result has the same bits in every run. Few labels all go
-    to the first, in their order. Only when all went well does the accumulator that they work for take them over.
+    Which piece goes where depends on the pieces alone, so the result has the same bits in every run and on any number of
+    threads. Few labels all go to the first, in their order. Only when all went well does the accumulator that they work
+    for take them over.
     """
 
-    def __init__(self, total: Accumulator) -> None:
-        self._total = total
-        self._lanes = [total.copy(), Accumulator(total.metrics, task=total.task)]
-        self._threads = [ThreadPoolExecutor(1, thread_name_prefix="scorebars") for _ in self._lanes]
-        self._waiting: deque[Future[None]] = deque()
+    def __init__(self, total: Accumulator, advance: Callable[[int], object]) -> None:
+        self._total, self._advance = total, advance
+        self._lanes = [total.copy(), *(Accumulator(total.metrics, task=total.task) for _ in range(LANES - 1))]
+        self._threads = min(threads(), LANES)
+        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="scorebars")
+        self._working: deque[Future[None]] = deque()
         self._turn = self._rows = 0
 
     def __enter__(self) -> Lanes:
         return self
 
-    def take(self, columns: Columns, batch: Any, place: Place) -> None:
-        """Sum up a batch as soon as its lane is free; an error shows with one of the next batches."""
-        lane, self._turn = self._turn, (1 - self._turn if self._rows > KEPT else 0)
-        self._rows += batch.num_rows
-        self._waiting.append(self._threads[lane].submit(_update, self._lanes[lane], columns, batch, place))
-        while len(self._waiting) > len(self._lanes):
-            self._waiting.popleft().result()
+    def take(self, columns: Columns, piece: Piece, place: Place) -> None:
+        """Sum up a piece as soon as a thread is free; an error shows with one of the next pieces."""
+        lane = self._turn
+        self._rows += piece.rows
+        self._turn = (lane + 1) % LANES if self._rows > KEPT else 0
+        self._working.append(self._pool.submit(self._update, self._lanes[lane], columns, piece, place))
+        others = 0 if self._turn == lane else min(self._threads, LANES - 1)  # that may go on: never two of one lane
+        while len(self._working) > others:
+            self._working.popleft().result()
+
+    def _update(self, total: Accumulator, columns: Columns, piece: Piece, place: Place) -> None:
+        for batch in piece.batches():
+            _update(total, columns, batch, place)
+            place = place.after(batch.num_rows)
+            self._advance(batch.num_rows)
 
     def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
         try:
-            while self._waiting and failed is None:
-                self._waiting.popleft().result()
+            while self._working and failed is None:
+                self._working.popleft().result()
         finally:
-            for thread in self._threads:
-                thread.shutdown(cancel_futures=True)
+            self._pool.shutdown(cancel_futures=True)
         if failed is None:
-            self._total._become(self._lanes[0].merge(self._lanes[1]))
+            first, *others = self._lanes
+            for other in others:
+                first = first.merge(other)
+            self._total._become(first)
 
 
 @dataclass(frozen=True)
@@ -133,15 +150,13 @@ class Place:
     file: str = ""
     row_in_file: int = 0
 
-    def after(self, tagged: Tagged) -> Place:
-        """The place of this batch, if the last one ended here."""
-        file = str(getattr(tagged.fragment, "path", ""))
-        return Place(self.row, file, self.row_in_file if file == self.file else 0)
+    def in_file(self, file: str) -> Place:
+        """The place of a batch from a file, if the last one ended here."""
+        return self if file == self.file else Place(self.row, file, 0)
 
-    def next(self, tagged: Tagged) -> Place:
-        """Where this batch ends."""
-        here, rows = self.after(tagged), tagged.record_batch.num_rows
-        return Place(here.row + rows, here.file, here.row_in_file + rows)
+    def after(self, rows: int) -> Place:
+        """Where a batch that begins here ends."""
+        return Place(self.row + rows, self.file, self.row_in_file + rows)
 
     def of(self, index: int) -> str:
         """In words, the place of one row of the batch."""
@@ -177,10 +192,11 @@ def _array(column: Any, name: str, place: Place) -> NDArray[Any]:
     return to_numpy(column)
 
 
-def _with_progress(source: Source, batches: Iterator[Tagged], progress: bool) -> Iterator[Tagged]:
-    """The batches, with a bar on standard error where one is asked for."""
+@contextmanager
+def _bar(source: Source, progress: bool) -> Iterator[Callable[[int], object]]:
+    """A function that tells of rows done; with a bar on standard error where one is asked for."""
     if not progress:
-        yield from batches
+        yield lambda rows: None
         return
     try:
         from rich.console import Console
@@ -189,6 +205,4 @@ def _with_progress(source: Source, batches: Iterator[Tagged], progress: bool) ->
         raise ImportError("progress=True needs rich: pip install 'scorebars[rich]'") from why
     with Progress(transient=True, console=Console(stderr=True)) as bar:
         task = bar.add_task("scoring", total=source.rows())
-        for tagged in batches:
-            yield tagged
-            bar.advance(task, tagged.record_batch.num_rows)
+        yield lambda rows: bar.advance(task, rows)

@@ -146,9 +146,9 @@ def _hits(data: dict[str, Any]) -> Hits:
 
 
 def _bins(data: dict[str, Any]) -> Bins:
-    bits, minors = int(data["bits"]), int(data["minors"])
-    bins = Bins(bits, minors, *(array_in(data[k]) for k in ("keys", "moments", "top_v", "top_minor", "top")))
-    columns = bins.moments.shape[1]
-    if bins.moments.shape != (bins.keys.size, columns, MOMENTS) or bins.top.shape != (columns, bins.top_v.size):
+    keys, moments, *top = (array_in(data[name]) for name in ("keys", "moments", "top_v", "top_minor", "top"))
+    bins = Bins(int(data["bits"]), int(data["minors"]), {}, *top)
+    fits = moments.shape == (keys.size, MOMENTS, bins.columns) and bins.top.shape == (bins.columns, bins.top_v.size)
+    if not fits or np.any(np.diff(keys) <= 0):
         raise ValueError("its bins do not fit together")
-    return bins
+    return bins.with_moments(keys, moments)
