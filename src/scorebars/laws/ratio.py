@@ -62,6 +62,8 @@ class RatioLaw(StretchedLaw):
 
     def _settle(self, components: Components, constant_p: bool) -> None:
         self.components = components
+        if components.compressed:
+            self._small = 3e-10  # as exact as its nodes
         self._constant_p = constant_p
         mean_p = components.at_zero(E, PI)
         self._centred_p = PI - mean_p * E

@@ -9,6 +9,7 @@ depends on the signs of the form, so a few are tried along their whole length an
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Protocol
 
@@ -24,6 +25,7 @@ _ANGLES = (0.24 * math.pi, 0.125 * math.pi, 0.03 * math.pi)
 _PROBES: FloatArray = np.append(np.geomspace(0.5, 40.0, 8), np.geomspace(100.0, 1e13, 5))
 _BLOCK = 32
 _MOST = 2000  # steps of a sensible path
+_FEW = 100  # steps of a path than which none is looked for that is better
 
 
 class Transform(Protocol):
@@ -94,22 +96,28 @@ class SignContour:
         negligible; moved back it becomes a vertical line, where nothing exceeds the value on the real axis. The
         error of step h is then exp(g - 2 pi angle / h).
         """
-        paths = [self._path(angle, side) for angle in _ANGLES for side in (1.0, -1.0)]
+        choices: list[tuple[_Path, float, float]] = []
+        for angle in _ANGLES:
+            choices += self._judged([self._path(angle, side) for side in (1.0, -1.0)])
+            if min(choice[2] for choice in choices) < _FEW:
+                break
+        return min(choices, key=lambda choice: choice[2])
+
+    def _judged(self, paths: list[_Path]) -> Iterator[tuple[_Path, float, float]]:
+        """Each path with its step and how many steps there are."""
         heights = [np.arcsinh(_PROBES * self.width / path.radius) for path in paths]
         points = []
         for path, y in zip(paths, heights, strict=True):
             points += [path.t(np.zeros(1), -path.angle), path.t(np.append(0.0, y), path.angle), path.t(y)]
         with np.errstate(all="ignore"):  # far out on a bad path
             exponents = (self.form.exponent(np.concatenate(points)).real - self._peak).reshape(len(paths), -1)
-        choices = []
         for path, y, exponent in zip(paths, heights, exponents, strict=True):
             moved, main = exponent[: -y.size], exponent[-y.size :]
             end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < _NEGLIGIBLE)) or y.size - 1
             step = 0.8 * 2.0 * math.pi * path.angle / (_DIGITS + max(float(moved[: end + 3].max()), 0.0))
             rounding = max(float(main.max()), 0.0)  # terms of the sum larger than the result
             cost = float(y[end]) / step * math.exp(min(2.0 * rounding, 100.0))
-            choices.append((path, step, cost if math.isfinite(cost) else math.inf))
-        return min(choices, key=lambda choice: choice[2])
+            yield path, step, cost if math.isfinite(cost) else math.inf
 
     def _path(self, angle: float, side: float) -> _Path:
         ahead, behind = self.form.upper - self.t0, self.t0 - self.form.lower
@@ -164,7 +172,11 @@ class SignContour:
 
 def rough_probability(form: Transform) -> float:
     """P(N <= 0) among the cases that K covers, by the saddlepoint approximation of Barndorff-Nielsen."""
-    t, width = saddlepoint(form)
+    near, _ = saddlepoint(form)
+    slope, curvature = _derivatives(form, near)
+    t, width = near - slope / curvature, 1.0 / math.sqrt(curvature)
+    if not form.lower < t < form.upper:
+        t = near
     k, whole = (float(value) for value in form.exponent(np.array([t, 0.0])))
     w, u = math.copysign(math.sqrt(max(2.0 * (whole - k), 0.0)), t), t / width
     return float(ndtr(w + math.log(u / w) / w if abs(w) > 0.05 else w))

@@ -15,6 +15,9 @@ class StretchedLaw(Law):
     """A law with a scale u(x) from -inf to inf on which the normal quantile of its distribution function is nearly
     straight. Subclasses give `tails`, the scale, and where to start."""
 
+    _small = 1e-15
+    """By how much the normal quantile may be missed."""
+
     @abstractmethod
     def tails(self, x: float) -> tuple[float, float, float]:
         """P(value <= x), P(value > x) and the density at x."""
@@ -52,17 +55,20 @@ class StretchedLaw(Law):
         target = float(ndtri(q)) if q <= 0.5 else -float(ndtri(1.0 - q))
         low, high = -math.inf, math.inf
         u = self._near(target)
+        before, rough, _ = self._middle
         for _ in range(100):
             x, pace = self._unstretch(u)
             lower, upper, pdf = self.tails(x)
             z = float(ndtri(lower)) if lower <= 0.5 else -float(ndtri(upper))
             low, high = (u, high) if z < target else (low, u)
-            step = math.copysign(1.0, target - z)
+            step, missed = math.copysign(1.0, target - z), math.inf
             if pdf > 0 and math.isfinite(z):
-                newton = (target - z) * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / (pdf * pace)
-                step = min(max(newton, -2.0), 2.0)
+                slope = pdf * pace * math.exp(0.5 * z * z) * math.sqrt(2.0 * math.pi)
+                step = min(max((target - z) / slope, -2.0), 2.0)
+                if u != before:  # by how much the curve bends away from its tangent
+                    missed = abs((slope - (z - rough) / (u - before)) / (u - before)) * step * step
             following = u + step
-            if abs(target - z) < 1e-7:  # the last step squares the error
+            if abs(target - z) < 1e-7 or (missed < self._small and abs(step) < 2.0):  # the last step squares the error
                 return self._unstretch(following)[0]
             if not low < following < high:
                 following = 0.5 * (low + high) if math.isfinite(low + high) else u + math.copysign(1.0, target - z)
