@@ -138,7 +138,7 @@ class Sums:
         self._x = components.x
         self._compressed = components.compressed
         # single components are multiplied first and added later: a . x may be a small difference
-        self._f = np.einsum("jk,kab->jab", f, self._x) if self._compressed else f
+        self._f = (f @ self._x.reshape(-1, 9)).reshape(-1, 3, 3) if self._compressed else f
 
     def __call__(self, a: Numbers, b: Numbers) -> Numbers:
         out: Numbers

@@ -121,7 +121,7 @@ class QuadraticForm:
         inner = (np.diag(self.surplus) - self.matrix(over_r) * self.kappa) / self.alpha
         w = self.vector(over_r, z)
         pulled = np.sum(w * self.kappa * np.linalg.solve(inner, w[:, :, None])[:, :, 0], axis=1)
-        logarithm = np.einsum("jk,k->j", np.log1p(-u), self.components.count)
+        logarithm = np.log1p(-u) @ self.components.count
         logarithm = logarithm + np.sum(np.log(_eigenvalues(inner)), axis=1)
         out: Numbers = t * (self._at_stationary + self.alpha * over_r(z, z) + pulled) - 0.5 * logarithm
         return out
@@ -136,7 +136,7 @@ class QuadraticForm:
         v = self.vector(over_spread, self._gradient)
         solved = np.linalg.solve(np.eye(self.kappa.size) - shared, v[:, :, None])[:, :, 0]
         quadratic = over_spread(self._gradient, self._gradient) + 2.0 * t * np.sum(v * self.kappa * solved, axis=1)
-        logarithm = np.einsum("jk,k->j", log_excess(u), self.components.count)
+        logarithm = log_excess(u) @ self.components.count
         logarithm = logarithm + np.sum(log_excess(_eigenvalues(shared)), axis=1)
         out: Numbers = t * (self._mean + change) + logarithm + 0.5 * t * t * quadratic
         return out
@@ -175,7 +175,7 @@ class Tilted:
         over_square = components.sums(self._spread**2)
         moved = 2.0 * t * self._over_spread(THETA, self._force) + t * t * over_square(self._force, self._force)
         shared = np.einsum("jab,jba->j", self._coupling, self._form.matrix(over_square))
-        own = np.einsum("jk,k->j", self._spread, components.count)
+        own = self._spread @ components.count
         out: Numbers = components.at_zero(THETA, THETA) + moved + own + 2.0 * t * shared
         return out
 

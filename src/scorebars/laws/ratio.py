@@ -65,6 +65,7 @@ class RatioLaw(StretchedLaw):
         if components.compressed:
             self._small = 3e-10  # as exact as its nodes
         self._constant_p = constant_p
+        self._last: tuple[float, QuadraticForm | None] = math.nan, None
         mean_p = components.at_zero(E, PI)
         self._centred_p = PI - mean_p * E
         self._variance_p = components.at_zero(self._centred_p, self._centred_p)
@@ -160,7 +161,14 @@ class RatioLaw(StretchedLaw):
         return (1.0 - tail, tail, pdf) if contour.upper else (tail, 1.0 - tail, pdf)
 
     def _form(self, x: float) -> QuadraticForm:
-        """M - x D."""
+        """M - x D; the last one is asked for twice, roughly and exactly."""
+        last, form = self._last
+        if x != last or form is None:
+            form = self._new_form(x)
+            self._last = x, form
+        return form
+
+    def _new_form(self, x: float) -> QuadraticForm:
         # along e its quadratic part is -x + kappa + x omega, in which x cancels for omega = 1
         surplus = np.array([self.kappa if self.omega else -x])
         return QuadraticForm(self.components, -x, surplus, E[None], self.linear, self.m0 - x * self.d0)

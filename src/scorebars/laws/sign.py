@@ -9,7 +9,6 @@ depends on the signs of the form, so a few are tried along their whole length an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Protocol
 
@@ -96,14 +95,14 @@ class SignContour:
         negligible; moved back it becomes a vertical line, where nothing exceeds the value on the real axis. The
         error of step h is then exp(g - 2 pi angle / h).
         """
-        choices: list[tuple[_Path, float, float]] = []
-        for angle in _ANGLES:
-            choices += self._judged([self._path(angle, side) for side in (1.0, -1.0)])
-            if min(choice[2] for choice in choices) < _FEW:
-                break
+        likely = -1.0 if self.form.upper > -self.form.lower else 1.0  # away from the farther end
+        choices = self._judged([self._path(_ANGLES[0], likely)])
+        if choices[0][2] > _FEW:
+            others = [(angle, side) for angle in _ANGLES for side in (likely, -likely)][1:]
+            choices += self._judged([self._path(angle, side) for angle, side in others])
         return min(choices, key=lambda choice: choice[2])
 
-    def _judged(self, paths: list[_Path]) -> Iterator[tuple[_Path, float, float]]:
+    def _judged(self, paths: list[_Path]) -> list[tuple[_Path, float, float]]:
         """Each path with its step and how many steps there are."""
         heights = [np.arcsinh(_PROBES * self.width / path.radius) for path in paths]
         points = []
@@ -111,13 +110,15 @@ class SignContour:
             points += [path.t(np.zeros(1), -path.angle), path.t(np.append(0.0, y), path.angle), path.t(y)]
         with np.errstate(all="ignore"):  # far out on a bad path
             exponents = (self.form.exponent(np.concatenate(points)).real - self._peak).reshape(len(paths), -1)
+        choices = []
         for path, y, exponent in zip(paths, heights, exponents, strict=True):
             moved, main = exponent[: -y.size], exponent[-y.size :]
             end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < _NEGLIGIBLE)) or y.size - 1
             step = 0.8 * 2.0 * math.pi * path.angle / (_DIGITS + max(float(moved[: end + 3].max()), 0.0))
             rounding = max(float(main.max()), 0.0)  # terms of the sum larger than the result
             cost = float(y[end]) / step * math.exp(min(2.0 * rounding, 100.0))
-            yield path, step, cost if math.isfinite(cost) else math.inf
+            choices.append((path, step, cost if math.isfinite(cost) else math.inf))
+        return choices
 
     def _path(self, angle: float, side: float) -> _Path:
         ahead, behind = self.form.upper - self.t0, self.t0 - self.form.lower
