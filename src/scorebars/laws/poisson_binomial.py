@@ -37,6 +37,7 @@ LEAF = 32
 BINS_PER_HALF = 512  # bins for p below and above 1/2: the law then errs by less than 1e-11
 BLOCK = 1 << 15
 SINGLE = 1 << 16  # trials of which the powers are summed one by one
+STRIP = 1 << 11  # trials whose powers stay in the cache
 SERIES_REACH = 0.4  # largest |p x| for which log(1 + p x) is summed as a series
 NEGLIGIBLE = 1e-290  # smaller probabilities are dropped at the ends: denormal numbers are slow and say nothing
 
@@ -177,15 +178,28 @@ def by_powers(p: FloatArray, weight: FloatArray | None, t: FloatArray, reach: fl
 
 def power_sums(p: FloatArray, weight: FloatArray | None, terms: int) -> tuple[FloatArray, FloatArray]:
     """sum w p^k, k = 1 ... terms, over the p up to 1/2; and sum w (1 - p)^k over the others."""
-    sums = np.empty((2, terms))
     often = p > 0.5
-    for row, chosen in enumerate((~often, often)):
-        rare = p[chosen] if row == 0 else 1 - p[chosen]
-        power = rare * (1.0 if weight is None else weight[chosen])
-        for k in range(terms):
-            sums[row, k] = np.add.reduce(power)
-            power *= rare
-    return sums[0], sums[1]
+    rare = [p[~often], 1 - p[often]]
+    weights = [None, None] if weight is None else [weight[~often], weight[often]]
+    low, high = (_sums_of_powers(x, w, terms) for x, w in zip(rare, weights, strict=True))
+    return low, high
+
+
+def _sums_of_powers(x: FloatArray, weight: FloatArray | None, terms: int) -> FloatArray:
+    """sum w x^k, k = 1 ... terms, from few powers: x^(a + s b) = x^a (x^s)^b."""
+    side = math.isqrt(terms - 1) + 1
+    sums = np.zeros((side, side))
+    for start in range(0, x.size, STRIP):
+        part = x[start : start + STRIP]
+        short, long = np.empty((2, side, part.size))
+        short[0], long[0] = part, 1.0 if weight is None else weight[start : start + STRIP]
+        for k in range(1, side):
+            np.multiply(short[k - 1], part, out=short[k])
+        for k in range(1, side):
+            np.multiply(long[k - 1], short[-1], out=long[k])
+        sums += long @ short.T
+    out: FloatArray = sums.ravel()[:terms]
+    return out
 
 
 def gather(p: FloatArray, count: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
