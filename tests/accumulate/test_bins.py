@@ -1,5 +1,7 @@
 """Labels in bins: the compiled loops and their NumPy twin put the same numbers into the same places."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -158,3 +160,15 @@ def test_a_module_of_another_version_is_not_used(monkeypatch):
     kernel.load_bins.cache_clear()
     assert found.module is None
     assert found.note == "it was built from another version of the sources; install the package again"
+
+
+def test_bins_travel_without_their_empty_places():
+    y, p, sigma, weight = labels(200_000, True, False)
+    found = summarise(y, p, sigma, weight, ["ratio", "absolute"])
+    for part in (found.squares, found.absolute):
+        text = pickle.dumps(part)
+        again = pickle.loads(text)
+        assert len(text) < 1.1 * (part.moments.nbytes + part.keys.nbytes + part.top.nbytes + 10_000)
+        assert again.octaves.keys() == part.octaves.keys()
+        assert all(np.array_equal(again.octaves[octave], moments) for octave, moments in part.octaves.items())
+        assert np.array_equal(again.top, part.top) and np.array_equal(again.top_v, part.top_v)

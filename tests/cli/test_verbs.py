@@ -205,6 +205,12 @@ def test_every_formula_is_readable():
             assert kind == "code" or not any(mark in text for mark in ("\\", ".. math", ":math:", "``")), (name, text)
 
 
+def test_a_metric_with_other_options_has_another_heading(run, masses):
+    found = run("evaluate", masses, "-m", "fraction_within:tolerance=0.5", "-m", "fraction_within:tolerance=2", "-q")
+    assert "Fraction within tolerance (tolerance=0.5)  larger is better" in found.stdout
+    assert "Fraction within tolerance (tolerance=2)  larger is better" in found.stdout
+
+
 def test_metrics_with_options(run, masses):
     found = run("evaluate", masses, "-m", "fraction_within:tolerance=0.5", "--json")
     rows = json.loads(found.stdout)["scores"]

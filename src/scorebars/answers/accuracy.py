@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars.answers import berkson
 from scorebars.answers.intervals import OfLaw, Symmetric
-from scorebars.answers.mean_loss import BERKSON_REMEASURED, BERKSON_TRUTH
 from scorebars.errors import Flip
 from scorebars.errors.base import FloatArray
 from scorebars.laws.affine import ScaledLaw
@@ -21,6 +21,8 @@ from scorebars.laws.poisson_binomial import PoissonBinomial
 from scorebars.laws.weighted_bernoulli import WeightedBernoulliSum
 from scorebars.moments.votes import majority_error
 from scorebars.score import Answers, Declaration, Estimate, Interval, UndefinedEstimate
+
+_BLOCK = 1 << 14
 
 
 class AccuracyAnswers(Answers):
@@ -56,7 +58,7 @@ class AccuracyAnswers(Answers):
 
     def _agreement(self, q: FloatArray | float) -> FloatArray:
         """Probability that each prediction agrees with a fresh label when labels flip with probability q."""
-        return np.where(self._right, 1.0 - np.asarray(q), np.asarray(q) / (self._classes - 1))
+        return _agreement(self._right, q, self._classes - 1)
 
     @cached_property
     def _contrast(self) -> FloatArray:
@@ -100,12 +102,12 @@ class AccuracyAnswers(Answers):
     def _independent_law(self, right: NDArray[np.bool_], q: FloatArray) -> Law:
         others = self._classes - 1
         if self._weight is not None:
-            return WeightedBernoulliSum(self._weight, np.where(right, 1.0 - q, q / others))
+            return WeightedBernoulliSum(self._weight, _agreement(right, q, others))
         if q.ndim == 0:
             hits = int(np.count_nonzero(right))
             counts = PoissonBinomial(np.array([1.0 - q, q / others]), np.array([hits, self.n - hits]))
         else:
-            counts = PoissonBinomial(np.where(right, 1.0 - q, q / others))
+            counts = PoissonBinomial(_agreement(right, q, others))
         return ScaledLaw(counts, 1.0 / self.n)
 
     # against the truth -------------------------------------------------------------------------
@@ -134,17 +136,8 @@ class AccuracyAnswers(Answers):
     def truth(self) -> Estimate:
         df = max(self.n - 1, 1)
         if self._flip.kind == "berkson":
-            law = self.law()
             std = math.hypot(self.sampling_std(), self.std if self._flip.correlation else 0.0)
-            total = Symmetric(self.expected, std, 0.0, 1.0, df)
-            return Estimate(
-                self.expected,
-                self.std,
-                method=law.method,
-                note=BERKSON_TRUTH,
-                interval=OfLaw(law),
-                total_interval=total,
-            )
+            return berkson.truth(self, Symmetric(self.expected, std, 0.0, 1.0, df))
         value = self._mean(self._unbiased)
         std = math.sqrt(self._truth_variance())
         scatter = self._scatter(self._unbiased, value) + self._common(self._lever / self._contrast)
@@ -166,7 +159,7 @@ class AccuracyAnswers(Answers):
     def remeasured(self, repeats: float) -> Estimate:
         """Labels by majority of `repeats` fresh votes."""
         if self._flip.kind == "berkson":
-            raise UndefinedEstimate(BERKSON_REMEASURED)
+            raise UndefinedEstimate(berkson.REMEASURED)
         q = np.asarray(self._flip.q)
         if repeats == 1:
             fresh, terms = q, self._right.astype(np.float64)
@@ -268,3 +261,12 @@ def _first(holds: object, n: int) -> int:
         else:
             low = middle + 1
     return low
+
+
+def _agreement(right: NDArray[np.bool_], q: FloatArray | float, others: int) -> FloatArray:
+    """1 - q where a prediction is right, q shared by the other classes where not; large temporaries would cost more."""
+    q, out = np.broadcast_to(np.asarray(q, dtype=np.float64), right.shape), np.empty(right.shape)
+    for start in range(0, right.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        out[part] = np.where(right[part], 1.0 - q[part], q[part] / others)
+    return out

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
+from scorebars.answers import berkson
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.labelled import Labelled
-from scorebars.answers.mean_loss import BERKSON_REMEASURED, BERKSON_TRUTH
 from scorebars.errors.base import FloatArray
 from scorebars.laws.base import Law
 from scorebars.laws.discrete import DiscreteLaw
@@ -99,17 +99,9 @@ class ClassAnswers(Answers):
         df = max(self.n - 1, 1)
         low, high = self.declaration.low, self.declaration.high
         if self.data.kind == "berkson":
-            law = self.law()
             common = self.std if self.data.common_step is not None else 0.0
-            total = Symmetric(self.expected, math.hypot(self.sampling_std(), common), low, high, df)
-            return Estimate(
-                self.expected,
-                self.std,
-                method=law.method,
-                note=BERKSON_TRUTH,
-                interval=OfLaw(law),
-                total_interval=total,
-            )
+            std = math.hypot(self.sampling_std(), common)
+            return berkson.truth(self, Symmetric(self.expected, std, low, high, df))
         if self.data.exact and self.data.same_process(1):
             total = Symmetric(self.observed, self.sampling_std(), low, high, df)
             law = _constant(self.observed)
@@ -172,7 +164,7 @@ class ClassAnswers(Answers):
         """Labels by majority of `repeats` fresh votes; for the same label process the observed score is the forecast."""
         data = self.data
         if data.kind == "berkson":
-            raise UndefinedEstimate(BERKSON_REMEASURED)
+            raise UndefinedEstimate(berkson.REMEASURED)
         if math.isinf(repeats):
             return self.truth()
         if data.same_process(repeats):

@@ -9,8 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from scorebars.answers import berkson
 from scorebars.answers.intervals import OfLaw, Symmetric
-from scorebars.answers.mean_loss import BERKSON_REMEASURED, BERKSON_TRUTH, CHANGED, PERFECT
+from scorebars.answers.mean_loss import CHANGED, PERFECT
 from scorebars.answers.simex import COEFFICIENTS, LEVELS
 from scorebars.engines.sums import NormalSums
 from scorebars.engines.totals import sums_of
@@ -158,14 +159,7 @@ class JointAnswers(Answers):
         self._require_unchanged()
         low, high, df = self.declaration.low, self.declaration.high, max(self.n - 1, 1)
         if self._data.errors.kind == "berkson":
-            return Estimate(
-                self.expected,
-                self.std,
-                method=self._own_law.method,
-                note=BERKSON_TRUTH,
-                interval=OfLaw(self._own_law),
-                total_interval=self.total_interval,
-            )
+            return berkson.truth(self, self.total_interval)
         if self._metric.truth is not None:
             value = float(self._metric.truth(self._y[None], self._data)[0])
             std, method = 0.0 if self._exact else self._moved(self._metric.truth), "corrected sums"
@@ -193,7 +187,7 @@ class JointAnswers(Answers):
         self._require_unchanged()
         errors = self._data.errors
         if errors.kind == "berkson":
-            raise UndefinedEstimate(BERKSON_REMEASURED)
+            raise UndefinedEstimate(berkson.REMEASURED)
         fresh = errors.variance_of_mean(self._y, repeats)
         tau2 = fresh - np.square(self._label_sd)
         if np.any(tau2 < 0):

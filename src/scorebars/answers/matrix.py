@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from scorebars import checks
+from scorebars.answers import berkson
 from scorebars.answers.confusion import ConfusionSpread, confusion
 from scorebars.answers.confusion_functions import OfPositives, Share
 from scorebars.answers.labelled import Labelled
-from scorebars.answers.mean_loss import BERKSON_REMEASURED
 from scorebars.errors.base import FloatArray
 from scorebars.laws.base import Law
 from scorebars.laws.discrete import DiscreteLaw
@@ -266,7 +266,7 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
     def remeasured(self, repeats: int = 1) -> FloatArray:
         """The matrix to expect of labels by majority of `repeats` fresh votes."""
         if self._data.kind == "berkson":
-            raise UndefinedEstimate(BERKSON_REMEASURED)
+            raise UndefinedEstimate(berkson.REMEASURED)
         if self._data.same_process(repeats):
             return np.asarray(self.observed, dtype=np.float64)
         return self._normalized(self._of(self._data.fresh(repeats)))

@@ -10,7 +10,8 @@ from typing import Self
 
 import numpy as np
 
-from scorebars.answers.intervals import Affine, OfLaw, Symmetric
+from scorebars.answers import berkson
+from scorebars.answers.intervals import Affine, Symmetric
 from scorebars.answers.rescaled import TOO_LARGE, law_in_units
 from scorebars.engines.totals import Totals, by_engine, totals
 from scorebars.errors.base import FloatArray
@@ -20,12 +21,6 @@ from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.infinite import why_infinite
 from scorebars.score import Answers, Declaration, Estimate, Interval, UndefinedEstimate
-
-BERKSON_REMEASURED = (
-    "under Berkson error (truth = label + error) the error model says how the truth scatters about the label, "
-    "not how a new measurement scatters about the truth: remeasured is not determined."
-)
-BERKSON_TRUTH = "Berkson error: the truth scatters about the label, so this is the expected score"
 
 PERFECT = "expected score of a perfect model"
 CHANGED = (
@@ -127,23 +122,14 @@ class MeanLoss(Answers):
         return self._berkson_truth() if self._data.errors.kind == "berkson" else self._truth(self._scaled_data())
 
     def _berkson_truth(self) -> Estimate:
-        """The truth scatters about the label, as the error model says: the expected score."""
-        law = self.law()
-        return Estimate(
-            self.expected,
-            self.std,
-            method=law.method,
-            note=BERKSON_TRUTH,
-            interval=OfLaw(law),
-            total_interval=self._population_interval(),
-        )
+        return berkson.truth(self, self._population_interval())
 
     @abstractmethod
     def _remeasured(self, data: Measured, repeats: float) -> Estimate: ...
 
     def remeasured(self, repeats: float) -> Estimate:
         if self._data.errors.kind == "berkson":
-            raise UndefinedEstimate(BERKSON_REMEASURED)
+            raise UndefinedEstimate(berkson.REMEASURED)
         return self._remeasured(self._scaled_data(), repeats)
 
     def noise_share(self) -> float:

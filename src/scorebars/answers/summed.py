@@ -14,9 +14,10 @@ from typing import Self
 
 import numpy as np
 
+from scorebars.answers import berkson
 from scorebars.answers.all_labels import ALL_LABELS
 from scorebars.answers.intervals import OfLaw, Symmetric
-from scorebars.answers.mean_loss import BERKSON_REMEASURED, PERFECT, MeanLoss
+from scorebars.answers.mean_loss import PERFECT, MeanLoss
 from scorebars.engines.summary import Summary
 from scorebars.engines.totals import from_sums
 from scorebars.errors.base import FloatArray
@@ -76,7 +77,7 @@ class Summed(MeanLoss):
 
     def _require_classical(self) -> None:
         if self.kind == "berkson":
-            raise UndefinedEstimate(BERKSON_REMEASURED)
+            raise UndefinedEstimate(berkson.REMEASURED)
 
     def root_exists(self) -> bool:
         return True

@@ -15,8 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
+from scorebars.answers import berkson
 from scorebars.answers.intervals import OfLaw, Symmetric
-from scorebars.answers.mean_loss import BERKSON_REMEASURED, BERKSON_TRUTH, PERFECT
+from scorebars.answers.mean_loss import PERFECT
 from scorebars.answers.simex import COEFFICIENTS, LEVELS
 from scorebars.engines.summary import Summary
 from scorebars.laws.base import Law
@@ -104,14 +105,7 @@ class SummedRatio(Answers):
     def truth(self) -> Estimate:
         low, high, df = self.declaration.low, self.declaration.high, max(self.n - 1, 1)
         if self._kind == "berkson":
-            return Estimate(
-                self.expected,
-                self.std,
-                method=self._own_law.method,
-                note=BERKSON_TRUTH,
-                interval=OfLaw(self._own_law),
-                total_interval=self.total_interval,
-            )
+            return berkson.truth(self, self.total_interval)
         whole, about_mean = self._error_sums()
         lost = self._lost - (about_mean if self.centred else whole)
         value = _explained(lost, max(self._total - about_mean, _LEAST * self._total))
@@ -128,7 +122,7 @@ class SummedRatio(Answers):
 
     def remeasured(self, repeats: float) -> Estimate:
         if self._kind == "berkson":
-            raise UndefinedEstimate(BERKSON_REMEASURED)
+            raise UndefinedEstimate(berkson.REMEASURED)
         low, high = self.declaration.low, self.declaration.high
         value, method = self.observed, "unbiased"
         if repeats != 1 and self._sums.var > 0:

@@ -54,7 +54,7 @@ def _block(result: Any, metric: str, level: float, unit: str | None, width: int)
         table.add_column(name, justify="left" if left else "right", no_wrap=not left, overflow="fold")
     for row in texts:
         table.add_row(*map(Text, row))
-    return [_title(rows[0][1], unit), table, ""]
+    return [_title(rows[0][1], metric, unit), table, ""]
 
 
 def _natural_width(rows: list[list[str]]) -> int:
@@ -66,14 +66,15 @@ def grid() -> Table:
     return Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold")
 
 
-def _title(score: Any, unit: str | None) -> Text:
-    """Name, direction and unit of a metric."""
+def _title(score: Any, metric: str, unit: str | None) -> Text:
+    """Name, options, direction and unit of a metric."""
     declared = score.declaration
+    options = metric.removeprefix(declared.name)
     parts = [direction(declared)]
     if unit and declared.degree:
         parts.append(f"in {unit}" if declared.degree == 1 else f"in ({unit})^{declared.degree}")
     parts.append(counted(score.n, "label"))
-    return Text.assemble((declared.title, "bold"), (f"  {', '.join(parts)}", "dim"))
+    return Text.assemble((f"{declared.title} {options}".strip(), "bold"), (f"  {', '.join(parts)}", "dim"))
 
 
 def counted(number: int, what: str) -> str:

@@ -59,6 +59,18 @@ class Bins:
         empty = cls.empty(moments.shape[3], bits, minors)
         return replace(empty, octaves={first + k: moments[k] for k in used.tolist()})
 
+    @classmethod
+    def of_occupied(cls, bits: int, minors: int, keys: IntArray, moments: FloatArray, *top: NDArray[Any]) -> Bins:
+        """From what `occupied` told."""
+        return cls(bits, minors, {}, *top).with_moments(keys, moments)
+
+    def occupied(self) -> tuple[Any, ...]:
+        """What to keep or send of the bins: most of an octave's may be empty."""
+        return self.bits, self.minors, self.keys, self.moments, self.top_v, self.top_minor, self.top
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return Bins.of_occupied, self.occupied()
+
     @property
     def columns(self) -> int:
         """How many."""

@@ -66,7 +66,14 @@ class PoissonBinomial(AtomicLaw):
 
     @cached_property
     def _moments(self) -> tuple[float, float]:
-        return self._sum(self._p), self._sum(self._p * (1 - self._p))
+        variance = 0.0
+        for start in range(0, self._p.size, BLOCK):
+            p = self._p[start : start + BLOCK]
+            terms = p * (1 - p)
+            variance += float(
+                np.add.reduce(terms if self._count is None else self._count[start : start + BLOCK] * terms)
+            )
+        return self._sum(self._p), variance
 
     def _mean(self) -> float:
         return self._moments[0]

@@ -16,7 +16,8 @@ from scorebars.answers.rescaled import Rescaled
 from scorebars.errors.base import FloatArray
 from scorebars.laws.normal import NormalLaw
 from scorebars.score import Declaration, Score
-from scorebars.studies.contests import Contest, contest
+from scorebars.studies.contest import Contest
+from scorebars.studies.contests import contest
 from scorebars.studies.evaluate import guess_task, labels_of
 from scorebars.studies.gather import gather
 

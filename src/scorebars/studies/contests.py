@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scorebars import checks
 from scorebars.answers.difference import TruthDifference
-from scorebars.arrays import to_host
 from scorebars.errors import Flip, Normal
 from scorebars.errors.base import FloatArray
 from scorebars.laws.accuracy_difference import accuracy_difference_law
@@ -24,52 +19,18 @@ from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import inputs
-from scorebars.metrics.labels import class_labels, class_model, flip_model
+from scorebars.metrics.labels import class_labels, flip_model
 from scorebars.metrics.registry import entry_of
 from scorebars.moments.correlated import sum_variance
 from scorebars.moments.differences import absolute_difference, squared_difference
 from scorebars.score import Declaration
+from scorebars.studies.contest import SEED, SLOW_DRAWS, Contest, Match
+from scorebars.studies.drawn_contests import DrawnClasses, DrawnNumbers
 
 _DRAWS = 20_000
-_SLOW_DRAWS = 2_000
-_SEED = 20240517
 _CELLS = 4_000_000
 _DRAWN_UP_TO = 2_000
 """Mean absolute errors of up to so many labels are drawn for their law; above, the normal law is as good."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """One pair of models: metric(a) - metric(b)."""
-
-    observed: float
-    law: Law
-    truth: TruthDifference | None
-    terms: FloatArray | None
-    shares: FloatArray
-    sampled_std: float = math.inf
-
-
-class Contest(ABC):
-    """All models on the same labels under one metric."""
-
-    declaration: Declaration
-    n: int
-    units: tuple[float, ...] = ()
-    """What differences of the metric are still to be multiplied by, one after the other, to be in the user's unit."""
-    monotone: Contest | None = None
-    """A contest that orders the models in the same way and has an exact law."""
-
-    @abstractmethod
-    def match(self, a: str, b: str) -> Match: ...
-
-    @abstractmethod
-    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
-        """Joint draws, shape (count, models), that order the models as their scores do; with `sampling` of items too."""
-
-    def noisy(self) -> bool:
-        """Whether label errors are large against the residuals."""
-        return False
 
 
 class AdditiveContest(Contest):
@@ -148,8 +109,8 @@ class AdditiveContest(Contest):
         return self._errors.sample(self._y, count, rng)
 
     def _difference_draws(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        rng = np.random.default_rng(_SEED)
-        count = _DRAWS if self.n <= 20_000 else _SLOW_DRAWS
+        rng = np.random.default_rng(SEED)
+        count = _DRAWS if self.n <= 20_000 else SLOW_DRAWS
         out = np.empty(count)
         step = max(1, _CELLS // self.n)
         for start in range(0, count, step):
@@ -277,79 +238,6 @@ class AccuracyContest(Contest):
         return out if self._sign > 0 else 1.0 - out
 
 
-class DrawnContest(Contest):
-    """Any other regression metric: by its own function on common draws of the labels."""
-
-    def __init__(self, declaration: Declaration, function: Any, data: Mapping[str, Measured]) -> None:
-        self.declaration, self._function, self._data = declaration, function, dict(data)
-        first = next(iter(self._data.values()))
-        self._weight = first.weight
-        self.n, self._y, self._errors, self._shares = first.n, np.asarray(first.y, float), first.errors, first.shares
-
-    def _score(self, labels: NDArray[Any], p: NDArray[Any], weight: FloatArray | None) -> float:
-        options = {} if weight is None else {"sample_weight": weight}
-        return float(self._function(labels, p, **options).observed)
-
-    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
-        count = min(count, _SLOW_DRAWS)
-        out = np.empty((count, len(self._data)))
-        for i in range(count):
-            index = rng.integers(0, self.n, self.n) if sampling else slice(None)
-            labels = self._y[index] if sampling else self._errors.sample(self._y, 1, rng)[0]
-            weight = None if self._weight is None else self._weight[index]
-            out[i] = [self._score(labels, one.p[index], weight) for one in self._data.values()]
-        return out
-
-    def match(self, a: str, b: str) -> Match:
-        names = list(self._data)
-        values = self.draws(_SLOW_DRAWS, np.random.default_rng(_SEED), False)
-        difference = values[:, names.index(a)] - values[:, names.index(b)]
-        first, second = (self._score(self._y, self._data[name].p, self._weight) for name in (a, b))
-        law: Law = SampleLaw(difference) if np.ptp(difference) > 0 else NormalLaw(float(difference[0]), 0.0)
-        resampled = self.draws(_SLOW_DRAWS // 4, np.random.default_rng(_SEED), True)
-        spread = float(np.std(resampled[:, names.index(a)] - resampled[:, names.index(b)], ddof=1))
-        return Match(first - second, law, None, None, self._shares, spread)
-
-
-class DrawnClassContest(DrawnContest):
-    """Any other classification metric: by its own function on common draws of the labels."""
-
-    def __init__(
-        self, declaration: Declaration, function: Any, y_true: Any, models: Mapping[str, Any], yerr: Any, weight: Any
-    ) -> None:
-        self.declaration, self._function = declaration, function
-        self._labels = np.asarray(to_host(y_true))
-        self._predictions = {name: np.asarray(to_host(p)) for name, p in models.items()}
-        self.n = len(self._labels)
-        self._weight = checks.weights(weight, self.n)
-        self._model = class_model(yerr, self.n)
-        self._classes = np.unique(self._labels)
-        self._shares = np.full(self.n, 1.0 / self.n)
-
-    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
-        count = min(count, _SLOW_DRAWS // 2)
-        cumulated = np.cumsum(self._model.label_probabilities(self._labels, self._classes), axis=1)
-        out = np.empty((count, len(self._predictions)))
-        for i in range(count):
-            index = rng.integers(0, self.n, self.n) if sampling else slice(None)
-            picked = (rng.random(self.n)[:, None] > cumulated).sum(axis=1).clip(max=len(self._classes) - 1)
-            labels = self._labels[index] if sampling else self._classes[picked]
-            weight = None if self._weight is None else self._weight[index]
-            out[i] = [self._score(labels, p[index], weight) for p in self._predictions.values()]
-        return out
-
-    def match(self, a: str, b: str) -> Match:
-        names = list(self._predictions)
-        first, second = names.index(a), names.index(b)
-        values = self.draws(_SLOW_DRAWS, np.random.default_rng(_SEED), False)
-        difference = values[:, first] - values[:, second]
-        observed = [self._score(self._labels, self._predictions[name], self._weight) for name in (a, b)]
-        law: Law = SampleLaw(difference) if np.ptp(difference) > 0 else NormalLaw(float(difference[0]), 0.0)
-        resampled = self.draws(_SLOW_DRAWS // 4, np.random.default_rng(_SEED), True)
-        spread = float(np.std(resampled[:, first] - resampled[:, second], ddof=1))
-        return Match(observed[0] - observed[1], law, None, None, self._shares, spread)
-
-
 _LOSSES: dict[str, Loss] = {
     "mean_squared_error": SquaredError(),
     "root_mean_squared_error": SquaredError(),
@@ -379,7 +267,7 @@ def contest(metric: str, y_true: Any, models: Mapping[str, Any], yerr: Any, samp
     if metric in ("accuracy_score", "zero_one_loss"):
         return AccuracyContest(declaration, y_true, models, yerr, sample_weight)
     if declaration.task != "regression":
-        return DrawnClassContest(declaration, entry.function, y_true, models, yerr, sample_weight)
+        return DrawnClasses(declaration, entry.function, y_true, models, yerr, sample_weight)
     if metric == "mean_error":
         raise ValueError(
             "compare does not take mean_error: of two biases neither sign is better. Use mean_squared_error."
@@ -397,6 +285,6 @@ def contest(metric: str, y_true: Any, models: Mapping[str, Any], yerr: Any, samp
     if metric in _LOSSES:
         found = AdditiveContest(declaration, _LOSSES[metric], data, root=metric.startswith("root"))
     else:
-        found = DrawnContest(declaration, entry.function, data)
+        found = DrawnNumbers(declaration, entry.function, data)
     found.units = (scale,) * (declaration.degree or 0) if scale != 1.0 else ()
     return found

@@ -19,6 +19,8 @@ from scorebars.studies.accumulate import Accumulator
 from scorebars.studies.columns import Columns, for_all_labels, reworded
 from scorebars.studies.evaluate import Evaluation, guess_task
 
+BRANCHES = 8
+"""Accumulators that one task merges: few tasks, for each costs the scheduler some milliseconds."""
 Chunk = dict[str, Any]
 
 
@@ -65,9 +67,7 @@ def accumulate_dask(
         empty = _empty(metrics, task, y_true, yerr)
         level = [dask.delayed(_of_arrays)(empty, *part) for part in chunks]
     while len(level) > 1:
-        pairs = zip(level[::2], level[1::2], strict=False)
-        merged = [dask.delayed(_merged)(a, b) for a, b in pairs]
-        level = merged + level[2 * len(merged) :]
+        level = [dask.delayed(_merged)(level[k : k + BRANCHES]) for k in range(0, len(level), BRANCHES)]
     (total,) = dask.compute(level[0])
     found: Accumulator = total
     if found.n == 0:
@@ -90,8 +90,11 @@ def _sample(labels: Any) -> Any:
     return labels.head(1, npartitions=-1) if hasattr(labels, "head") else labels.blocks[0].compute()[:1]
 
 
-def _merged(one: Accumulator, other: Accumulator) -> Accumulator:
-    return one + other  # a new one: a task must not change what another may ask for again
+def _merged(some: Sequence[Accumulator]) -> Accumulator:
+    total = some[0].copy()  # a task must not change what another may ask for again
+    for other in some[1:]:
+        total.merge(other)
+    return total
 
 
 def _in_chunk(number: int, take: Callable[[], Accumulator]) -> Accumulator:
