@@ -3,13 +3,16 @@
     python benchmarks/dask_scaling.py [millions of rows]
 
 The labels are made on the workers, chunk by chunk, so nothing but accumulators travels. Prints seconds for one and for two
-worker processes of one thread each, and their ratio (2 would be ideal), and checks that both give the same bits.
+worker processes of one thread each, and their ratio (2 would be ideal), and checks that both give the same bits. The same
+work by one and by two plain processes, without dask, shows what the machine's two cores are worth together.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
+from typing import Any
 
 import dask
 import dask.array as da
@@ -17,6 +20,8 @@ import distributed
 import numpy as np
 from timing import Row
 
+from scorebars.engines.config import one_thread
+from scorebars.studies.accumulate import Accumulator
 from scorebars.studies.dask_tree import accumulate_dask
 
 CHUNK = 4_000_000
@@ -50,6 +55,39 @@ def seconds(workers: int, rows: int) -> tuple[float, str]:
         return best, text
 
 
+def _plain(start: Any, ends: Any, chunks: int) -> None:
+    """A process that sums up its chunks when told to, again and again."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(5.0, 2.0, CHUNK)
+    p, sigma = y + 0.3 * rng.normal(size=CHUNK), 0.2 * np.exp(0.5 * rng.normal(size=CHUNK))
+    while True:
+        start.wait()
+        with one_thread():
+            total = Accumulator(METRICS)
+            for _ in range(chunks):
+                total.update(y, p, yerr=sigma)
+        ends.wait()
+
+
+def plain_seconds(workers: int, rows: int) -> float:
+    """The least time of the same work by processes that share nothing."""
+    context = multiprocessing.get_context("spawn")
+    start, ends = context.Barrier(workers + 1), context.Barrier(workers + 1)
+    arguments = (start, ends, rows // CHUNK // workers)
+    processes = [context.Process(target=_plain, args=arguments, daemon=True) for _ in range(workers)]
+    for process in processes:
+        process.start()
+    times = []
+    for _ in range(3):
+        start.wait()
+        begin = time.perf_counter()
+        ends.wait()
+        times.append(time.perf_counter() - begin)
+    for process in processes:
+        process.terminate()
+    return min(times)
+
+
 def rows(millions: float = 120.0) -> list[Row]:
     """Seconds of two workers against those of one; 1.6 times as fast is aimed at."""
     number = int(millions * 1e6)
@@ -62,11 +100,12 @@ def rows(millions: float = 120.0) -> list[Row]:
 
 
 def main() -> None:
-    (row,) = rows(float(sys.argv[1]) if len(sys.argv) > 1 else 120.0)
-    print(
-        f"{row.n / 1e6:g} million rows: one worker {row.peer_seconds:.2f} s, two workers {row.seconds:.2f} s, "
-        f"{1 / row.ratio:.2f} times as fast, the same bits"
-    )
+    millions = float(sys.argv[1]) if len(sys.argv) > 1 else 120.0
+    (row,) = rows(millions)
+    plain = [(workers, plain_seconds(workers, row.n)) for workers in (1, 2) * ROUNDS]
+    alone, both = (min(time for count, time in plain if count == workers) for workers in (1, 2))
+    for name, one, two in (("dask workers", row.peer_seconds, row.seconds), ("plain processes", alone, both)):
+        print(f"{millions:g} million rows, {name}: one {one:.2f} s, two {two:.2f} s, {one / two:.2f} times as fast")
 
 
 if __name__ == "__main__":
