@@ -19,6 +19,8 @@ from scorebars.studies.folded import Folded, InUnit
 
 _TYPES = {"<f8": np.float64, "<i8": np.int64, "<u8": np.uint64, "|b1": np.bool_}
 _COUNTED = ("chances", "ideal")
+_OCCUPIED = ("keys", "moments", "top_v", "top_minor", "top")
+"""What `Bins.occupied` tells besides bits and minor numbers."""
 
 
 def array_out(array: NDArray[Any]) -> dict[str, Any]:
@@ -110,8 +112,8 @@ def _more_out(part: ExtendedSummary) -> dict[str, Any]:
 
 
 def _bins_out(bins: Bins) -> dict[str, Any]:
-    names = ("keys", "moments", "top_v", "top_minor", "top")
-    return {"bits": bins.bits, "minors": bins.minors, **{name: array_out(getattr(bins, name)) for name in names}}
+    bits, minors, *arrays = bins.occupied()
+    return {"bits": bits, "minors": minors, **dict(zip(_OCCUPIED, map(array_out, arrays), strict=True))}
 
 
 def _class_counts(data: dict[str, Any]) -> ClassCounts:
@@ -146,9 +148,8 @@ def _hits(data: dict[str, Any]) -> Hits:
 
 
 def _bins(data: dict[str, Any]) -> Bins:
-    keys, moments, *top = (array_in(data[name]) for name in ("keys", "moments", "top_v", "top_minor", "top"))
-    bins = Bins(int(data["bits"]), int(data["minors"]), {}, *top)
-    fits = moments.shape == (keys.size, MOMENTS, bins.columns) and bins.top.shape == (bins.columns, bins.top_v.size)
+    keys, moments, top_v, top_minor, top = (array_in(data[name]) for name in _OCCUPIED)
+    fits = moments.shape == (keys.size, MOMENTS, len(top)) and top.shape == (len(top), top_v.size)
     if not fits or np.any(np.diff(keys) <= 0):
         raise ValueError("its bins do not fit together")
-    return bins.with_moments(keys, moments)
+    return Bins.of_occupied(int(data["bits"]), int(data["minors"]), keys, moments, top_v, top_minor, top)
