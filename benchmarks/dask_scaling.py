@@ -29,15 +29,22 @@ ROUNDS = 3
 METRICS = ["root_mean_squared_error", "mean_absolute_error", "mean_error", "r2_score"]
 
 
-def arrays(rows: int) -> tuple[da.Array, da.Array, da.Array]:
-    """Labels, predictions and errors."""
-    random = da.random.default_rng(0)
-    y = random.normal(5.0, 2.0, rows, chunks=CHUNK)
-    return (
-        y,
-        y + 0.3 * random.normal(size=rows, chunks=CHUNK),
-        0.2 * np.exp(0.5 * random.normal(size=rows, chunks=CHUNK)),
-    )
+def labels(seed: int, rows: int = CHUNK) -> np.ndarray:
+    """Labels, predictions and errors, one below the other."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(5.0, 2.0, rows)
+    return np.stack([y, y + 0.3 * rng.normal(size=rows), 0.2 * np.exp(0.5 * rng.normal(size=rows))])
+
+
+def _block(block_info: Any = None) -> np.ndarray:
+    (_, (start, stop)) = block_info[None]["array-location"]
+    return labels(start, stop - start)
+
+
+def arrays(rows: int) -> list[da.Array]:
+    """Labels, predictions and errors: those of a chunk are made in one place, so nothing has to travel for an update."""
+    sizes = [CHUNK] * (rows // CHUNK) + [rows % CHUNK] * (rows % CHUNK > 0)
+    return list(da.map_blocks(_block, chunks=((3,), tuple(sizes)), dtype=np.float64))
 
 
 def seconds(workers: int, rows: int) -> tuple[float, str]:
@@ -57,14 +64,12 @@ def seconds(workers: int, rows: int) -> tuple[float, str]:
 
 def _plain(start: Any, ends: Any, chunks: int) -> None:
     """A process that sums up its chunks when told to, again and again."""
-    rng = np.random.default_rng(0)
-    y = rng.normal(5.0, 2.0, CHUNK)
-    p, sigma = y + 0.3 * rng.normal(size=CHUNK), 0.2 * np.exp(0.5 * rng.normal(size=CHUNK))
+    data = [labels(seed) for seed in range(chunks)]
     while True:
         start.wait()
         with one_thread():
             total = Accumulator(METRICS)
-            for _ in range(chunks):
+            for y, p, sigma in data:
                 total.update(y, p, yerr=sigma)
         ends.wait()
 

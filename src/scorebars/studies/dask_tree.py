@@ -21,7 +21,6 @@ from scorebars.studies.evaluate import Evaluation, guess_task
 
 BRANCHES = 8
 """Accumulators that one task merges: few tasks, for each costs the scheduler some milliseconds."""
-Chunk = dict[str, Any]
 
 
 def evaluate_dask(
@@ -63,11 +62,11 @@ def accumulate_dask(
         empty = _empty(metrics, task, y_true[y], yerr)
         level = [dask.delayed(_of_frame)(empty, k, part, columns) for k, part in enumerate(parts)]
     else:
-        chunks = _arrays(y_true, y_pred, yerr, sample_weight)
+        models, chunks = _arrays(y_true, y_pred, yerr, sample_weight)
         empty = _empty(metrics, task, y_true, yerr)
-        level = [dask.delayed(_of_arrays)(empty, *part) for part in chunks]
+        level = [dask.delayed(_of_arrays)(empty, k, models, *part) for k, part in enumerate(chunks)]
     while len(level) > 1:
-        level = [dask.delayed(_merged)(level[k : k + BRANCHES]) for k in range(0, len(level), BRANCHES)]
+        level = [dask.delayed(_merged)(*level[k : k + BRANCHES]) for k in range(0, len(level), BRANCHES)]
     (total,) = dask.compute(level[0])
     found: Accumulator = total
     if found.n == 0:
@@ -90,9 +89,9 @@ def _sample(labels: Any) -> Any:
     return labels.head(1, npartitions=-1) if hasattr(labels, "head") else labels.blocks[0].compute()[:1]
 
 
-def _merged(some: Sequence[Accumulator]) -> Accumulator:
-    total = some[0].copy()  # a task must not change what another may ask for again
-    for other in some[1:]:
+def _merged(first: Accumulator, *others: Accumulator) -> Accumulator:
+    total = first.copy()  # a task must not change what another may ask for again
+    for other in others:
         total.merge(other)
     return total
 
@@ -108,25 +107,27 @@ def _in_chunk(number: int, take: Callable[[], Accumulator]) -> Accumulator:
 # arrays --------------------------------------------------------------------------------------------
 
 
-def _of_arrays(empty: Accumulator, number: int, y: Any, models: Chunk, yerr: Any, weight: Any) -> Accumulator:
-    return _in_chunk(number, lambda: empty.copy().update(y, models, yerr=yerr, sample_weight=weight))
+def _of_arrays(
+    empty: Accumulator, number: int, models: list[str], y: Any, yerr: Any, weight: Any, *p: Any
+) -> Accumulator:
+    named = dict(zip(models, p, strict=True))
+    return _in_chunk(number, lambda: empty.copy().update(y, named, yerr=yerr, sample_weight=weight))
 
 
-def _arrays(y_true: Any, y_pred: Any, yerr: Any, weight: Any) -> list[tuple[Any, ...]]:
-    """For each chunk of labels the chunks that belong to it."""
+def _arrays(y_true: Any, y_pred: Any, yerr: Any, weight: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The models' names, and for each chunk of labels the chunks of errors, weights and predictions that belong to it.
+
+    One argument of a task each: dask needs several times as long to find chunks in lists and dictionaries.
+    """
     if isinstance(y_pred, Mapping):
         models = {str(name): values for name, values in y_pred.items()}
     elif y_pred is None:
         raise ValueError("y_pred is missing: give a dask array of predictions, or a mapping from model name to array.")
     else:
         models = {"model": y_pred}
-    labels = _chunks(y_true, y_true, "y_true")
-    columns = {name: _chunks(values, y_true, f"y_pred[{name!r}]") for name, values in models.items()}
-    errors, weights = _chunks(yerr, y_true, "yerr"), _chunks(weight, y_true, "sample_weight")
-    return [
-        (k, labels[k], {name: chunks[k] for name, chunks in columns.items()}, errors[k], weights[k])
-        for k in range(len(labels))
-    ]
+    named = [("y_true", y_true), ("yerr", yerr), ("sample_weight", weight)]
+    named += [(f"y_pred[{name!r}]", values) for name, values in models.items()]
+    return list(models), list(zip(*(_chunks(values, y_true, name) for name, values in named), strict=True))
 
 
 def _chunks(values: Any, like: Any, argument: str) -> Sequence[Any]:
