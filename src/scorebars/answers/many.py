@@ -10,7 +10,7 @@ from scorebars.engines.totals import sums_of
 from scorebars.errors import Normal
 from scorebars.measured import Measured
 
-MANY = 50_000
+MANY = 8192
 
 
 def summary_of(data: Measured, need: str) -> Summary | None:

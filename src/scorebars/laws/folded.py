@@ -111,10 +111,7 @@ class FoldedNormalMean(Law):
             return self._centre
         if self._a.size == 1:
             return self._single_ppf(q)
-        ladder = self._standard()
-        above = ladder.tail(0.0)[0]
-        y = ladder.quantile(q, -1) if q < 1.0 - above else ladder.quantile(1.0 - q, 1)
-        return max(self._centre + self._scale * y, self._shift)
+        return max(self._centre + self._scale * self._standard().ppf(q), self._shift)
 
     def _single_ppf(self, q: float) -> float:
         """Newton from a bracket for the folded normal; convex pieces make it safe."""

@@ -13,7 +13,6 @@ from scorebars.laws.base import RNG, FloatArray, Law
 from scorebars.laws.contour_ladder import ContourLadder
 from scorebars.laws.folded import FoldedNormalMean
 from scorebars.laws.folded_cgf import NORMAL_FROM, FoldedCgf
-from scorebars.special import v
 
 _NORMAL = NORMAL_FROM + 1.0
 
@@ -32,11 +31,9 @@ class BinnedFoldedMean(FoldedNormalMean):
     def _standard(self) -> ContourLadder:
         """In the unit in which the points have variance 1: `std` is better known than they know it."""
         if self._ladder is None:
-            folded = self._z <= NORMAL_FROM
-            variance = np.ones_like(self._z)
-            variance[folded] = v(self._z[folded])
-            own = math.sqrt(float(np.sum(self._count * np.square(self._a) * variance)))
-            self._ladder = ContourLadder(FoldedCgf(self._a / own, self._z, self._count))
+            # divided first: squares of tiny shares of labels leave the doubles
+            cgf = FoldedCgf(self._a / self._scale, self._z, self._count)
+            self._ladder = ContourLadder(cgf.with_unit_variance())
         return self._ladder
 
     def cumulants(self, order: int = 4) -> tuple[float, ...]:
