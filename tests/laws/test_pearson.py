@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import ndtr, roots_legendre
+from unequal_errors import require_drawn_law, unequal
 
 from scorebars.laws.pearson import PearsonLaw
 
@@ -81,6 +82,13 @@ def test_simulation(n, noise, weighted):
     assert draws.var() == pytest.approx(law.var, rel=0.25)
     for q in (0.02, 0.3, 0.7, 0.98):
         assert law.cdf(np.quantile(draws, q)) == pytest.approx(q, abs=5 * math.sqrt(q * (1 - q) / 4000))
+
+
+@pytest.mark.parametrize("seed", [2, 29, 78, 82, 86, 129, 140])
+def test_errors_of_very_different_size(seed):
+    y, p, sigma, weight = unequal(seed)
+    drawn = y + sigma * np.random.default_rng(0).standard_normal((20_000, y.size))
+    require_drawn_law(PearsonLaw(y, p, sigma, weight), correlation(drawn, p, weight))
 
 
 @pytest.mark.parametrize("size", [0.05, 0.5])

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import ndtr, roots_legendre
+from unequal_errors import require_drawn_law, unequal
 
 from scorebars.laws.components import Components
+from scorebars.laws.downhill import downhill
 from scorebars.laws.ratio import ConcordanceLaw, ExplainedVarianceLaw, R2Law, RatioLaw
+from scorebars.laws.sign import saddlepoint
 
 CASES = {
     c["id"]: c for c in json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
@@ -55,6 +58,31 @@ def test_r2_of_a_constant_prediction_is_an_f_law(n):
         x = -f.isf(q) / (n - 1)
         np.testing.assert_allclose(law.cdf(x), q, rtol=1e-10)
         np.testing.assert_allclose(law.pdf(x), (n - 1) * f.pdf(-(n - 1) * x), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("seed", [10, 29, 53, 86, 88, 107, 118])
+def test_errors_of_very_different_size(kind, seed):
+    y, p, sigma, weight = unequal(seed)
+    rng = np.random.default_rng(0)
+    drawn = y + sigma * rng.standard_normal((20_000, y.size))
+    law = LAWS[kind](y, p, sigma, weight)
+    require_drawn_law(law, metric(kind, drawn, p, np.ones(y.size) if weight is None else weight))
+
+
+@pytest.mark.parametrize("q", [0.001, 0.1, 0.5, 0.7, 0.99])
+def test_any_way_above_the_real_axis_gives_the_same_probability(q):
+    law = R2Law(*unequal(88))
+    form = law._form(law.ppf(q))
+    t0, _, curvature = saddlepoint(form)
+    found = []
+    for share in (1.0, 0.7, 0.4):
+        peak = float(form.exponent(np.array([share * t0]))[0])
+        t, weight = downhill(form, share * t0, 1 / math.sqrt(curvature), peak)
+        total = float(np.sum((weight / t).imag))
+        found.append(1 - total if t0 > 0 else -total)
+    np.testing.assert_allclose(found, q, rtol=1e-9)
+    np.testing.assert_allclose(found, found[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", LAWS)

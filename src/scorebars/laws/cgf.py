@@ -72,19 +72,24 @@ class CGF(Protocol):
 
 def log_excess(u: Numbers) -> Numbers:
     """-(log(1 - u) + u) / 2 without cancellation at small u: with w = u / (2 - u), log(1 - u) = -2 artanh(w)."""
-    out = np.empty_like(u)
     small = np.abs(u) < _SMALL
-    large = ~small
-    v = u[small]
-    w = v / (2.0 - v)
+    if small.all():
+        return _small_excess(u)
+    out = np.empty_like(u)
+    out[small] = _small_excess(u[small])
+    v = u[~small]
+    out[~small] = -0.5 * (np.log(1.0 - v) + v)
+    return out
+
+
+def _small_excess(u: Numbers) -> Numbers:
+    w = u / (2.0 - u)
     w2 = w * w
     series = np.full_like(w, _ODD[0])
     for coefficient in _ODD[1:]:
         series *= w2
         series += coefficient
-    out[small] = 0.5 * w * v + w * w2 * series
-    v = u[large]
-    out[large] = -0.5 * (np.log(1.0 - v) + v)
+    out: Numbers = 0.5 * w * u + w * w2 * series
     return out
 
 

@@ -149,6 +149,24 @@ class Sums:
         return out
 
 
+class Pairs:
+    """The products of u_a . x (u of k rows) and b . x, made once and summed up with many weights f (j, n)."""
+
+    def __init__(self, components: Components, u: FloatArray, b: FloatArray) -> None:
+        x, a = components.x, np.vstack([u, b])
+        along = None if components.compressed else x @ a.T
+        pairs = a @ x @ a.T if along is None else along[:, :, None] * along[:, None, :]
+        self._k, self._products = len(u), pairs.reshape(len(x), -1)
+        self.squares: FloatArray = pairs[:, range(len(u)), range(len(u))]
+        """(u_a . x)^2 of each component: (n, k)."""
+
+    def __call__(self, f: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """The sums of f times (u_a . x)(u_b . x), (u_a . x)(b . x) and (b . x)^2: (j, k, k), (j, k) and (j,)."""
+        k = self._k
+        sums = (f @ self._products).reshape(-1, k + 1, k + 1)
+        return sums[:, :k, :k], sums[:, :k, k], sums[:, k, k]
+
+
 def _rotated(triangle: FloatArray, x: FloatArray) -> FloatArray:
     """At most three rows with the same inner products between their columns as all rows so far."""
     if x.shape[1] == 0:

@@ -167,6 +167,8 @@ class ContourLadder:
         while len(rungs) <= k:
             if rungs and rungs[-1].log_height < _EMPTY:
                 return None
+            if len(rungs) > 1 and rungs[-1].x0 == rungs[-2].x0:  # the lower end of the support, to rounding
+                return None
             curvature = rungs[-1].curvature if rungs else 1.0
             t0 = (rungs[-1].t0 if rungs else 0.0) + side / math.sqrt(curvature)
             value, slope, second = self._expansion(t0, curvature).derivatives(t0)

@@ -31,6 +31,8 @@ def whole_form(components: Components, direction: FloatArray, x: float) -> Quadr
 class HalfForm:
     """log E[exp(tN); side * L > 0] with N = L^2 - x^2 B, L = direction . eta of some variance, side = sign * sign(x)."""
 
+    real_singularities = False  # the standard deviation of L under exp(tN) may vanish for complex t
+
     def __init__(self, components: Components, direction: FloatArray, x: float, sign: float = 1.0) -> None:
         self._components, self._side = components, math.copysign(sign, sign * x)
         self._form = whole_form(components, direction, x)

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 
 from scorebars.laws.base import FloatArray
 from scorebars.laws.cgf import Numbers, log_excess
-from scorebars.laws.components import THETA, Components, Sums
+from scorebars.laws.components import THETA, Components, Pairs, Sums
 
 _LARGE = 5.0  # |2 t alpha lam| from which on t counts as large
 
@@ -32,6 +32,8 @@ class QuadraticForm:
 
     Where the surplus is 0, N does not change along u, so l must not either.
     """
+
+    real_singularities = True
 
     def __init__(
         self,
@@ -48,19 +50,19 @@ class QuadraticForm:
         offsets = np.array([dot(a, THETA) for a in u])
         self._gradient = 2.0 * alpha * THETA + linear + 2.0 * (self.kappa * offsets) @ u
         at_theta = alpha * dot(THETA, THETA) + dot(linear, THETA) + float(self.kappa @ offsets**2) + constant
-        once, twice = components.sums(lam[None]), components.sums(lam[None] ** 2)
-        spread = self.matrix(once)[0]
-        self._mean = at_theta + alpha * float(np.sum(components.count * lam)) + float(self.kappa @ np.diag(spread))
-        trace = np.sum(np.multiply.outer(self.kappa, self.kappa) * spread**2)
-        trace += alpha**2 * np.sum(components.count * lam**2) + 2.0 * alpha * self.kappa @ np.diag(
-            self.matrix(twice)[0]
+        self._counts = np.append(components.count, np.ones(len(u)))
+        self._near = Pairs(components, u, self._gradient)
+        (spread,), _, (steepness,) = self._near(lam[None])
+        shared = self._near.squares @ self.kappa
+        self._mean = at_theta + alpha * float(components.count @ lam) + float(shared @ lam)
+        trace = (
+            self.kappa @ spread**2 @ self.kappa + alpha**2 * components.count @ lam**2 + 2.0 * alpha * shared @ lam**2
         )
-        variance = 2.0 * float(trace) + float(once(self._gradient, self._gradient)[0])
-        self.width = 1.0 / math.sqrt(variance)
+        self.width = 1.0 / math.sqrt(2.0 * float(trace) + float(steepness))
         if alpha != 0:
             moved = [0.0 if s == 0 else k / s * dot(a, linear) for a, k, s in zip(u, self.kappa, surplus, strict=True)]
             stationary = -0.5 / alpha * (linear - np.array(moved) @ u)
-            self._from_stationary = THETA - stationary
+            self._far = Pairs(components, u, THETA - stationary)
             self._at_stationary = constant + 0.5 * dot(linear, stationary)
         self.upper = self._limit(alpha, self.kappa)
         self.lower = -self._limit(-alpha, -self.kappa)
@@ -89,8 +91,9 @@ class QuadraticForm:
                 r = 1.0 / ((1.0 - ratio) + ratio / (1.0 + share))
             elif alpha < 0:
                 r = 1.0 / (1.0 - 2.0 * t * alpha * self.components.lam)
-            matrix = self.matrix(self.components.sums((self.components.lam * r)[None]))[0]
-            return float(np.linalg.eigvalsh(np.eye(root.size) - 2.0 * t * root[:, None] * matrix * root)[0])
+            (matrix,), _, _ = self._near((self.components.lam * r)[None])
+            inner = np.eye(root.size) - 2.0 * t * root[:, None] * matrix * root
+            return float(inner[0, 0] if root.size == 1 else np.linalg.eigvalsh(inner)[0])
 
         if smallest(30.0) > 0:
             return end
@@ -116,28 +119,24 @@ class QuadraticForm:
 
     def _about_stationary(self, t: Numbers) -> Numbers:
         u = np.multiply.outer(2.0 * self.alpha * t, self.components.lam)
-        over_r = self.components.sums(1.0 / (1.0 - u))
-        z = self._from_stationary
-        inner = (np.diag(self.surplus) - self.matrix(over_r) * self.kappa) / self.alpha
-        w = self.vector(over_r, z)
-        pulled = np.sum(w * self.kappa * np.linalg.solve(inner, w[:, :, None])[:, :, 0], axis=1)
+        matrix, w, square = self._far(1.0 / (1.0 - u))
+        inner = (np.diag(self.surplus) - matrix * self.kappa) / self.alpha
+        pulled = np.sum(w * self.kappa * _solved(inner, w), axis=1)
         logarithm = np.log1p(-u) @ self.components.count
         logarithm = logarithm + np.sum(np.log(_eigenvalues(inner)), axis=1)
-        out: Numbers = t * (self._at_stationary + self.alpha * over_r(z, z) + pulled) - 0.5 * logarithm
+        out: Numbers = t * (self._at_stationary + self.alpha * square + pulled) - 0.5 * logarithm
         return out
 
     def _about_mean(self, t: Numbers) -> Numbers:
         lam = self.components.lam
         u = np.multiply.outer(2.0 * self.alpha * t, lam)
         spread = lam / (1.0 - u)
-        over_spread = self.components.sums(spread)
-        change = np.einsum("jaa,a->j", self.matrix(self.components.sums(spread * u)), self.kappa)
-        shared = 2.0 * t[:, None, None] * self.matrix(over_spread) * self.kappa
-        v = self.vector(over_spread, self._gradient)
-        solved = np.linalg.solve(np.eye(self.kappa.size) - shared, v[:, :, None])[:, :, 0]
-        quadratic = over_spread(self._gradient, self._gradient) + 2.0 * t * np.sum(v * self.kappa * solved, axis=1)
-        logarithm = log_excess(u) @ self.components.count
-        logarithm = logarithm + np.sum(log_excess(_eigenvalues(shared)), axis=1)
+        matrix, v, square = self._near(spread)
+        change = (spread * u) @ (self._near.squares @ self.kappa)
+        shared = 2.0 * t[:, None, None] * matrix * self.kappa
+        solved = _solved(np.eye(self.kappa.size) - shared, v)
+        quadratic = square + 2.0 * t * np.sum(v * self.kappa * solved, axis=1)
+        logarithm = log_excess(np.concatenate([u, _eigenvalues(shared)], axis=1)) @ self._counts
         out: Numbers = t * (self._mean + change) + logarithm + 0.5 * t * t * quadratic
         return out
 
@@ -178,6 +177,14 @@ class Tilted:
         own = self._spread @ components.count
         out: Numbers = components.at_zero(THETA, THETA) + moved + own + 2.0 * t * shared
         return out
+
+
+def _solved(matrices: Numbers, vectors: Numbers) -> Numbers:
+    """Each matrix (k, k) solved for its vector (k,)."""
+    if matrices.shape[-1] == 1:
+        return vectors / matrices[:, 0]
+    out: Numbers = np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0]
+    return out
 
 
 def _eigenvalues(matrices: Numbers) -> Numbers:

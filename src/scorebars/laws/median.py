@@ -101,14 +101,21 @@ class MedianAbsoluteErrorLaw(Law):
         """Between these the median lies, up to a probability of about 1e-17."""
         few = self._size.size <= _EXACT_GAPS
 
-        def position(x: float) -> float:
-            if not few:
-                return self._score(x)
-            less, middle, more = self._count(x)
-            return float(ndtri(more + middle)) if more < less else -float(ndtri(less + middle))
+        def lower(x: float) -> float:
+            """The normal quantile of P(at least half of the weight at or below x)."""
+            _, middle, more = self._count(x)
+            return float(ndtri(more + middle))
+
+        def upper(x: float) -> float:
+            """The same of P(more than half), the tail taken above."""
+            less, middle, _ = self._count(x)
+            return -float(ndtri(less + middle))
 
         top = float(np.max(self._size + 10.0 * self._sigma))
-        return roughly(position, 0.0, top, -9.5, -8.4), roughly(position, 0.0, top, 8.4, 9.5, upper=True)
+        return (
+            roughly(lower if few else self._score, 0.0, top, -9.5, -8.4),
+            roughly(upper if few else self._score, 0.0, top, 8.4, 9.5, upper=True),
+        )
 
     # the two middle values -------------------------------------------------------------------------
 

@@ -3,28 +3,31 @@
     P(N > 0) = 1/(2 pi i) int exp(K(t)) dt / t    along a path through t0 > 0  (for t0 < 0 it is -P(N <= 0)),
 
 with t0 the saddlepoint K'(t0) = 0. The path is a hyperbola as in `contour`; which way and how far it may bend
-depends on the signs of the form, so a few are tried along their whole length and the cheapest is taken.
+depends on the signs of the form, so a few are tried along their whole length and the cheapest is taken. Where none
+serves, as with errors of very different size, the path turns as the integrand asks (`downhill`).
 """
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import Protocol
+from functools import cached_property, lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit, ndtr
 
 from scorebars.laws.base import FloatArray
 from scorebars.laws.cgf import UNDERFLOW, ComplexArray, Numbers
+from scorebars.laws.downhill import downhill
 
 _DIGITS = 42.0  # discretisation error exp(-42), below rounding
 _NEGLIGIBLE = -41.0  # exponent at which the sum along the path may end
 _ANGLES = (0.24 * math.pi, 0.125 * math.pi, 0.03 * math.pi)
-_PROBES: FloatArray = np.append(np.geomspace(0.5, 40.0, 8), np.geomspace(100.0, 1e13, 5))
+_NEAR: FloatArray = np.geomspace(0.5, 40.0, 8)  # in widths
+_PROBES: FloatArray = np.append(_NEAR, np.geomspace(60.0, 1e13, 38))
 _BLOCK = 32
-_MOST = 2000  # steps of a sensible path
-_FEW = 100  # steps of a path than which none is looked for that is better
+_MOST = 1000  # steps of a sensible hyperbola
+_FEW = 100  # steps of a hyperbola than which none is looked for that is better
 
 
 class Transform(Protocol):
@@ -34,9 +37,13 @@ class Transform(Protocol):
     upper: float
     width: float
     """About 1 / sqrt(K''(0))."""
+    real_singularities: bool
+    """Whether K has its singularities on the real axis only, so that any path above it will do."""
 
     def exponent(self, t: Numbers) -> Numbers:
         """K(t), real or complex, lower < t < upper."""
+
+    def __hash__(self) -> int: ...
 
 
 class _Path:
@@ -70,6 +77,15 @@ class _Path:
         return abs(math.asin(rise * (cosine + sine * (sine + other) / (math.sqrt(1 - other * other) + cosine))))
 
 
+class _Choice(NamedTuple):
+    """A path, the step on it, the logarithm of how much the integrand grows, and the number of steps."""
+
+    path: _Path
+    step: float
+    growth: float
+    steps: float
+
+
 class SignContour:
     """The integrand exp(K(t)) dt along a path through t0.
 
@@ -79,46 +95,84 @@ class SignContour:
 
     def __init__(self, form: Transform) -> None:
         self.form = form
-        self.t0, self.width = saddlepoint(form)
+        self.t0, _, curvature = saddlepoint(form)
+        self.width = 1.0 / math.sqrt(curvature)
         self.upper = self.t0 >= 0
         self._peak = float(form.exponent(np.array([self.t0]))[0])
         self.certain = self._peak < UNDERFLOW
-        self.good = True
-        if not self.certain:
-            self._route, self._step, cost = self._choose()
-            self.good = cost < _MOST
 
-    def _choose(self) -> tuple[_Path, float, float]:
-        """The path with the fewest steps, the step and how many there are.
+    @cached_property
+    def _choice(self) -> _Choice:
+        """The hyperbola with the fewest steps."""
+        likely = -1.0 if self.form.upper > -self.form.lower else 1.0  # away from the farther end
+        choices = [self._judged(self._path(_ANGLES[0], likely))]
+        if not choices[0].steps < _FEW:
+            others = [(angle, side) for angle in _ANGLES for side in (likely, -likely)][1:]
+            choices += [self._judged(self._path(angle, side)) for angle, side in others]
+        return min(choices, key=lambda choice: choice.steps)
+
+    @property
+    def good(self) -> bool:
+        return self.certain or self.form.real_singularities or self._choice.steps < _MOST
+
+    def _judged(self, path: _Path) -> _Choice:
+        """How to go along a path.
 
         Moved forward by its angle it must not make the integrand grow much, by exp(g) say, before it has become
-        negligible; moved back it becomes a vertical line, where nothing exceeds the value on the real axis. The
-        error of step h is then exp(g - 2 pi angle / h).
+        negligible; moved back it becomes a vertical line, where nothing exceeds the value on the real axis. The error
+        of step h is then exp(g - 2 pi angle / h).
         """
-        likely = -1.0 if self.form.upper > -self.form.lower else 1.0  # away from the farther end
-        choices = self._judged([self._path(_ANGLES[0], likely)])
-        if choices[0][2] > _FEW:
-            others = [(angle, side) for angle in _ANGLES for side in (likely, -likely)][1:]
-            choices += self._judged([self._path(angle, side) for angle, side in others])
-        return min(choices, key=lambda choice: choice[2])
-
-    def _judged(self, paths: list[_Path]) -> list[tuple[_Path, float, float]]:
-        """Each path with its step and how many steps there are."""
-        heights = [np.arcsinh(_PROBES * self.width / path.radius) for path in paths]
-        points = []
-        for path, y in zip(paths, heights, strict=True):
-            points += [path.t(np.zeros(1), -path.angle), path.t(np.append(0.0, y), path.angle), path.t(y)]
-        with np.errstate(all="ignore"):  # far out on a bad path
-            exponents = (self.form.exponent(np.concatenate(points)).real - self._peak).reshape(len(paths), -1)
-        choices = []
-        for path, y, exponent in zip(paths, heights, exponents, strict=True):
+        for probes in (_NEAR, _PROBES):
+            y = np.arcsinh(probes * self.width / path.radius)
+            points = [path.t(np.zeros(1), -path.angle), path.t(np.append(0.0, y), path.angle), path.t(y)]
+            with np.errstate(all="ignore"):  # far out on a bad path
+                exponent = self.form.exponent(np.concatenate(points)).real - self._peak
             moved, main = exponent[: -y.size], exponent[-y.size :]
-            end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < _NEGLIGIBLE)) or y.size - 1
-            step = 0.8 * 2.0 * math.pi * path.angle / (_DIGITS + max(float(moved[: end + 3].max()), 0.0))
-            rounding = max(float(main.max()), 0.0)  # terms of the sum larger than the result
-            cost = float(y[end]) / step * math.exp(min(2.0 * rounding, 100.0))
-            choices.append((path, step, cost if math.isfinite(cost) else math.inf))
-        return choices
+            if main[-1] < _NEGLIGIBLE:
+                break
+        end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < _NEGLIGIBLE)) or y.size - 1
+        step = 0.8 * 2.0 * math.pi * path.angle / (_DIGITS + max(float(moved[: end + 3].max()), 0.0))
+        growth = max(float(main.max()), 0.0)  # terms of the sum larger than the result
+        steps = float(y[end]) / step * math.exp(min(2.0 * growth, 100.0))
+        return _Choice(path, step, growth, steps if math.isfinite(steps) else math.inf)
+
+    @cached_property
+    def _nodes(self) -> tuple[ComplexArray, ComplexArray, float]:
+        """t, and exp(K) dt / pi, along the path up to where it is negligible; and what the sum misses of the pole."""
+        bendable = self.form.real_singularities
+        if not bendable or self._choice.steps < _MOST:
+            found = self._hyperbola(strict=bendable)
+            if found is not None:
+                return found
+        return self._downhill()
+
+    def _hyperbola(self, strict: bool) -> tuple[ComplexArray, ComplexArray, float] | None:
+        """The hyperbola chosen; if `strict`, None where the integrand grows more on it than was seen before."""
+        path, step, growth, _ = self._choice
+        nodes, weights = [], []
+        last = math.asinh(_PROBES[-1] * self.width / path.radius)  # further out K is lost in rounding
+        for start in range(0, min(math.ceil(last / step), 4 * _MOST), _BLOCK):
+            y = (np.arange(float(start), start + _BLOCK) + 0.5) * step
+            t = path.t(y)
+            exponent = self.form.exponent(t)
+            height = float(exponent.real.max()) - self._peak
+            if strict and not height < growth + 1.0:
+                return None
+            if height > _DIGITS:  # only on a bad path
+                break
+            nodes.append(t)
+            weights.append(np.exp(exponent) * path.direction(y) * (step / math.pi))
+            if exponent[-1].real - self._peak < _NEGLIGIBLE:
+                break
+        return np.concatenate(nodes), np.concatenate(weights), self._pole(path, step)
+
+    def _downhill(self) -> tuple[ComplexArray, ComplexArray, float]:
+        t0, width, peak = self.t0, self.width, self._peak
+        least = 0.2 * min(width, self.form.upper, -self.form.lower)
+        if abs(t0) < least:  # not so close to the pole
+            t0 = least if self.upper else -least
+            peak = float(self.form.exponent(np.array([t0]))[0])
+        return *downhill(self.form, t0, width, peak), 0.0
 
     def _path(self, angle: float, side: float) -> _Path:
         ahead, behind = self.form.upper - self.t0, self.t0 - self.form.lower
@@ -128,43 +182,26 @@ class SignContour:
         room = min(ahead / forward, behind / math.sin(angle))
         return _Path(self.t0, min(0.9 * room, 9.0 * self.width / forward), angle, side)
 
-    @cached_property
-    def _nodes(self) -> tuple[ComplexArray, ComplexArray]:
-        """t, and exp(K) dt / pi, along the path up to where it is negligible."""
-        nodes, weights = [], []
-        last = math.asinh(_PROBES[-1] * self.width / self._route.radius)  # further out K is lost in rounding
-        for start in range(0, min(math.ceil(last / self._step), 2 * _MOST), _BLOCK):
-            y = (np.arange(float(start), start + _BLOCK) + 0.5) * self._step
-            t = self._route.t(y)
-            exponent = self.form.exponent(t)
-            if exponent.real.max() > self._peak + _DIGITS:  # only on a bad path
-                break
-            nodes.append(t)
-            weights.append(np.exp(exponent) * self._route.direction(y) * (self._step / math.pi))
-            if exponent[-1].real - self._peak < _NEGLIGIBLE:
-                break
-        return np.concatenate(nodes), np.concatenate(weights)
+    def _pole(self, path: _Path, step: float) -> float:
+        """What the midpoint rule misses of the pole t = 0, where it lies close to the path."""
+        height = path.pole_height()
+        if height > min(path.angle, 8.0 * self.width / path.radius):
+            return 0.0
+        whole = math.exp(float(self.form.exponent(np.zeros(1))[0]))
+        return whole * float(expit(-2.0 * math.pi * height / step))
 
     @property
     def t(self) -> ComplexArray:
         """The nodes of the path."""
         return self._nodes[0]
 
-    def _pole(self) -> float:
-        """What the midpoint rule misses of the pole t = 0, where it lies close to the path."""
-        height = self._route.pole_height()
-        if height > min(self._route.angle, 8.0 * self.width / self._route.radius):
-            return 0.0
-        whole = math.exp(float(self.form.exponent(np.zeros(1))[0]))
-        return whole * float(expit(-2.0 * math.pi * height / self._step))
-
     def tail(self) -> float:
         """P(N > 0) if `upper`, else P(N <= 0), over the cases that K covers."""
         if self.certain:
             return 0.0
-        t, weight = self._nodes
+        t, weight, pole = self._nodes
         total = float(np.sum((weight / t).imag))
-        return max((total if self.upper else -total) + self._pole(), 0.0)
+        return max((total if self.upper else -total) + pole, 0.0)
 
     def density(self, factor: Numbers | float = 1.0) -> float:
         """E[f delta(N)], where `factor` is the mean of f under the weight exp(tN) at the nodes t."""
@@ -173,8 +210,7 @@ class SignContour:
 
 def rough_probability(form: Transform) -> float:
     """P(N <= 0) among the cases that K covers, by the saddlepoint approximation of Barndorff-Nielsen."""
-    near, _ = saddlepoint(form)
-    slope, curvature = _derivatives(form, near)
+    near, slope, curvature = saddlepoint(form)
     t, width = near - slope / curvature, 1.0 / math.sqrt(curvature)
     if not form.lower < t < form.upper:
         t = near
@@ -191,8 +227,9 @@ def _derivatives(form: Transform, t: float) -> tuple[float, float]:
     return (right - left) / (2.0 * h), max(right - 2.0 * middle + left, 1e-13) / h**2
 
 
-def saddlepoint(form: Transform) -> tuple[float, float]:
-    """t with K'(t) = 0, nearly, and 1 / sqrt(K'') there; t where the tail has underflowed if there is none."""
+@lru_cache(maxsize=4)  # of a form one asks first roughly, then exactly
+def saddlepoint(form: Transform) -> tuple[float, float, float]:
+    """t with K'(t) = 0, nearly, K' and K'' there; t where the tail has underflowed if there is none."""
     slope, curvature = _derivatives(form, 0.0)
     t, side = 0.0, -math.copysign(1.0, slope)
     end = form.upper if side > 0 else form.lower
@@ -213,4 +250,4 @@ def saddlepoint(form: Transform) -> tuple[float, float]:
             step = abs(t - inside)
         t = following
         slope, curvature = _derivatives(form, t)
-    return t, 1.0 / math.sqrt(curvature)
+    return t, slope, curvature
