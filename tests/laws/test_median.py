@@ -97,6 +97,35 @@ def test_exact_labels(n):
         assert law.cdf(x) == pytest.approx(np.mean(draws <= x), abs=0.036)
 
 
+@pytest.mark.parametrize("n", [4, 26, 102, 2500])
+@pytest.mark.parametrize("gap", [0.01, 1.0, 30.0])
+def test_precise_labels_around_a_gap_in_the_middle(n, gap):
+    """The two middle labels are always the same, so their mean is normal."""
+    size = np.linspace(10, 10 + 0.01 * (n - 2) / 2, n)  # about 0.005 apart
+    size[n // 2 :] += gap
+    sigma = np.random.default_rng(n).uniform(1e-6, 2e-5, n)
+    sigma[0] = 0.0
+    law = MedianAbsoluteErrorLaw(size * np.where(np.arange(n) % 3, 1, -1), sigma)
+    mean, std = np.median(size), 0.5 * math.hypot(*sigma[n // 2 - 1 : n // 2 + 1])
+    assert law.mean == pytest.approx(mean, abs=1e-9 * std + 1e-13)
+    assert law.std == pytest.approx(std, rel=1e-9)
+    q = np.array([0.001, 0.025, 0.5, 0.975, 0.999])
+    assert law.ppf(q) == pytest.approx(mean + std * ndtri(q), abs=1e-9 * std + 1e-13)
+    assert law.method == "exact"
+
+
+@pytest.mark.parametrize("n", [26, 200, 201, 1000])
+@pytest.mark.parametrize("error", [0.05, 0.5, 5.0])
+def test_errors_about_as_large_as_the_distance_of_labels(n, error):
+    rng = np.random.default_rng(n)
+    delta, sigma = rng.uniform(0, 1, n), error / n * rng.uniform(0.5, 1.5, n)
+    law, draws = MedianAbsoluteErrorLaw(delta, sigma), drawn(delta, sigma, 4000)
+    assert draws.mean() == pytest.approx(law.mean, abs=4 * law.std / math.sqrt(4000))
+    assert draws.std() == pytest.approx(law.std, rel=0.06)
+    for q in (0.025, 0.5, 0.975):
+        assert np.mean(draws <= law.ppf(q)) == pytest.approx(q, abs=4.5 * math.sqrt(q * (1 - q) / 4000))
+
+
 def test_even_numbers_between_their_bounds():
     delta, sigma = problem(10, 3)
     law = MedianAbsoluteErrorLaw(delta, sigma)

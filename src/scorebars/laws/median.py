@@ -8,8 +8,9 @@ number M of errors is at most x when N(x) >= (M + 1)/2. An even number has two m
 
 (see middle_gap). Up to 100 labels that is exact. Beyond, J, of order 1/M to the power 3/2, is found from a few gaps u (up
 to 2000 labels) or as P(N = M/2) over twice the density of labels at x, and interpolated in x; exact labels, at which J
-jumps, are taken into account one by one up to 2000 labels and to leading order above. With weights the count becomes a
-weighted sum, and the median is scikit-learn's: the averaged inverse of the weighted distribution.
+jumps, are taken into account one by one up to 2000 labels and to leading order above. Labels that cannot lie near the
+middle only count; these numbers are of the others. With weights the count becomes a weighted sum, and the median is
+scikit-learn's: the averaged inverse of the weighted distribution.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from scorebars.laws.absolute_errors import below
 from scorebars.laws.base import RNG, FloatArray, Law
+from scorebars.laws.maximum import MaxErrorLaw
 from scorebars.laws.middle_gap import MiddleGap
 from scorebars.laws.panels import integrate, interpolant, interpolation_points
 from scorebars.laws.poisson_binomial import PoissonBinomial
@@ -31,11 +34,14 @@ from scorebars.laws.score_table import ScoreTable
 from scorebars.laws.search import crossing, roughly
 from scorebars.laws.weighted_bernoulli import BernoulliSum, whole_multiples
 
+BoolArray = NDArray[np.bool_]
+
 _EXACT_GAPS = 100  # labels
 _FEW_GAPS = 2000
 _DIRECT = 2000  # labels: beyond, the law is tabulated
 _POINTS = 49
 _MOST_MARKS = 150
+_CERTAIN = 10.0  # no error is as large as so many standard deviations
 
 
 class MedianAbsoluteErrorLaw(Law):
@@ -59,12 +65,25 @@ class MedianAbsoluteErrorLaw(Law):
         self._half = float(np.sum(self._weight)) / 2.0
         self._ties = (self._whole or self._equal) and self._half == math.floor(self._half)
         self._random = self._sigma > 0
-        self.method = "exact" if not self._ties or self._size.size <= _EXACT_GAPS else "quadrature"
+        self._all = self._size, self._sigma
+        self.support = (0.0, math.inf)
+        if np.any(self._random):
+            self._window = self._find_window()
+            self._drop_distant()
         if not np.any(self._random):
             value = _weighted_median(self._size, self._weight, self._half)
             self.support = (value, value)
-        else:
-            self.support = (0.0, math.inf)
+        self.method = "exact" if not self._ties or self._size.size <= _EXACT_GAPS else "quadrature"
+
+    def _drop_distant(self) -> None:
+        """Leave out the labels that lie on one side of the window whatever their errors are."""
+        low, high = self._window
+        reach = _CERTAIN * self._sigma
+        under, over = self._size + reach < low, self._size - reach > high
+        near = ~(under | over)
+        self._half -= float(np.sum(self._weight[under]))
+        self._size, self._sigma, self._weight = self._size[near], self._sigma[near], self._weight[near]
+        self._random = self._random[near]
 
     # how many errors lie at or below x -----------------------------------------------------------
 
@@ -89,39 +108,56 @@ class MedianAbsoluteErrorLaw(Law):
             return max(float(total.cdf(self._half)) - middle, 0.0), middle, more
         return max(float(total.cdf(self._half)) - middle, 0.0), 0.0, more + middle
 
-    def _score(self, x: float) -> float:
-        """How many standard deviations the expected weight at or below x lies above half."""
+    def _score(self, x: float, more: float = 0.0) -> float:
+        """How many standard deviations the expected weight at or below x, and some more, lies above half."""
         p = self._chances(x)
         variance = float(np.sum(np.square(self._weight) * p * (1.0 - p)))
-        excess = float(np.sum(self._weight * p)) - self._half
+        excess = float(np.sum(self._weight * p)) + more - self._half
         return excess / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, excess)
 
-    @cached_property
-    def _window(self) -> tuple[float, float]:
-        """Between these the median lies, up to a probability of about 1e-17."""
+    def _find_window(self) -> tuple[float, float]:
+        """Between these both middle values lie, up to a probability of about 1e-17."""
         few = self._size.size <= _EXACT_GAPS
+        step = 0.5 if self._ties else 0.0  # half of the weight at or below x will do, or will not
 
         def lower(x: float) -> float:
-            """The normal quantile of P(at least half of the weight at or below x)."""
+            """The normal quantile of P(half of the weight or more lies at or below x)."""
+            if not few:
+                return self._score(x, step)
             _, middle, more = self._count(x)
             return float(ndtri(more + middle))
 
         def upper(x: float) -> float:
-            """The same of P(more than half), the tail taken above."""
+            """That of P(more than half)."""
+            if not few:
+                return self._score(x, -step)
             less, middle, _ = self._count(x)
             return -float(ndtri(less + middle))
 
         top = float(np.max(self._size + 10.0 * self._sigma))
-        return (
-            roughly(lower if few else self._score, 0.0, top, -9.5, -8.4),
-            roughly(upper if few else self._score, 0.0, top, 8.4, 9.5, upper=True),
-        )
+        return roughly(lower, 0.0, top, -9.5, -8.4), roughly(upper, 0.0, top, 8.4, 9.5, upper=True)
 
     # the two middle values -------------------------------------------------------------------------
 
     @cached_property
     def _gap(self) -> MiddleGap:
-        return MiddleGap(self._size, self._sigma, self._weight, self._window)
+        return MiddleGap(self._size, self._sigma, self._weight, self._half, self._window)
+
+    @cached_property
+    def _apart(self) -> BoolArray | None:
+        """Which labels lie below the gap in the middle, where they always are the same; None where labels may cross it."""
+        order = np.argsort(self._size, kind="stable")
+        sorted_weight = np.cumsum(self._weight[order])
+        number = int(np.searchsorted(sorted_weight, self._half)) + 1
+        if not self._ties or number >= order.size or sorted_weight[number - 1] != self._half:
+            return None
+        lower, upper = order[:number], order[number:]
+        below = float(np.max(self._size[lower] + _CERTAIN * self._sigma[lower]))
+        if below >= float(np.min(self._size[upper] - _CERTAIN * self._sigma[upper])):
+            return None
+        found = np.zeros(order.size, dtype=bool)
+        found[lower] = True
+        return found
 
     @cached_property
     def _smooth(self) -> bool:
@@ -193,6 +229,8 @@ class MedianAbsoluteErrorLaw(Law):
         """Mean and variance: those of either middle value averaged, less the mean square of half their gap."""
         if not np.any(self._random):
             return self.support[0], 0.0
+        if self._apart is not None:
+            return _mean_of_two(self._size, self._sigma, self._apart)
         if self._table is not None:
             return self._table.moments()
         low, high = self._window
@@ -239,15 +277,26 @@ class MedianAbsoluteErrorLaw(Law):
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
         """Draws from the law: labels drawn, medians taken."""
-        if not self._equal or self._size.size > 5000:
+        sizes, sigmas = self._all
+        if not self._equal or sizes.size > 5000:
             return super().rvs(size, rng)
         generator = np.random.default_rng(rng)
         shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         out = np.empty(math.prod(shape))
         for i in range(out.size):
-            errors = self._size + self._sigma * generator.standard_normal(self._size.size)
+            errors = sizes + sigmas * generator.standard_normal(sizes.size)
             out[i] = np.median(np.abs(errors))
         return float(out[0]) if size is None else out.reshape(shape)
+
+
+def _mean_of_two(size: FloatArray, sigma: FloatArray, below: BoolArray) -> tuple[float, float]:
+    """Mean and variance of the average of the largest error below the gap and the smallest above it."""
+    largest = MaxErrorLaw(size[below], sigma[below])
+    top = float(
+        np.max(size[~below] + 2.0 * _CERTAIN * sigma[~below])
+    )  # counted down from here the smallest is the largest
+    smallest = MaxErrorLaw(top - size[~below], sigma[~below])
+    return 0.5 * (largest.mean + (top - smallest.mean)), 0.25 * (largest.var + smallest.var)
 
 
 def _weighted_median(values: FloatArray, weight: FloatArray, half: float) -> float:

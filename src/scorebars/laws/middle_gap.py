@@ -7,7 +7,7 @@ N(x) = number of errors at or below x
 
     P(average <= x) = P(N(x) > k) + int_0^inf -dH/dt(x - u, x + u) du,     E(half the gap)^2 = int_{s<t} H ds dt / 2.
 
-With whole-number weights e_i the power z becomes z^(e_i), and k half of their sum. An exact label cannot lie in the gap:
+With whole-number weights e_i the power z becomes z^(e_i), and k a sum of weights. An exact label cannot lie in the gap:
 the nearest one to x ends the integral, and where it lies above x it may itself be the upper value.
 """
 
@@ -29,9 +29,11 @@ _LEGENDRE = np.polynomial.legendre.leggauss(12)
 
 
 class MiddleGap:
-    """H of the errors |delta_i + sigma_i Z_i| with whole exponents whose sum is even; sigma_i = 0 allowed."""
+    """H of the errors |delta_i + sigma_i Z_i| with whole exponents, `half` = k of them below; sigma_i = 0 allowed."""
 
-    def __init__(self, size: FloatArray, sigma: FloatArray, exponent: FloatArray, window: tuple[float, float]) -> None:
+    def __init__(
+        self, size: FloatArray, sigma: FloatArray, exponent: FloatArray, half: float, window: tuple[float, float]
+    ) -> None:
         random = sigma > 0
         self.size, self.sigma, self.exponent = size[random], sigma[random], exponent[random]
         order = np.argsort(size[~random])
@@ -39,7 +41,7 @@ class MiddleGap:
         self.taken = np.concatenate([[0.0], np.cumsum(exponent[~random][order])])  # exponents at or below
         self.low, self.high = window
         self.width = self.high - self.low  # wider gaps do not occur
-        self.half = float(np.sum(exponent)) / 2.0
+        self.half = half
         self.spread = 0.5 * math.sqrt(float(np.sum(np.square(self.exponent))))
         full = int(np.sum(self.exponent)) + 1
         self.circle = min(full | 1, 2 * math.ceil(10.0 * self.spread + 10.0) + 1)  # odd: z^e is never -1
