@@ -53,8 +53,11 @@ def classes(seconds: float) -> list[Row]:
     y, p, q = y[:few], p[:few], q[:few]
     agree = np.where(y == p, 1 - q, q)
     scipy_name = "scipy.stats.poisson_binom, one cdf value"
-    times = least_times({"ours": lambda: sb.accuracy_score(y, p, yerr=q).distribution.cdf(0.8)}, 0.5, repeats=20)
-    times |= least_times({scipy_name: lambda: stats.poisson_binom(agree).cdf(8000)}, seconds, repeats=1)
+    both = {
+        "ours": lambda: sb.accuracy_score(y, p, yerr=q).distribution.cdf(0.8),
+        scipy_name: lambda: stats.poisson_binom(agree).cdf(8000),
+    }
+    times = least_times(both, seconds, repeats=20)
     rows.append(Row("accuracy_score and one cdf value", few, times["ours"], scipy_name, times[scipy_name], 0.01))
 
     def loop() -> float:
@@ -62,7 +65,6 @@ def classes(seconds: float) -> list[Row]:
         return float(np.std(drawn))
 
     drawn = "100 draws with scikit-learn"
-    times = least_times({drawn: loop}, seconds, repeats=1)
-    times |= least_times({"ours": lambda: sb.f1_score(y, p, yerr=q).interval()}, 0.5)
+    times = least_times({drawn: loop, "ours": lambda: sb.f1_score(y, p, yerr=q).interval()}, seconds)
     rows.append(Row("f1_score: exact law and interval", few, times["ours"], drawn, times[drawn]))
     return rows

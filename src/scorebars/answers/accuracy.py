@@ -23,6 +23,8 @@ from scorebars.moments.votes import majority_error
 from scorebars.score import Answers, Declaration, Estimate, Interval, UndefinedEstimate
 
 _BLOCK = 1 << 14
+_KEPT = 1 << 16
+"""So many probabilities are kept rather than found again."""
 
 
 class AccuracyAnswers(Answers):
@@ -38,7 +40,9 @@ class AccuracyAnswers(Answers):
         self.declaration, self.n = declaration, len(right)
         self._right, self._flip, self._classes, self._weight = right, flip, classes, weight
         self.observed = self._mean(right)
-        self.expected = self._mean(self._agreement(flip.q))
+        fresh = _agreement(right, flip.q, classes - 1)
+        self.expected = self._mean(fresh)
+        self._fresh = fresh if self.n <= _KEPT else None  # the law asks for it again
 
     # shorthand ---------------------------------------------------------------------------------
 
@@ -58,6 +62,8 @@ class AccuracyAnswers(Answers):
 
     def _agreement(self, q: FloatArray | float) -> FloatArray:
         """Probability that each prediction agrees with a fresh label when labels flip with probability q."""
+        if q is self._flip.q and self._fresh is not None:
+            return self._fresh
         return _agreement(self._right, q, self._classes - 1)
 
     @cached_property
@@ -101,14 +107,16 @@ class AccuracyAnswers(Answers):
 
     def _independent_law(self, right: NDArray[np.bool_], q: FloatArray) -> Law:
         others = self._classes - 1
-        if self._weight is not None:
-            return WeightedBernoulliSum(self._weight, _agreement(right, q, others))
-        if q.ndim == 0:
+        if self._weight is None and q.ndim == 0:
             hits = int(np.count_nonzero(right))
             counts = PoissonBinomial(np.array([1.0 - q, q / others]), np.array([hits, self.n - hits]))
-        else:
-            counts = PoissonBinomial(_agreement(right, q, others))
-        return ScaledLaw(counts, 1.0 / self.n)
+            return ScaledLaw(counts, 1.0 / self.n)
+        p = self._agreement(q) if right is self._right else _agreement(right, q, others)
+        return (
+            ScaledLaw(PoissonBinomial(p), 1.0 / self.n)
+            if self._weight is None
+            else WeightedBernoulliSum(self._weight, p)
+        )
 
     # against the truth -------------------------------------------------------------------------
 

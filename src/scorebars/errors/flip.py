@@ -43,6 +43,14 @@ class Flip(ClassError):
             raise ValueError(f"correlation must lie between 0 and 1, got {correlation!r}.")
         self.correlation = float(correlation)
 
+    @classmethod
+    def trusted(cls, q: FloatArray) -> Flip:
+        """Of probabilities that were checked; they are copied, so that nobody else can change them."""
+        flip = cls.__new__(cls)
+        flip.kind, flip.correlation = "classical", 0.0
+        flip.q = float(q) if q.ndim == 0 else q.copy()
+        return flip
+
     @property
     def size(self) -> int | None:
         return len(self.q) if isinstance(self.q, np.ndarray) else None

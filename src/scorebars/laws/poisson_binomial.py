@@ -37,7 +37,7 @@ LEAF = 32
 BINS_PER_HALF = 512  # bins for p below and above 1/2: the law then errs by less than 1e-11
 BLOCK = 1 << 15
 SINGLE = 1 << 16  # trials of which the powers are summed one by one
-STRIP = 1 << 11  # trials whose powers stay in the cache
+STRIP = 1 << 13  # trials whose powers stay in the cache
 SERIES_REACH = 0.4  # largest |p x| for which log(1 + p x) is summed as a series
 NEGLIGIBLE = 1e-290  # smaller probabilities are dropped at the ends: denormal numbers are slow and say nothing
 

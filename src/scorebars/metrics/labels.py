@@ -152,7 +152,10 @@ def class_model(yerr: Any, n: int) -> ClassError:
             raise ValueError(f"yerr is {type(yerr).__name__}, which this metric cannot use.")
         model = yerr
     else:
-        model = Flip(checks.probabilities(yerr, "yerr", "For classes, yerr is the probability that a label is wrong."))
+        q = checks.probabilities(yerr, "yerr", "For classes, yerr is the probability that a label is wrong.")
+        flip = Flip.trusted(q)
+        flip.require_size(n)
+        return flip
     model.require_size(n)
     if isinstance(model, Flip) and model.correlation:
         conditional_flip_probabilities(model.q, model.correlation)  # refuses a correlation that no flips can have
