@@ -26,8 +26,8 @@ _ANGLES: FloatArray = np.arange(1.0, 32.0) * (math.pi / 32.0)
 _TURN = 2
 """By how many of these angles the way may turn from one distance to the next."""
 _PER_OCTAVE = 2
-_FAR = 1e13  # widths: further out K is lost in rounding
-_NEGLIGIBLE = -41.0
+FAR = 1e13  # widths: further out K is lost in rounding
+NEGLIGIBLE = -41.0  # exponent at which the sum along a path may end
 _POINTS, _RULE = np.polynomial.legendre.leggauss(16)
 _CONVERGED = 1e-15
 _HALVINGS = 8
@@ -37,19 +37,19 @@ Way = Callable[[FloatArray], tuple[ComplexArray, ComplexArray]]
 
 
 class Transform(Protocol):
-    """The logarithm K(t) of a moment generating function, or of a part of one."""
+    """The logarithm K(t) of the mean of exp(tN), possibly over a part of the cases only."""
 
     lower: float
     upper: float
 
     def exponent(self, t: Numbers) -> Numbers:
-        """K(t)."""
+        """K(t), real or complex, lower < t < upper."""
 
 
 def downhill(form: Transform, t0: float, width: float, peak: float) -> tuple[ComplexArray, ComplexArray]:
     """Nodes t from t0 up, and exp(K) dt / pi there; `width` is 1 / sqrt(K''(t0)) and `peak` = K(t0)."""
     first = 0.25 * min(abs(t0), width, form.upper - t0, t0 - form.lower)
-    logs, angles = _way(form, t0, first, _FAR * width, peak)
+    logs, angles = _way(form, t0, first, FAR * width, peak)
     angle = PchipInterpolator(logs, angles)
     turn = angle.derivative()
 
@@ -88,7 +88,7 @@ def _way(form: Transform, t0: float, first: float, last: float, peak: float) -> 
         chosen[k] = place
         place = int(came_from[k, place])
     along = height[np.arange(count), chosen]
-    needed = np.flatnonzero(along > _NEGLIGIBLE)
+    needed = np.flatnonzero(along > NEGLIGIBLE)
     end = min(int(needed[-1]) + 2 if needed.size else 2, count)
     return logs[:end], _ANGLES[chosen[:end]]
 

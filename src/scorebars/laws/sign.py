@@ -18,30 +18,24 @@ from scipy.special import expit, ndtr
 
 from scorebars.laws.base import FloatArray
 from scorebars.laws.cgf import UNDERFLOW, ComplexArray, Numbers
-from scorebars.laws.downhill import downhill
+from scorebars.laws.downhill import FAR, NEGLIGIBLE, Transform, downhill
 
 _DIGITS = 42.0  # discretisation error exp(-42), below rounding
-_NEGLIGIBLE = -41.0  # exponent at which the sum along the path may end
 _ANGLES = (0.24 * math.pi, 0.125 * math.pi, 0.03 * math.pi)
 _NEAR: FloatArray = np.geomspace(0.5, 40.0, 8)  # in widths
-_PROBES: FloatArray = np.append(_NEAR, np.geomspace(60.0, 1e13, 38))
+_PROBES: FloatArray = np.append(_NEAR, np.geomspace(60.0, FAR, 38))
 _BLOCK = 32
 _MOST = 1000  # steps of a sensible hyperbola
 _FEW = 100  # steps of a hyperbola than which none is looked for that is better
 
 
-class Transform(Protocol):
-    """The logarithm K(t) of the mean of exp(tN), possibly over a part of the cases only."""
+class Form(Transform, Protocol):
+    """What is known of N besides its K."""
 
-    lower: float
-    upper: float
     width: float
     """About 1 / sqrt(K''(0))."""
     real_singularities: bool
     """Whether K has its singularities on the real axis only, so that any path above it will do."""
-
-    def exponent(self, t: Numbers) -> Numbers:
-        """K(t), real or complex, lower < t < upper."""
 
     def __hash__(self) -> int: ...
 
@@ -93,7 +87,7 @@ class SignContour:
     integrand falls.
     """
 
-    def __init__(self, form: Transform) -> None:
+    def __init__(self, form: Form) -> None:
         self.form = form
         self.t0, _, curvature = saddlepoint(form)
         self.width = 1.0 / math.sqrt(curvature)
@@ -128,9 +122,9 @@ class SignContour:
             with np.errstate(all="ignore"):  # far out on a bad path
                 exponent = self.form.exponent(np.concatenate(points)).real - self._peak
             moved, main = exponent[: -y.size], exponent[-y.size :]
-            if main[-1] < _NEGLIGIBLE:
+            if main[-1] < NEGLIGIBLE:
                 break
-        end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < _NEGLIGIBLE)) or y.size - 1
+        end = int(np.argmax(np.maximum.accumulate(main[::-1])[::-1] < NEGLIGIBLE)) or y.size - 1
         step = 0.8 * 2.0 * math.pi * path.angle / (_DIGITS + max(float(moved[: end + 3].max()), 0.0))
         growth = max(float(main.max()), 0.0)  # terms of the sum larger than the result
         steps = float(y[end]) / step * math.exp(min(2.0 * growth, 100.0))
@@ -150,7 +144,7 @@ class SignContour:
         """The hyperbola chosen; if `strict`, None where the integrand grows more on it than was seen before."""
         path, step, growth, _ = self._choice
         nodes, weights = [], []
-        last = math.asinh(_PROBES[-1] * self.width / path.radius)  # further out K is lost in rounding
+        last = math.asinh(FAR * self.width / path.radius)
         for start in range(0, min(math.ceil(last / step), 4 * _MOST), _BLOCK):
             y = (np.arange(float(start), start + _BLOCK) + 0.5) * step
             t = path.t(y)
@@ -162,7 +156,7 @@ class SignContour:
                 break
             nodes.append(t)
             weights.append(np.exp(exponent) * path.direction(y) * (step / math.pi))
-            if exponent[-1].real - self._peak < _NEGLIGIBLE:
+            if exponent[-1].real - self._peak < NEGLIGIBLE:
                 break
         return np.concatenate(nodes), np.concatenate(weights), self._pole(path, step)
 
@@ -208,7 +202,7 @@ class SignContour:
         return 0.0 if self.certain else max(float(np.sum((self._nodes[1] * factor).imag)), 0.0)
 
 
-def rough_probability(form: Transform) -> float:
+def rough_probability(form: Form) -> float:
     """P(N <= 0) among the cases that K covers, by the saddlepoint approximation of Barndorff-Nielsen."""
     near, slope, curvature = saddlepoint(form)
     t, width = near - slope / curvature, 1.0 / math.sqrt(curvature)
@@ -219,7 +213,7 @@ def rough_probability(form: Transform) -> float:
     return float(ndtr(w + math.log(u / w) / w if abs(w) > 0.05 else w))
 
 
-def _derivatives(form: Transform, t: float) -> tuple[float, float]:
+def _derivatives(form: Form, t: float) -> tuple[float, float]:
     """K'(t) and K''(t), roughly: they only place the path."""
     h = max(0.03 * form.width, 1e-3 * abs(t))
     h = min(h, 1e-3 * (form.upper - t), 1e-3 * (t - form.lower))
@@ -228,7 +222,7 @@ def _derivatives(form: Transform, t: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4)  # of a form one asks first roughly, then exactly
-def saddlepoint(form: Transform) -> tuple[float, float, float]:
+def saddlepoint(form: Form) -> tuple[float, float, float]:
     """t with K'(t) = 0, nearly, K' and K'' there; t where the tail has underflowed if there is none."""
     slope, curvature = _derivatives(form, 0.0)
     t, side = 0.0, -math.copysign(1.0, slope)
