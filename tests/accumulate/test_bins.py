@@ -8,6 +8,7 @@ import pytest
 from scorebars.engines import binning, bins, kernel
 from scorebars.engines.binning import RATIO_COLUMNS, SQUARE_COLUMNS
 from scorebars.engines.summary import summarise
+from scorebars.engines.sums import normal_sums
 
 compiled = pytest.mark.skipif(kernel.load_bins().module is None, reason="the loops were not compiled")
 NEEDS = (["squares"], ["ratio"], ["absolute"], ["ratio", "absolute"])
@@ -132,6 +133,33 @@ def test_labels_in_a_pattern(monkeypatch, needs, period):
         one, other = getattr(fast, name), getattr(slow, name)
         if one is not None:
             require_same(one, other)
+
+
+@pytest.mark.parametrize("engine", ["numpy", pytest.param("compiled", marks=compiled)])
+@pytest.mark.parametrize("needs", NEEDS, ids=" ".join)
+@pytest.mark.parametrize("factor", [1.0, 1e-4, 0.7, 1e4, 1e-30, 0.0])
+def test_labels_unlike_those_that_are_known(monkeypatch, engine, needs, factor):
+    """Known labels tell where more will lie; where they are wrong, nothing is lost."""
+    if engine == "numpy":
+        monkeypatch.setenv("SCOREBARS_ENGINE", "numpy")
+    first, (y, p, sigma, _) = labels(5_000, True, False), labels(6_000, True, False)
+    more = y, p, np.where(np.arange(6_000) % 3, factor, 1.0) * sigma, None
+    known = summarise(*first, needs)
+    merged = known.merged(summarise(*more, needs, known))
+    both_parts = [np.concatenate(pair) for pair in zip(first[:3], more[:3], strict=True)]
+    sums = normal_sums(*both_parts, None, labels=True, about=known.shift) if "ratio" in needs else None
+    whole = summarise(*both_parts, None, needs, sums=sums)
+    for name in ("squares", "absolute"):
+        if getattr(whole, name) is not None:
+            require_same(getattr(merged, name), getattr(whole, name))
+
+
+def test_known_labels_that_lie_far_apart_tell_nothing():
+    near, far = (bins.Bins.empty(1, 47).with_labels(np.ldexp(1.0, np.arange(n)), 0, np.ones((1, n))) for n in (9, 99))
+    assert near.reach() is None  # too few
+    top = 2.0**9 + np.arange(bins.LARGEST), np.zeros(bins.LARGEST, np.int64), np.ones((1, bins.LARGEST))
+    assert near.with_top(*top).reach() == (1.0, 512.0, 512.0)
+    assert far.with_top(*top).reach() is None
 
 
 @compiled

@@ -11,7 +11,7 @@ FOLDED     bins of v = w s, split by z = |d|/s, with the moments of z in its bin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -135,17 +135,17 @@ class Binned(NamedTuple):
     """RATIO: sums of w^2 times products of two of 1, d, c, d^2, c^2. FOLDED: sum w |d| of the labels with v = 0."""
 
 
-def binned(labels: Labels, kind: Kind, floor: float) -> Binned:
-    """Labels in bins; those above `floor` may be among the largest."""
-    for step in (max(1, labels.n // SAMPLE) | 1, 1):  # odd, for labels that repeat in patterns of 2, 4, 8 ...
-        reach = Reach.of(kind.v(labels.pick(slice(None, None, step))), labels.n)
+def binned(labels: Labels, kind: Kind, known: Bins | None) -> Binned:
+    """Labels in bins, to be merged with those that are `known` already: there is no room below the largest of these."""
+    floor = 0.0 if known is None else known.floor
+    for reach in _reaches(labels, kind, known):
         threshold = max(reach.threshold, floor)
         if config.bin_loops() is None:
             return _by_numpy(labels, kind, threshold)
         table = _Table.of(kind, max(reach.low * _BELOW, reach.high * _REACH), reach.high)
         apart = table.take(labels, threshold)
         if len(apart) <= LARGEST + labels.n // 8:
-            break  # else the sample has misled
+            break  # else what was known, or the sample, has misled
     totals, left = table.totals.copy(), labels.pick(apart)
     v = kind.v(left)
     top = np.argsort(-v)[:LARGEST]
@@ -157,6 +157,15 @@ def binned(labels: Labels, kind: Kind, floor: float) -> Binned:
         here = left.pick(without[start : start + _BLOCK])
         bins = bins.with_labels(kind.v(here), *kind.rows(here))
     return Binned(bins.with_top(v[top], *kind.rows(left.pick(top))), table.certain, totals)
+
+
+def _reaches(labels: Labels, kind: Kind, known: Bins | None) -> Iterator[Reach]:
+    """Where labels lie, as those that are known tell, as a sample tells, and as all of them tell."""
+    expected = None if known is None else known.reach()
+    if expected is not None:
+        yield expected
+    for step in (max(1, labels.n // SAMPLE) | 1, 1):  # odd, for labels that repeat in patterns of 2, 4, 8 ...
+        yield Reach.of(kind.v(labels.pick(slice(None, None, step))), labels.n)
 
 
 def _by_numpy(labels: Labels, kind: Kind, threshold: float) -> Binned:
@@ -198,11 +207,10 @@ class _Table:
         """Add labels; the indices of those above the threshold, and of those for which there is no bin."""
         kind, loop = self._kind, getattr(config.bin_loops(), self._kind.loop)
         where = (kind.bits, self._first << (52 - kind.bits), threshold, self._rows, self._moments, self.totals)
-        found = [np.empty(0, dtype=np.int64)]
+        found, apart = [np.empty(0, dtype=np.int64)], np.empty(min(labels.n, CHUNK), dtype=np.int64)
         for start in range(0, labels.n, CHUNK):
             here = labels.pick(slice(start, start + CHUNK))
-            apart = np.empty(here.n, dtype=np.int64)
-            count = loop(*here.contiguous(), kind.columns, kind.minors - 1, Z_WIDTH, *where, apart)
+            count = loop(*here.contiguous(), kind.columns, kind.minors - 1, Z_WIDTH, *where, apart[: here.n])
             found.append(apart[:count] + start)
         return np.concatenate(found)
 

@@ -24,6 +24,10 @@ IntArray = NDArray[np.int64]
 
 MOMENTS = 4
 LARGEST = 256
+_FEW = 24
+"""Octaves for whose bins there may be room beforehand."""
+_BIAS = 1023
+"""Of the exponents of doubles."""
 GRID = np.cos(np.pi * (np.arange(MOMENTS) + 0.5) / MOMENTS)
 """The points in a bin."""
 TO_WEIGHTS = np.linalg.inv(np.vander(GRID, increasing=True))
@@ -107,6 +111,12 @@ class Bins:
     def floor(self) -> float:
         """A label has to be above this to be among the largest."""
         return float(self.top_v.min()) if self.top_v.size == LARGEST else 0.0
+
+    def reach(self) -> Reach | None:
+        """Where more labels of the same kind may be expected; None where few are known, or they lie far apart."""
+        if self.floor == 0 or not 0 < len(self.octaves) <= _FEW:
+            return None
+        return Reach(math.ldexp(1.0, min(self.octaves) - _BIAS), self.floor, self.floor)
 
     def merged(self, other: Bins) -> Bins:
         """The bins of both sets of labels."""

@@ -105,18 +105,18 @@ def summarise(
             f"some labels, predictions, errors or weights are too large or too small to be summed up (beyond {_MOST:.0e}): "
             "choose other units, or use scorebars.evaluate on arrays."
         )
-    floors = [0.0 if known is None or part is None else part.floor for part in _bins_of(known)]
+    squares, absolute = (None, None) if known is None else (known.squares, known.absolute)
 
     def chunk(start: int, stop: int) -> Summary:
         labels = Labels(y, p, sigma, weight, sums.y_shift).pick(slice(start, stop))
         found = Summary(sums)
         if ratio or "squares" in needs:
-            in_bins = binned(labels, RATIO if ratio else SQUARES, floors[0])
+            in_bins = binned(labels, RATIO if ratio else SQUARES, squares)
             found = replace(found, squares=in_bins.bins, certain=in_bins.certain)
             if ratio:
                 found = replace(found, gram=_gram(in_bins.totals), predictions=_two_predictions(labels))
         if "absolute" in needs:
-            in_bins = binned(labels, FOLDED, floors[1])
+            in_bins = binned(labels, FOLDED, absolute)
             found = replace(found, absolute=in_bins.bins, certain_abs=float(in_bins.totals[0]))
         return found
 
@@ -124,10 +124,6 @@ def summarise(
     for other in others:
         whole = replace(whole.merged(other), sums=sums)
     return whole
-
-
-def _bins_of(known: Summary | None) -> tuple[Bins | None, Bins | None]:
-    return (None, None) if known is None else (known.squares, known.absolute)
 
 
 def _merged(one: Bins | None, other: Bins | None) -> Bins | None:
