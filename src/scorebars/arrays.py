@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,15 @@ def library_of(values: Any) -> str | None:
     >>> library_of([1.0, 2.0]) is None
     True
     """
-    if type(values) is np.ndarray:
-        return None
-    for base in type(values).__mro__:
-        name = base.__module__.partition(".")[0]
-        if name in _LIBRARIES and hasattr(values, "dtype"):
-            return _LIBRARIES[name]
-    return None
+    kind: Any = type(values)
+    library = _library(kind)
+    return library if library is None or hasattr(values, "dtype") else None
+
+
+@lru_cache(maxsize=256)  # of few types one asks again and again, while a GPU waits
+def _library(kind: type) -> str | None:
+    names = (base.__module__.partition(".")[0] for base in kind.__mro__)
+    return next((_LIBRARIES[name] for name in names if name in _LIBRARIES), None)
 
 
 def to_host(values: Any) -> Any:

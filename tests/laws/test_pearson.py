@@ -91,6 +91,30 @@ def test_errors_of_very_different_size(seed):
     require_drawn_law(PearsonLaw(y, p, sigma, weight), correlation(drawn, p, weight))
 
 
+def test_a_hyperbola_that_grows_where_nobody_looked_is_not_taken():
+    """For these labels one had terms of 1e16 between the points at which it was judged, near r = -0.006."""
+    rng = np.random.default_rng(46)
+    n = int(rng.choice([3, 4, 6, 10, 20, 50, 100, 400, 3000]))
+    spread = rng.choice([0, 0.3, 1, 3, 5])
+    y = rng.normal(size=n) * 10 ** rng.uniform(-1, 1) + rng.normal() * 3
+    p = y * rng.uniform(-0.5, 1.5) + rng.normal(size=n) * 10 ** rng.uniform(-2, 0.5)
+    law = PearsonLaw(y, p, np.exp(spread * rng.normal(size=n)) * 10 ** rng.uniform(-2, 0.5))
+    x = np.linspace(-0.01, 0.01, 21)
+    cdf = law.cdf(x)
+    assert np.all(np.diff(cdf) > 0)
+    assert np.all(np.abs(cdf - 0.5) < 2e-3)
+    assert law.cdf(law.ppf(0.5)) == pytest.approx(0.5, abs=1e-14)
+
+
+def test_close_to_the_ends():
+    """P(r <= x) is proportional to 1 + x there, for four labels of which one is exact."""
+    law = PearsonLaw(np.array([0.3, -1.0, 0.8, 0.1]), np.array([0.1, 0.9, -0.4, 0.2]), np.array([0.3, 0.3, 0.0, 0.3]))
+    ends = np.array([1e-6, 1e-9, 1e-11, 1e-13])
+    gaps = (-1.0 + ends) + 1.0
+    np.testing.assert_allclose(law.cdf(-1.0 + ends) / gaps, law.pdf(-1.0 + 1e-6), rtol=1e-3)
+    np.testing.assert_allclose(law.sf(1.0 - ends) / gaps, law.pdf(1.0 - 1e-6), rtol=0.1)  # of 1e-25
+
+
 @pytest.mark.parametrize("size", [0.05, 0.5])
 def test_moments_are_those_of_the_quantiles(size):
     rng = np.random.default_rng(3)

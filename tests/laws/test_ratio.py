@@ -74,7 +74,7 @@ def test_errors_of_very_different_size(kind, seed):
 def test_any_way_above_the_real_axis_gives_the_same_probability(q):
     law = R2Law(*unequal(88))
     form = law._form(law.ppf(q))
-    t0, _, curvature = saddlepoint(form)
+    t0, _, _, curvature = saddlepoint(form, 0.0)
     found = []
     for share in (1.0, 0.7, 0.4):
         peak = float(form.exponent(np.array([share * t0]))[0])
@@ -83,6 +83,34 @@ def test_any_way_above_the_real_axis_gives_the_same_probability(q):
         found.append(1 - total if t0 > 0 else -total)
     np.testing.assert_allclose(found, q, rtol=1e-9)
     np.testing.assert_allclose(found, found[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-300, -1e-300, 1e-12, 0.3, -0.3, -20.0, 0.999999])
+@pytest.mark.parametrize("seed", [3, 10, 29, 53, 88])
+@pytest.mark.parametrize("law", [R2Law, ExplainedVarianceLaw])
+def test_where_the_transform_ends(law, seed, x):
+    """1 - 2 t kappa sum (u . x)^2 lam / (1 - 2 t alpha lam) is positive up to there, and no further."""
+    form = law(*unequal(seed))._form(x)
+    lam, share = form.components.lam, form._near.squares[:, 0]
+    for end, side in ((form.upper, 1.0), (-form.lower, -1.0)):
+        alpha, kappa = side * form.alpha, side * float(form.kappa[0])
+        last = 0.5 / (alpha * lam.max()) if alpha > 0 else np.inf
+        assert 0 < end <= last
+
+        def left(t, alpha=alpha, kappa=kappa):
+            return 1.0 - 2.0 * t * kappa * np.sum(share * lam / (1.0 - 2.0 * t * alpha * lam))
+
+        assert left(min(0.999 * end, 1e10 / lam.max())) > 0
+        if end < last:
+            assert left(min(1.001 * end, 0.5 * (end + last))) < 0
+
+
+def test_distribution_function_where_nothing_is_quadratic():
+    """At x = 0 the form loses its quadratic part."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=30)
+    law = R2Law(y, y + rng.normal(size=30), rng.uniform(0.1, 2.0, 30))
+    np.testing.assert_allclose(law.cdf(np.array([-1e-12, -1e-300, 0.0, 1e-300, 1e-12])), law.cdf(0.0), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", LAWS)

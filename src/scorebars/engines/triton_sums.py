@@ -31,6 +31,7 @@ _ALIGNED = 16  # Triton knows of a number whether this divides it
 _WARPS = 4
 _STAGES = 3  # blocks that are on their way from memory while one is summed
 _PROGRAMS_PER_PROCESSOR = 64
+_JOINED = 1024  # programs whose numbers are joined at a time
 
 # Where g(z), the normal tail and the normal numbers end.
 _SINGLE = {"FOLD_END": 6.0, "TAIL_END": 13.0, "TINY": 1.1754943508222875e-38, "VECTOR": 4}
@@ -198,6 +199,20 @@ def _kernel(
         tl.store(out_at + len(sums) + k, tl.max(largest[k]).to(tl.float64))
 
 
+@triton.jit
+def _join(out_at, total_at, rows, COUNT: tl.constexpr, SUMS: tl.constexpr, BLOCK: tl.constexpr):
+    """One number of all programs: of the first SUMS the sum, of the others the largest."""
+    k = tl.program_id(0)
+    summed = k < SUMS
+    nothing = tl.where(summed, 0.0, float("-inf")).to(tl.float64)
+    total = tl.zeros([BLOCK], tl.float64) + nothing
+    for start in range(0, rows, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(out_at + at * COUNT + k, mask=at < rows, other=nothing)
+        total = tl.where(summed, total + x, tl.maximum(total, x))
+    tl.store(total_at + k, tl.where(summed, tl.sum(total), tl.max(total)))
+
+
 def triton_sums(
     y: Any, p: Any, sigma: Any, weight: Any | None, tolerance: float | None = None, reference: float | None = None
 ) -> tuple[float, ...]:
@@ -252,9 +267,10 @@ def _pass(columns: list[Any], numbers: list[Any], **options: Any) -> dict[str, f
         if even < n:
             rest = [column if column is None or column.ndim == 0 else column[even:] for column in columns]
             launch(rest, out[programs:], n - even, 1)
-    first = len(_STORED) - len(_LARGEST)
-    found = torch.cat([out[:, :first].sum(dim=0), out[:, first:].amax(dim=0)]).tolist()
-    return dict(zip(_STORED, found, strict=True))
+        total = torch.empty(len(_STORED), dtype=torch.float64, device=device)
+        first = len(_STORED) - len(_LARGEST)
+        _join[(len(_STORED),)](out, total, out.shape[0], COUNT=len(_STORED), SUMS=first, BLOCK=_JOINED)
+    return dict(zip(_STORED, total.tolist(), strict=True))
 
 
 def _fits_single(found: dict[str, float]) -> bool:

@@ -13,21 +13,22 @@ left to the caller.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars.laws.complex_log import Numbers, log1p
+
 FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
-Numbers = NDArray[Any]
-"""Real or complex."""
 
 UNDERFLOW = -745.0
 """Logarithm of the smallest positive float."""
 
-_SMALL = 0.3
-_ODD = 1.0 / np.arange(25.0, 1.0, -2.0)  # 1/25, 1/23, ... 1/3: series of artanh, highest power first
+_SMALL = 0.1
+_ODD = 1.0 / np.arange(15.0, 1.0, -2.0)  # 1/15, 1/13, ... 1/3: series of artanh, highest power first
+_PRECISION = -39.0  # logarithm of the first term that may be left out, relative to the sum
 
 
 class CGF(Protocol):
@@ -72,25 +73,32 @@ class CGF(Protocol):
 
 def log_excess(u: Numbers) -> Numbers:
     """-(log(1 - u) + u) / 2 without cancellation at small u: with w = u / (2 - u), log(1 - u) = -2 artanh(w)."""
-    small = np.abs(u) < _SMALL
-    if small.all():
-        return _small_excess(u)
-    out = np.empty_like(u)
-    out[small] = _small_excess(u[small])
-    v = u[~small]
-    out[~small] = -0.5 * (np.log(1.0 - v) + v)
+    size = np.abs(u)
+    largest = float(size.max(initial=0.0))
+    if largest < _SMALL:
+        return _small_excess(u, largest)
+    out = log1p(-u)
+    out += u
+    out *= -0.5
+    small = size < _SMALL
+    out[small] = _small_excess(u[small], _SMALL)
     return out
 
 
-def _small_excess(u: Numbers) -> Numbers:
+def _small_excess(u: Numbers, largest: float) -> Numbers:
+    """The same for |u| up to `largest`, which says how many terms are needed."""
     w = u / (2.0 - u)
     w2 = w * w
-    series = np.full_like(w, _ODD[0])
-    for coefficient in _ODD[1:]:
+    terms = math.ceil(0.5 * _PRECISION / math.log(largest / (2.0 - largest))) if largest > 0 else 1
+    first, *others = _ODD[-terms:].tolist()
+    series = np.full_like(w, first)
+    for coefficient in others:
         series *= w2
         series += coefficient
-    out: Numbers = 0.5 * w * u + w * w2 * series
-    return out
+    series *= w2
+    series += 0.5 * u
+    series *= w
+    return series
 
 
 def log_peak(u: FloatArray) -> FloatArray:

@@ -18,7 +18,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from scorebars.laws.cgf import UNDERFLOW, FloatArray, Numbers, log_excess, log_peak
+from scorebars.laws.cgf import UNDERFLOW, FloatArray, log_excess, log_peak
+from scorebars.laws.complex_log import Numbers
 
 _ENDS = (-600.0, 30.0)  # of the logit of (largest v) / (largest eigenvalue)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from scorebars.laws.base import RNG, FloatArray
-from scorebars.laws.cgf import Numbers
+from scorebars.laws.complex_log import Numbers
 from scorebars.laws.compress import BLOCK, EXACT, compress
 
 E, THETA, PI = np.eye(3)

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 from scorebars.laws.base import FloatArray
-from scorebars.laws.cgf import ComplexArray, Numbers
+from scorebars.laws.cgf import ComplexArray
+from scorebars.laws.complex_log import Numbers
 
 _ANGLES: FloatArray = np.arange(1.0, 32.0) * (math.pi / 32.0)
 _TURN = 2
@@ -46,10 +47,15 @@ class Transform(Protocol):
         """K(t), real or complex, lower < t < upper."""
 
 
-def downhill(form: Transform, t0: float, width: float, peak: float) -> tuple[ComplexArray, ComplexArray]:
-    """Nodes t from t0 up, and exp(K) dt / pi there; `width` is 1 / sqrt(K''(t0)) and `peak` = K(t0)."""
+def downhill(
+    form: Transform, t0: float, width: float, peak: float, *, turning: bool = True
+) -> tuple[ComplexArray, ComplexArray]:
+    """Nodes t from t0 up, and exp(K) dt / pi there; `width` is 1 / sqrt(K''(t0)) and `peak` = K(t0).
+
+    Not `turning`, it goes straight up, where nothing is larger than at t0.
+    """
     first = 0.25 * min(abs(t0), width, form.upper - t0, t0 - form.lower)
-    logs, angles = _way(form, t0, first, FAR * width, peak)
+    logs, angles = _way(form, t0, first, FAR * width, peak, _TURN if turning else 0)
     angle = PchipInterpolator(logs, angles)
     turn = angle.derivative()
 
@@ -65,7 +71,9 @@ def downhill(form: Transform, t0: float, width: float, peak: float) -> tuple[Com
     return np.concatenate([t for t, _ in parts]), np.concatenate([weight for _, weight in parts])
 
 
-def _way(form: Transform, t0: float, first: float, last: float, peak: float) -> tuple[FloatArray, FloatArray]:
+def _way(
+    form: Transform, t0: float, first: float, last: float, peak: float, turn: int
+) -> tuple[FloatArray, FloatArray]:
     """Logarithms of distances, and the angles there: of all ways that turn slowly the one with the least on it."""
     count = math.ceil(_PER_OCTAVE * math.log2(last / first)) + 1
     logs: FloatArray = math.log(first) + math.log(2.0) / _PER_OCTAVE * np.arange(float(count))
@@ -78,9 +86,9 @@ def _way(form: Transform, t0: float, first: float, last: float, peak: float) -> 
     total[place] = 0.0
     came_from = np.full(height.shape, place)
     for k in range(1, count):
-        reach = np.stack([_moved(total, by) for by in range(-_TURN, _TURN + 1)])
+        reach = np.stack([_moved(total, by) for by in range(-turn, turn + 1)])
         best = np.argmin(reach, axis=0)
-        came_from[k] = np.arange(len(_ANGLES)) - (best - _TURN)
+        came_from[k] = np.arange(len(_ANGLES)) - (best - turn)
         total = reach.min(axis=0) + np.exp(np.clip(height[k], -100.0, 600.0))
     chosen = np.empty(count, dtype=np.intp)
     place = int(np.argmin(total))

@@ -12,14 +12,16 @@ the mean of u . eta under that weight is A^-1 u' R theta, its covariance A^-1 P.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from scorebars.laws.base import FloatArray
-from scorebars.laws.cgf import Numbers
+from scorebars.laws.complex_log import Numbers
 from scorebars.laws.components import THETA, Components, E
 from scorebars.laws.indefinite import QuadraticForm
+from scorebars.laws.sign import derivatives
 
 
 def whole_form(components: Components, direction: FloatArray, x: float) -> QuadraticForm:
@@ -29,12 +31,12 @@ def whole_form(components: Components, direction: FloatArray, x: float) -> Quadr
 
 
 class HalfForm:
-    """log E[exp(tN); side * L > 0] with N = L^2 - x^2 B, L = direction . eta of some variance, side = sign * sign(x)."""
+    """log E[exp(tN); side * L > 0] with N = L^2 - x^2 B, L = direction . eta of some variance, side = sign(x)."""
 
     real_singularities = False  # the standard deviation of L under exp(tN) may vanish for complex t
 
-    def __init__(self, components: Components, direction: FloatArray, x: float, sign: float = 1.0) -> None:
-        self._components, self._side = components, math.copysign(sign, sign * x)
+    def __init__(self, components: Components, direction: FloatArray, x: float) -> None:
+        self._components, self._side = components, math.copysign(1.0, x)
         self._form = whole_form(components, direction, x)
         self.lower, self.upper, self.width = self._form.lower, self._form.upper, self._form.width
 
@@ -44,13 +46,20 @@ class HalfForm:
         r = 1.0 / (1.0 - np.multiply.outer(2.0 * form.alpha * t, components.lam))
         over_r, over_spread = components.sums(r), components.sums(components.lam * r)
         columns = np.stack([form.vector(over_r, THETA), form.vector(over_spread, form.u[1])], axis=2)
-        solved = np.linalg.solve(form.inner(t, over_r, over_spread), columns)
+        solved = np.linalg.solve(form.inner(t, r, over_spread), columns)
         return self._side * solved[:, 1, 0], np.sqrt(solved[:, 1, 1])
 
     def exponent(self, t: Numbers) -> Numbers:
         mean, std = self._score(t)
         out: Numbers = self._form.exponent(t) + log_ndtr(mean / std)
         return out
+
+    def at_zero(self) -> tuple[float, float, float]:
+        return self._at_zero
+
+    @cached_property
+    def _at_zero(self) -> tuple[float, float, float]:
+        return derivatives(self, 0.0, self.width)
 
     def mean_square(self, t: Numbers) -> Numbers:
         """Mean of L^2 over the cases with side * L > 0, under the weight exp(tN)."""

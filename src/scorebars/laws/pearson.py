@@ -30,6 +30,7 @@ from scorebars.laws.sign import SignContour, rough_probability
 from scorebars.laws.stretched import StretchedLaw
 
 _SMALL_NOISE = 0.01  # variance of B / b^2 below which the variance is taken about r0
+_LAST = 1.0 - 2.0**-50  # beyond, 1 - x^2 has no digits
 _CENTRE = 0.02  # of the std: below it L^2 - x^2 B is nearly L^2, whose density at 0 is infinite
 
 
@@ -159,7 +160,7 @@ class PearsonLaw(StretchedLaw):
             change, pdf = self._near_zero(x / centre, centre)
             return negative + change, positive - change, pdf
         same, other = (positive, negative) if x > 0 else (negative, positive)
-        outer, inner, pdf = self._beyond(x)
+        outer, inner, pdf = self._beyond(min(max(x, -_LAST), _LAST))
         outer, inner = (max(same - inner, 0.0), other + inner) if outer is None else (outer, 1.0 - outer)
         return (inner, outer, pdf) if x > 0 else (outer, inner, pdf)
 
@@ -182,11 +183,9 @@ class PearsonLaw(StretchedLaw):
         if not known:
             half = HalfForm(self.components, self._direction, x)
             contour = SignContour(half)
-            if contour.good:
-                pdf = 0.0 if contour.certain else 2.0 / abs(x) * contour.density(half.mean_square(contour.t))
-                tail = min(contour.tail(), 1.0)
-                return (tail, 0.0, pdf) if contour.upper else (None, tail, pdf)
-        # both halves, less the other one if there is any
+            pdf = 0.0 if contour.certain else 2.0 / abs(x) * contour.density(half.mean_square(contour.t))
+            tail = min(contour.tail(), 1.0)
+            return (tail, 0.0, pdf) if contour.upper else (None, tail, pdf)
         form = whole_form(self.components, self._direction, x)
         whole = SignContour(form)
         outer = whole.tail() if whole.upper else 1.0 - whole.tail()
@@ -194,12 +193,6 @@ class PearsonLaw(StretchedLaw):
         if not whole.certain:
             mean, variance = form.tilted(whole.t).linear(self._direction)
             pdf = 2.0 / abs(x) * whole.density(mean**2 + variance)
-        if not known:
-            half = HalfForm(self.components, self._direction, x, -1.0)
-            mirror = SignContour(half)
-            same = self._signs[0] if x > 0 else self._signs[1]
-            outer -= mirror.tail() if mirror.upper else same - mirror.tail()
-            pdf -= 0.0 if mirror.certain else 2.0 / abs(x) * mirror.density(half.mean_square(mirror.t))
         return min(max(outer, 0.0), 1.0), 0.0, max(pdf, 0.0)
 
     def _rough(self, x: float) -> float:

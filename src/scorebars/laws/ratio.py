@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from scorebars.laws.base import RNG, FloatArray
+from scorebars.laws.complex_log import Numbers
 from scorebars.laws.components import PI, THETA, Components, E
 from scorebars.laws.draws import transformed
 from scorebars.laws.indefinite import QuadraticForm
@@ -66,6 +67,7 @@ class RatioLaw(StretchedLaw):
             self._small = 3e-10  # as exact as its nodes
         self._constant_p = constant_p
         self._last: tuple[float, QuadraticForm | None] = math.nan, None
+        self._last_contour: tuple[float, SignContour[QuadraticForm] | None] = math.nan, None
         mean_p = components.at_zero(E, PI)
         self._centred_p = PI - mean_p * E
         self._variance_p = components.at_zero(self._centred_p, self._centred_p)
@@ -150,15 +152,30 @@ class RatioLaw(StretchedLaw):
             return 1.0, 0.0, 0.0
         if x <= self.support[0]:
             return 0.0, 1.0, 0.0
-        form = self._form(x)
-        contour = SignContour(form)
-        tail = min(contour.tail(), 1.0)
-        pdf = 0.0
-        if not contour.certain:
-            at = form.tilted(contour.t)
+        contour = self._contour(x)
+        pdf = 0.0 if contour.certain else contour.density(self._mean_of_d(contour.form, contour.t))
+        return *_both(contour), pdf
+
+    def _sides(self, x: float, near: float) -> tuple[float, float]:
+        inside = self._fixed is None and self.support[0] < x < self.support[1]
+        return _both(SignContour(self._form(x), self._contour(near))) if inside else super()._sides(x, near)
+
+    def _contour(self, x: float) -> SignContour[QuadraticForm]:
+        """The contour for x; the last one may be asked for again."""
+        last, contour = self._last_contour
+        if x != last or contour is None:
+            contour = SignContour(self._form(x))
+            self._last_contour = x, contour
+        return contour
+
+    def _mean_of_d(self, form: QuadraticForm, t: Numbers) -> Numbers:
+        """The mean of D under the weight exp(t N)."""
+        out = np.empty_like(t)
+        for part in form.blocks(t):
+            at = form.tilted(t[part])
             mean, variance = at.linear(E)
-            pdf = contour.density(at.square() - self.omega * (mean * mean + variance) + self.d0)
-        return (1.0 - tail, tail, pdf) if contour.upper else (tail, 1.0 - tail, pdf)
+            out[part] = at.square() - self.omega * (mean * mean + variance) + self.d0
+        return out
 
     def _form(self, x: float) -> QuadraticForm:
         """M - x D; the last one is asked for twice, roughly and exactly."""
@@ -206,6 +223,12 @@ class RatioLaw(StretchedLaw):
             top = self.kappa * common**2 + linear + self.m0
             draws = top / (square - self.omega * common**2 + self.d0)
         return float(draws) if size is None else draws
+
+
+def _both(contour: SignContour[QuadraticForm]) -> tuple[float, float]:
+    """P(N > 0) and P(N <= 0)."""
+    tail = min(contour.tail(), 1.0)
+    return (1.0 - tail, tail) if contour.upper else (tail, 1.0 - tail)
 
 
 class R2Law(RatioLaw):

@@ -9,24 +9,29 @@ serves, as with errors of very different size, the path turns as the integrand a
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scipy.special import expit, ndtr
 
 from scorebars.laws.base import FloatArray
-from scorebars.laws.cgf import UNDERFLOW, ComplexArray, Numbers
+from scorebars.laws.cgf import UNDERFLOW, ComplexArray
+from scorebars.laws.complex_log import Numbers
 from scorebars.laws.downhill import FAR, NEGLIGIBLE, Transform, downhill
 
 _DIGITS = 42.0  # discretisation error exp(-42), below rounding
-_ANGLES = (0.24 * math.pi, 0.125 * math.pi, 0.03 * math.pi)
-_NEAR: FloatArray = np.geomspace(0.5, 40.0, 8)  # in widths
-_PROBES: FloatArray = np.append(_NEAR, np.geomspace(60.0, FAR, 38))
-_BLOCK = 32
+_ANGLES = (0.125 * math.pi, 0.24 * math.pi, 0.03 * math.pi)
+_NEAR: FloatArray = np.geomspace(0.5, 120.0, 10)  # in widths
+_PROBES: FloatArray = np.append(_NEAR, np.geomspace(200.0, FAR, 36))
+_LOSS = 1e3  # by which terms may add up to more than they do on the way straight up
+_LEAST = 16
+"""Steps that are made together."""
 _MOST = 1000  # steps of a sensible hyperbola
-_FEW = 100  # steps of a hyperbola than which none is looked for that is better
+_FEW = 64  # steps of a hyperbola than which none is looked for that is better
 
 
 class Form(Transform, Protocol):
@@ -36,6 +41,9 @@ class Form(Transform, Protocol):
     """About 1 / sqrt(K''(0))."""
     real_singularities: bool
     """Whether K has its singularities on the real axis only, so that any path above it will do."""
+
+    def at_zero(self) -> tuple[float, float, float]:
+        """K(0), and roughly K'(0) and K''(0)."""
 
     def __hash__(self) -> int: ...
 
@@ -80,34 +88,49 @@ class _Choice(NamedTuple):
     steps: float
 
 
-class SignContour:
+AForm = TypeVar("AForm", bound="Form")
+
+
+class _Nodes(NamedTuple):
+    """t and exp(K) dt / pi along a path, what their sum misses of the pole t = 0, and which path it is."""
+
+    t: ComplexArray
+    weight: ComplexArray
+    pole: float
+    choice: _Choice
+
+
+class SignContour(Generic[AForm]):
     """The integrand exp(K(t)) dt along a path through t0.
 
-    `certain`: the tail beyond 0 is 0 in floating point, and there is no path. `good`: there is a path on which the
-    integrand falls.
+    `certain`: the tail beyond 0 is 0 in floating point, and there is no path. The contour of a form that is nearly the
+    same may be given: then its path will do here.
     """
 
-    def __init__(self, form: Form) -> None:
-        self.form = form
-        self.t0, _, curvature = saddlepoint(form)
+    t0: float
+
+    def __init__(self, form: AForm, near: SignContour[AForm] | None = None) -> None:
+        self.form, self._near = form, near
+        saddle = saddlepoint(form, 0.0 if near is None else near.t0)
+        self.t0, self._peak, curvature = saddle.t, saddle.value, saddle.curvature
         self.width = 1.0 / math.sqrt(curvature)
         self.upper = self.t0 >= 0
-        self._peak = float(form.exponent(np.array([self.t0]))[0])
         self.certain = self._peak < UNDERFLOW
 
-    @cached_property
-    def _choice(self) -> _Choice:
-        """The hyperbola with the fewest steps."""
+    def _choices(self) -> Iterator[_Choice]:
+        """Hyperbolas, one with few steps as soon as it is found, the others by their steps."""
+        if self._near is not None and self._near._found is not None:
+            path, *others = self._near._found.choice
+            yield _Choice(self._path(path.angle, path.side), *others)
         likely = -1.0 if self.form.upper > -self.form.lower else 1.0  # away from the farther end
-        choices = [self._judged(self._path(_ANGLES[0], likely))]
-        if not choices[0].steps < _FEW:
-            others = [(angle, side) for angle in _ANGLES for side in (likely, -likely)][1:]
-            choices += [self._judged(self._path(angle, side)) for angle, side in others]
-        return min(choices, key=lambda choice: choice.steps)
-
-    @property
-    def good(self) -> bool:
-        return self.certain or self.form.real_singularities or self._choice.steps < _MOST
+        long = []
+        for angle, side in itertools.product(_ANGLES, (likely, -likely)):
+            choice = self._judged(self._path(angle, side))
+            if choice.steps < _FEW:
+                yield choice
+            elif choice.steps < _MOST:
+                long.append(choice)
+        yield from sorted(long, key=lambda choice: choice.steps)
 
     def _judged(self, path: _Path) -> _Choice:
         """How to go along a path.
@@ -131,42 +154,46 @@ class SignContour:
         return _Choice(path, step, growth, steps if math.isfinite(steps) else math.inf)
 
     @cached_property
+    def _found(self) -> _Nodes | None:
+        """The first hyperbola that serves."""
+        return next((nodes for nodes in map(self._hyperbola, self._choices()) if nodes is not None), None)
+
+    @cached_property
     def _nodes(self) -> tuple[ComplexArray, ComplexArray, float]:
         """t, and exp(K) dt / pi, along the path up to where it is negligible; and what the sum misses of the pole."""
-        bendable = self.form.real_singularities
-        if not bendable or self._choice.steps < _MOST:
-            found = self._hyperbola(strict=bendable)
-            if found is not None:
-                return found
-        return self._downhill()
+        return self._downhill() if self._found is None else self._found[:3]
 
-    def _hyperbola(self, strict: bool) -> tuple[ComplexArray, ComplexArray, float] | None:
-        """The hyperbola chosen; if `strict`, None where the integrand grows more on it than was seen before."""
-        path, step, growth, _ = self._choice
+    def _hyperbola(self, choice: _Choice) -> _Nodes | None:
+        """The nodes of a hyperbola; None where the integrand grows more on it than was seen before."""
+        path, step, growth, steps = choice
         nodes, weights = [], []
         last = math.asinh(FAR * self.width / path.radius)
-        for start in range(0, min(math.ceil(last / step), 4 * _MOST), _BLOCK):
-            y = (np.arange(float(start), start + _BLOCK) + 0.5) * step
+        block = math.ceil(min(max(steps, _LEAST), _FEW))
+        for start in range(0, min(math.ceil(last / step), 4 * _MOST), block):
+            y = (np.arange(float(start), start + block) + 0.5) * step
             t = path.t(y)
             exponent = self.form.exponent(t)
-            height = float(exponent.real.max()) - self._peak
-            if strict and not height < growth + 1.0:
+            if not float(exponent.real.max()) - self._peak < growth + 1.0:
                 return None
-            if height > _DIGITS:  # only on a bad path
-                break
             nodes.append(t)
             weights.append(np.exp(exponent) * path.direction(y) * (step / math.pi))
             if exponent[-1].real - self._peak < NEGLIGIBLE:
                 break
-        return np.concatenate(nodes), np.concatenate(weights), self._pole(path, step)
+        return _Nodes(np.concatenate(nodes), np.concatenate(weights), self._pole(path, step), choice)
 
     def _downhill(self) -> tuple[ComplexArray, ComplexArray, float]:
+        """Any way up on which the integrand stays small, or straight up, where it does."""
         t0, width, peak = self.t0, self.width, self._peak
         least = 0.2 * min(width, self.form.upper, -self.form.lower)
         if abs(t0) < least:  # not so close to the pole
             t0 = least if self.upper else -least
             peak = float(self.form.exponent(np.array([t0]))[0])
-        return *downhill(self.form, t0, width, peak), 0.0
+        if self.form.real_singularities:
+            with np.errstate(over="ignore", invalid="ignore"):
+                t, weight = downhill(self.form, t0, width, peak)
+                if float(np.sum(np.abs(weight / t))) < _LOSS * math.exp(peak):
+                    return t, weight, 0.0
+        return *downhill(self.form, t0, width, peak, turning=False), 0.0
 
     def _path(self, angle: float, side: float) -> _Path:
         ahead, behind = self.form.upper - self.t0, self.t0 - self.form.lower
@@ -181,7 +208,7 @@ class SignContour:
         height = path.pole_height()
         if height > min(path.angle, 8.0 * self.width / path.radius):
             return 0.0
-        whole = math.exp(float(self.form.exponent(np.zeros(1))[0]))
+        whole = math.exp(self.form.at_zero()[0])
         return whole * float(expit(-2.0 * math.pi * height / step))
 
     @property
@@ -204,27 +231,40 @@ class SignContour:
 
 def rough_probability(form: Form) -> float:
     """P(N <= 0) among the cases that K covers, by the saddlepoint approximation of Barndorff-Nielsen."""
-    near, slope, curvature = saddlepoint(form)
+    near, value, slope, curvature = saddlepoint(form, 0.0)
     t, width = near - slope / curvature, 1.0 / math.sqrt(curvature)
+    k = value - 0.5 * slope * slope / curvature
     if not form.lower < t < form.upper:
-        t = near
-    k, whole = (float(value) for value in form.exponent(np.array([t, 0.0])))
-    w, u = math.copysign(math.sqrt(max(2.0 * (whole - k), 0.0)), t), t / width
+        t, k = near, value
+    w, u = math.copysign(math.sqrt(max(2.0 * (form.at_zero()[0] - k), 0.0)), t), t / width
     return float(ndtr(w + math.log(u / w) / w if abs(w) > 0.05 else w))
 
 
-def _derivatives(form: Form, t: float) -> tuple[float, float]:
-    """K'(t) and K''(t), roughly: they only place the path."""
-    h = max(0.03 * form.width, 1e-3 * abs(t))
+def derivatives(form: Transform, t: float, width: float) -> tuple[float, float, float]:
+    """K, K' and K'' at t; the last two roughly: they only place the path."""
+    h = max(0.03 * width, 1e-3 * abs(t))
     h = min(h, 1e-3 * (form.upper - t), 1e-3 * (t - form.lower))
-    left, middle, right = (float(value) for value in form.exponent(np.array([t - h, t, t + h])))
-    return (right - left) / (2.0 * h), max(right - 2.0 * middle + left, 1e-13) / h**2
+    left, middle, right = form.exponent(np.array([t - h, t, t + h])).tolist()
+    return middle, (right - left) / (2.0 * h), max(right - 2.0 * middle + left, 1e-13) / h**2
+
+
+class Saddlepoint(NamedTuple):
+    """t with K'(t) = 0, nearly, and K, K' and K'' there."""
+
+    t: float
+    value: float
+    slope: float
+    curvature: float
 
 
 @lru_cache(maxsize=4)  # of a form one asks first roughly, then exactly
-def saddlepoint(form: Form) -> tuple[float, float, float]:
-    """t with K'(t) = 0, nearly, K' and K'' there; t where the tail has underflowed if there is none."""
-    slope, curvature = _derivatives(form, 0.0)
+def saddlepoint(form: Form, guess: float) -> Saddlepoint:
+    """Where K' vanishes, or, if it does not, where the tail has underflowed."""
+    if guess != 0 and form.lower < guess < form.upper:
+        value, slope, curvature = derivatives(form, guess, form.width)
+        if abs(slope) < 0.05 * math.sqrt(curvature):
+            return Saddlepoint(guess, value, slope, curvature)
+    value, slope, curvature = form.at_zero()
     t, side = 0.0, -math.copysign(1.0, slope)
     end = form.upper if side > 0 else form.lower
     step, inside = 1.0 / math.sqrt(curvature), 0.0
@@ -235,7 +275,7 @@ def saddlepoint(form: Form) -> tuple[float, float, float]:
             inside, newton = t, abs(slope) / curvature
             following = t + side * min(newton, step, 0.7 * abs(end - t))
             step *= 2.0
-            if abs(following - t) <= 1e-9 * abs(t) or float(form.exponent(np.array([t]))[0]) < UNDERFLOW:
+            if abs(following - t) <= 1e-9 * abs(t) or value < UNDERFLOW:
                 break
         else:
             following = t - slope / curvature
@@ -243,5 +283,5 @@ def saddlepoint(form: Form) -> tuple[float, float, float]:
                 following = 0.5 * (inside + t)
             step = abs(t - inside)
         t = following
-        slope, curvature = _derivatives(form, t)
-    return t, slope, curvature
+        value, slope, curvature = derivatives(form, t, form.width)
+    return Saddlepoint(t, value, slope, curvature)

@@ -5,17 +5,38 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
+from typing import NamedTuple
 
 from scipy.special import ndtri
 
 from scorebars.laws.base import Law
+
+_ROUGHLY = 3e-3  # how near the rough normal quantile is brought
+_COMMON = 3.0  # normal quantiles up to which three points guide the search
+_SAME, _CLOSE = 1e-9, 0.02  # differences of normal quantiles between which a parabola through two points has its slope
+_ROUNDING = 1e-15
+
+
+class _Point(NamedTuple):
+    """The normal quantile z at u, its slope (0 where there is none), half its second derivative, roughly, and by which
+    share the slope may be wrong."""
+
+    u: float
+    z: float
+    slope: float
+    bend: float = 0.0
+    doubt: float = 0.0
+
+    def missed(self, step: float) -> float:
+        """By how much a step along the slope may miss the normal quantile."""
+        return self.doubt * abs(step) * self.slope + self.bend * step * step
 
 
 class StretchedLaw(Law):
     """A law with a scale u(x) from -inf to inf on which the normal quantile of its distribution function is nearly
     straight. Subclasses give `tails`, the scale, and where to start."""
 
-    _small = 1e-15
+    _small = 1e-13
     """By how much the normal quantile may be missed."""
 
     @abstractmethod
@@ -51,31 +72,49 @@ class StretchedLaw(Law):
     def _pdf(self, x: float) -> float:
         return self.tails(x)[2]
 
+    def _sides(self, x: float, near: float) -> tuple[float, float]:
+        """The first two of `tails`; they may take less time, the more so as those of a value `near` were just found."""
+        return self.tails(x)[:2]
+
     def _ppf(self, q: float) -> float:
-        target = float(ndtri(q)) if q <= 0.5 else -float(ndtri(1.0 - q))
+        target = _normal_quantile(q, 1.0 - q)
         low, high = -math.inf, math.inf
-        u = self._near(target)
-        before, rough, _ = self._middle
+        u, here = self._near(target), None
         for _ in range(100):
-            x, pace = self._unstretch(u)
-            lower, upper, pdf = self.tails(x)
-            z = float(ndtri(lower)) if lower <= 0.5 else -float(ndtri(upper))
-            low, high = (u, high) if z < target else (low, u)
-            step, missed = math.copysign(1.0, target - z), math.inf
-            if pdf > 0 and math.isfinite(z):
-                slope = pdf * pace * math.exp(0.5 * z * z) * math.sqrt(2.0 * math.pi)
-                step = min(max((target - z) / slope, -2.0), 2.0)
-                if u != before:  # by how much the curve bends away from its tangent
-                    missed = abs((slope - (z - rough) / (u - before)) / (u - before)) * step * step
+            here = self._point(u, here)
+            low, high = (u, high) if here.z < target else (low, u)
+            step = math.copysign(1.0, target - here.z)
+            if here.slope > 0:
+                step = min(max((target - here.z) / here.slope, -2.0), 2.0)
+                if abs(step) < 2.0 and here.missed(step) < self._small:
+                    return self._unstretch(u + step)[0]
             following = u + step
-            if abs(target - z) < 1e-7 or (missed < self._small and abs(step) < 2.0):  # the last step squares the error
-                return self._unstretch(following)[0]
             if not low < following < high:
-                following = 0.5 * (low + high) if math.isfinite(low + high) else u + math.copysign(1.0, target - z)
-            if self._unstretch(following)[0] == x:
+                following = 0.5 * (low + high) if math.isfinite(low + high) else u + math.copysign(1.0, target - here.z)
+            if self._unstretch(following)[0] == self._unstretch(u)[0]:
                 break
             u = following
         return self._unstretch(u)[0]
+
+    def _point(self, u: float, last: _Point | None) -> _Point:
+        """The normal quantile at u; close to the last point its slope is that of a parabola through both."""
+        x, pace = self._unstretch(u)
+        way = 0.0 if last is None or last.doubt > 0 else (u - last.u) * last.slope
+        if last is not None and _SAME < abs(way) < _CLOSE:
+            z = _normal_quantile(*self._sides(x, self._unstretch(last.u)[0]))
+            turn = 2.0 * (z - last.z - way) / way  # of the slope, as a share of it
+            bend = 0.5 * turn * last.slope / (u - last.u)
+            return _Point(u, z, (1.0 + turn) * last.slope, abs(bend), turn * turn + way * way + _ROUNDING / abs(way))
+        lower, upper, pdf = self.tails(x)
+        z = _normal_quantile(lower, upper)
+        if pdf <= 0 or not math.isfinite(z):
+            return _Point(u, z, 0.0)
+        slope = pdf * pace * math.exp(0.5 * z * z) * math.sqrt(2.0 * math.pi)
+        before, rough, _ = self._middle
+        bend = abs(slope - (z - rough) / (u - before)) / abs(u - before) if u != before else 10.0 * slope * slope
+        return _Point(u, z, slope, bend)
+
+    # near a quantile ---------------------------------------------------------------------------
 
     @cached_property
     def _middle(self) -> tuple[float, float, float]:
@@ -83,12 +122,33 @@ class StretchedLaw(Law):
         u = self._stretch(self._start())
         return u, self._rough_quantile(u), self._start_slope()
 
-    def _near(self, target: float) -> float:
-        """u where the rough distribution function has about the normal quantile `target`: secant steps."""
+    @cached_property
+    def _guide(self) -> list[tuple[float, float]]:
+        """Rough normal quantiles, and their u, in the middle and on both sides."""
         u, z, slope = self._middle
+        return [(self._rough_quantile(v), v) for v in (u - 1.5 / slope, u + 1.5 / slope)] + [(z, u)]
+
+    def _near(self, target: float) -> float:
+        """u where the rough distribution function has about the normal quantile `target`."""
+        u, z, slope = self._middle
+        if abs(target) < _COMMON:
+            points = list(self._guide)
+            least, *_, largest = sorted(u for _, u in points)
+            while len(points) < 5 and len({z for z, _ in points}) == len(points):
+                u = _interpolated(points, target)
+                if not 2.0 * least - largest < u < 2.0 * largest - least:
+                    break
+                z = self._rough_quantile(u)
+                if abs(target - z) < _ROUGHLY:
+                    return u
+                points.append((z, u))
+            z, u = min(points, key=lambda point: abs(target - point[0]))
+        return self._by_secants(target, u, z, slope)
+
+    def _by_secants(self, target: float, u: float, z: float, slope: float) -> float:
         before = (0.0, -math.inf)
         for _ in range(30):
-            if abs(target - z) < 3e-3:
+            if abs(target - z) < _ROUGHLY:
                 break
             step = min(max((target - z) / slope, -1.0), 1.0)
             before, u = (u, z), u + step
@@ -99,3 +159,15 @@ class StretchedLaw(Law):
 
     def _rough_quantile(self, u: float) -> float:
         return float(ndtri(min(max(self._rough(self._unstretch(u)[0]), 1e-300), 1.0 - 1e-16)))
+
+
+def _normal_quantile(lower: float, upper: float) -> float:
+    return float(ndtri(lower)) if lower <= 0.5 else -float(ndtri(upper))
+
+
+def _interpolated(points: list[tuple[float, float]], target: float) -> float:
+    """u at z = target, of the polynomial u(z) through the points (Neville's scheme)."""
+    z, u = [point[0] for point in points], [point[1] for point in points]
+    for k in range(1, len(z)):
+        u = [((target - z[i + k]) * u[i] + (z[i] - target) * u[i + 1]) / (z[i] - z[i + k]) for i in range(len(z) - k)]
+    return u[0]
