@@ -8,8 +8,9 @@ from scorebars.answers import many
 from scorebars.answers.counted import rows_of
 from scorebars.answers.generic import GenericAnswers
 from scorebars.engines.class_counts import ClassCounts
-from scorebars.engines.hits import Hits
+from scorebars.engines.hits import chances_of
 from scorebars.errors import Normal
+from scorebars.errors.base import FloatArray
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.base import Law
 from scorebars.laws.normal import NormalLaw
@@ -24,23 +25,21 @@ class WithinAnswers(GenericAnswers):
     loss: Within
 
     def _law(self, data: Measured) -> Law:
-        hits = self._hits(data)
-        return super()._law(data) if hits is None else share_of(hits.chances)
+        chances = self._chances(data, data.y, data.p)
+        return super()._law(data) if chances is None else share_of(chances)
 
     def scaled_perfect_law(self) -> Law:
-        hits = self._hits(self._scaled_data())
-        return super().scaled_perfect_law() if hits is None else share_of(hits.ideal)
+        data = self._scaled_data()
+        nowhere = np.broadcast_to(0.0, data.n)
+        chances = self._chances(data, nowhere, nowhere)
+        return super().scaled_perfect_law() if chances is None else share_of(chances)
 
-    def _hits(self, data: Measured) -> Hits | None:
-        """None where labels are few, have weights or err in other ways."""
+    def _chances(self, data: Measured, y: FloatArray, p: FloatArray) -> ClassCounts | None:
+        """Of hits; None where labels are few, have weights or err in other ways."""
         errors = data.errors
         if data.n < many.MANY or data.weight is not None or type(errors) is not Normal or not errors.independent:
             return None
-        key = f"hits: {self.loss.tolerance!r}"
-        if key not in data.shelf:
-            data.shelf[key] = Hits.of(data.y, data.p, errors.sigma, self.loss.tolerance)
-        found: Hits = data.shelf[key]
-        return found
+        return chances_of(y, p, errors.sigma, self.loss.tolerance)
 
 
 def share_of(counts: ClassCounts) -> Law:

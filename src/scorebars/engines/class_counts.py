@@ -129,7 +129,7 @@ class ClassCounts:
         u = np.where(high, 1.0 - q, q) * BINS
         index = np.minimum(u.astype(np.int64), BINS_PER_HALF - 1)
         u -= index
-        keys, which = np.unique(self.cell[~ends] * BINS + index + BINS_PER_HALF * high, return_inverse=True)
+        keys, which = _distinct(self.cell[~ends] * BINS + index + BINS_PER_HALF * high)
         fresh = np.empty((keys.size, 4))
         for r in range(4):
             fresh[:, r] = np.bincount(which, power, minlength=keys.size)
@@ -146,6 +146,16 @@ def _counted(code: Integers) -> tuple[Integers, Integers]:
     all_counts = np.bincount(code)
     found = np.flatnonzero(all_counts)
     return found, all_counts[found].astype(np.int64)
+
+
+def _distinct(code: Integers) -> tuple[Integers, Integers]:
+    """The distinct numbers of at least 0, ascending, and which of them each is."""
+    if not code.size or int(code.max()) > 4 * code.size:
+        found, which = np.unique(code, return_inverse=True)
+        return found, which
+    occurs = np.zeros(int(code.max()) + 1, dtype=np.bool_)
+    occurs[code] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[code]
 
 
 def _added(parts: list[tuple[Integers | None, FloatArray | None]]) -> tuple[Integers | None, FloatArray | None]:

@@ -7,9 +7,12 @@ Besides the engine's sums these are the probabilities that fresh labels are hits
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
+from scorebars.engines import config
+from scorebars.engines.chunks import over_chunks
 from scorebars.engines.class_counts import ClassCounts, FloatArray
 from scorebars.engines.merging import merge
 from scorebars.engines.sums import NormalSums, normal_sums
@@ -33,20 +36,22 @@ class Hits:
     @classmethod
     def of(cls, y: FloatArray, p: FloatArray, sigma: FloatArray | float, tolerance: float) -> Hits:
         """Of these labels."""
-        sums = normal_sums(y, p, sigma, None, tolerance)
-        counts: list[ClassCounts | None] = [None, None]
-        for start in range(0, len(y), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            errors = Normal.trusted(sigma[part] if isinstance(sigma, np.ndarray) else sigma, "classical")
-            nowhere = np.zeros(len(y[part]))
-            for k, (label, prediction) in enumerate(((y[part], p[part]), (nowhere, nowhere))):
-                chance = label_moments(Within(tolerance), errors, label, prediction).mean
-                found, before = ClassCounts.of_trials(chance), counts[k]
-                counts[k] = found if before is None else before.merged(found)
-        chances, ideal = counts
-        assert chances is not None and ideal is not None
-        return cls(sums, chances, ideal)
+        nowhere = np.broadcast_to(0.0, len(y))
+        ideal = chances_of(nowhere, nowhere, sigma, tolerance)
+        return cls(normal_sums(y, p, sigma, None, tolerance), chances_of(y, p, sigma, tolerance), ideal)
 
     def merged(self, other: Hits) -> Hits:
         """Of both sets of labels."""
         return Hits(merge([self.sums, other.sums]), self.chances.merged(other.chances), self.ideal.merged(other.ideal))
+
+
+def chances_of(y: FloatArray, p: FloatArray, sigma: FloatArray | float, tolerance: float) -> ClassCounts:
+    """P(fresh label within the tolerance) of each label."""
+
+    def chunk(start: int, stop: int) -> ClassCounts:
+        part = slice(start, stop)
+        errors = Normal.trusted(sigma[part] if isinstance(sigma, np.ndarray) else sigma, "classical")
+        return ClassCounts.of_trials(label_moments(Within(tolerance), errors, y[part], p[part]).mean)
+
+    first, *others = over_chunks(chunk, len(y), config.threads(), _BLOCK)
+    return reduce(ClassCounts.merged, others, first)

@@ -40,7 +40,7 @@ from scorebars.moments.log_cosh import log_cosh_normal
 from scorebars.moments.pair import Moments
 from scorebars.moments.pinball import pinball_normal
 from scorebars.moments.ratios import percentage_any, percentage_log_normal, squared_log_any
-from scorebars.moments.within import within_any
+from scorebars.moments.within import within_any, within_normal
 
 __all__ = ["CLOSED", "Moments", "absolute_normal", "closed_form", "signed", "squared"]
 
@@ -73,6 +73,7 @@ WITH_PARAMETERS: dict[tuple[type[Loss], type[MeasurementError]], Callable[..., M
     (Pinball, Normal): pinball_normal,
     (Huber, Normal): huber_normal,
     (LogCosh, Normal): log_cosh_normal,
+    (Within, Normal): within_normal,
     (Within, MeasurementError): within_any,
     (PercentageError, LogNormal): percentage_log_normal,
     (PercentageError, MeasurementError): percentage_any,
