@@ -31,6 +31,7 @@ def measured(quick: bool) -> list[Row]:
         *peers.six_metrics(sizes[1:], seconds),
         *peers.error_bars_by_other_means(1.0),
         *intervals.intervals(sizes),
+        *intervals.streamed(sizes[1:]),
         *intervals.classes(seconds / 4),
         *footprint.peak_memory(sizes[1:]),
         *footprint.import_time(),

@@ -41,16 +41,16 @@ def absolute_law(of: Summary, perfect: bool = False) -> Law:
     sums, total = of.sums, of.sums.w
     if perfect:
         a, count = scales(of.absolute)
-        z, shift = np.zeros(a.size), 0.0
+        z, node, shift = np.zeros(1), np.zeros(a.size, dtype=np.int64), 0.0
         mean = math.sqrt(2.0 / math.pi) * float(np.sum(count * a))
         variance = (1.0 - 2.0 / math.pi) * sums.var_w2
     else:
-        a, z, count = folded_points(of.absolute)
+        a, z, node, count = folded_points(of.absolute)
         shift, mean, variance = of.certain_abs, sums.abs + sums.fold, sums.foldvar_w2
     std = math.sqrt(max(variance, 0.0))
     if std == 0:
         return NormalLaw(mean / total, 0.0)
-    return BinnedFoldedMean(a / total, z, count, shift / total, mean / total, std / total)
+    return BinnedFoldedMean(a / total, z, node, count, shift / total, mean / total, std / total)
 
 
 Ratio = TypeVar("Ratio", bound=RatioLaw)

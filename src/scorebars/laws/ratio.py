@@ -64,7 +64,7 @@ class RatioLaw(StretchedLaw):
     def _settle(self, components: Components, constant_p: bool) -> None:
         self.components = components
         if components.compressed:
-            self._small = 3e-10  # as exact as its nodes
+            self._small, self._straight = 3e-10, True  # as exact as its nodes, and as good as normal
         self._constant_p = constant_p
         self._last: tuple[float, QuadraticForm | None] = math.nan, None
         self._last_contour: tuple[float, SignContour[QuadraticForm] | None] = math.nan, None

@@ -38,6 +38,8 @@ class StretchedLaw(Law):
 
     _small = 1e-13
     """By how much the normal quantile may be missed."""
+    _straight = False
+    """Whether the normal quantile is so straight that one point tells where others are."""
 
     @abstractmethod
     def tails(self, x: float) -> tuple[float, float, float]:
@@ -131,7 +133,7 @@ class StretchedLaw(Law):
     def _near(self, target: float) -> float:
         """u where the rough distribution function has about the normal quantile `target`."""
         u, z, slope = self._middle
-        if abs(target) < _COMMON:
+        if not self._straight and abs(target) < _COMMON:
             points = list(self._guide)
             least, *_, largest = sorted(u for _, u in points)
             while len(points) < 5 and len({z for z, _ in points}) == len(points):
