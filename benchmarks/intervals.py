@@ -28,7 +28,7 @@ def intervals(sizes: tuple[int, ...]) -> list[Row]:
         y, p, sigma = labels(n)
         for name, metric in metrics.items():
             first, later = [], []
-            for _ in range(3):
+            for _ in range(5):
                 score = metric(y, p, yerr=sigma)
                 start = time.perf_counter()
                 score.interval(0.95)
@@ -50,7 +50,7 @@ def streamed(sizes: tuple[int, ...]) -> list[Row]:
         total = sb.Accumulator(list(names)).update(y, p, yerr=sigma)
         for name in names:
             found = []
-            for _ in range(5):
+            for _ in range(10):
                 score = total.result()["model", name]
                 start = time.perf_counter()
                 score.interval(0.95)
