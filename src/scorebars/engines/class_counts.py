@@ -28,6 +28,8 @@ def classes_in(*parts: NDArray[np.generic]) -> NDArray[np.generic]:
     """The classes that occur, sorted; whole numbers of a small range are ticked off instead of sorted."""
     if all(part.dtype.kind in "bui" for part in parts):
         low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
+        if high - low <= 1:  # both occur
+            return np.array(sorted({low, high}), dtype=np.result_type(*parts))
         if high - low < _MOST_MARKS and abs(low) < 1 << 62 and abs(high) < 1 << 62:
             counts = [np.bincount(part.astype(np.int64, copy=False) - low, minlength=high - low + 1) for part in parts]
             return (np.flatnonzero(sum(counts)) + low).astype(np.result_type(*parts))
