@@ -136,7 +136,7 @@ class Binned(NamedTuple):
 
 
 def binned(labels: Labels, kind: Kind, known: Bins | None) -> Binned:
-    """Labels in bins, to be merged with those that are `known` already: there is no room below the largest of these."""
+    """Labels in bins, to be merged with those that are `known` already: only above their floor may a label stay apart."""
     floor = 0.0 if known is None else known.floor
     for reach in _reaches(labels, kind, known):
         threshold = max(reach.threshold, floor)

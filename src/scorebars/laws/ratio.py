@@ -226,7 +226,7 @@ class RatioLaw(StretchedLaw):
 
 
 def _both(contour: SignContour[QuadraticForm]) -> tuple[float, float]:
-    """P(N > 0) and P(N <= 0)."""
+    """P(N <= 0) and P(N > 0), N = M - x D: those of V <= x and V > x."""
     tail = min(contour.tail(), 1.0)
     return (1.0 - tail, tail) if contour.upper else (tail, 1.0 - tail)
 

@@ -3,8 +3,9 @@
     P(N > 0) = 1/(2 pi i) int exp(K(t)) dt / t    along a path through t0 > 0  (for t0 < 0 it is -P(N <= 0)),
 
 with t0 the saddlepoint K'(t0) = 0. The path is a hyperbola as in `contour`; which way and how far it may bend
-depends on the signs of the form, so a few are tried along their whole length and the cheapest is taken. Where none
-serves, as with errors of very different size, the path turns as the integrand asks (`downhill`).
+depends on the signs of the form, so a few are tried along their whole length, until one has few steps, and the cheapest on
+which the integrand stays as small as it was seen to be is taken. Where none serves, as with errors of very different size,
+the path turns as the integrand asks, or goes straight up (`downhill`).
 """
 
 from __future__ import annotations
