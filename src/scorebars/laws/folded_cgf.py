@@ -58,7 +58,7 @@ def log_mgf(T: ComplexArray, z: FloatArray, gain: FloatArray) -> ComplexArray:
     return np.asarray(np.where(normal_like, near, far))
 
 
-def whole_power(x: FloatArray, power: int) -> FloatArray:
+def _whole_power(x: FloatArray, power: int) -> FloatArray:
     """x^power by squares (NumPy's own power takes ten times as long)."""
     out, x = np.ones_like(x), x.copy()
     while power:
@@ -251,7 +251,7 @@ class FoldedCgf:
         series = self._central_series(order, small) if t0 == 0.0 else self._series(t0, order, small)
         series[:3] += normal
         with np.errstate(under="ignore"):
-            size = whole_power(self.a[small] / ZERO_DISTANCE, order + 1)
+            size = _whole_power(self.a[small] / ZERO_DISTANCE, order + 1)
             if self.count is not None:
                 size *= self.count[small]
         tail = float(np.sum(np.abs(size, out=size)))

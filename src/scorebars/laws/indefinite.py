@@ -218,7 +218,7 @@ def _secular_root(poles: FloatArray, weight: FloatArray) -> float:
     1 / psi is concave: Newton's steps from below lead to where it is 1, and never beyond.
     """
     unit = max(float(np.abs(poles).max()), float(weight.max()))
-    some = np.abs(weight) > _TINY * unit  # some of a few nodes that stand for many labels are negative
+    some = np.abs(weight) > _TINY * unit  # negative ones are of nodes that stand for many labels
     if not some.any():
         return 0.0
     poles, weight = poles[some] / unit, weight[some] / unit

@@ -30,7 +30,7 @@ _NEAR: FloatArray = np.geomspace(0.5, 120.0, 10)  # in widths
 _PROBES: FloatArray = np.append(_NEAR, np.geomspace(200.0, FAR, 36))
 _LOSS = 1e3  # by which terms may add up to more than they do on the way straight up
 _LEAST = 16
-"""Steps that are made together."""
+"""No fewer steps are made together."""
 _MOST = 1000  # steps of a sensible hyperbola
 _FEW = 64  # steps of a hyperbola than which none is looked for that is better
 
