@@ -92,6 +92,7 @@ PUBLIC = [
     "compare",
     "cross_validate",
     "evaluate",
+    "guess_task",
     "plan",
     "propagate",
     "scorers",

@@ -75,6 +75,7 @@ _HOMES = {
     "studies.evaluate": ["Evaluation", "evaluate"],
     "studies.plan": ["Plan", "plan"],
     "studies.propagate": ["Propagated", "propagate"],
+    "studies.task": ["guess_task"],
 }
 _MODULES = ["datasets", "errors", "plot", "report"]
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

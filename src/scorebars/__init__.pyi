@@ -84,6 +84,7 @@ from scorebars.studies.plan import Plan as Plan
 from scorebars.studies.plan import plan as plan
 from scorebars.studies.propagate import Propagated as Propagated
 from scorebars.studies.propagate import propagate as propagate
+from scorebars.studies.task import guess_task as guess_task
 
 __version__: str
 __all__: list[str]

@@ -197,6 +197,12 @@ class Answers(ABC):
         """Plain sentences about what is unusual here."""
         return []
 
+    def present_repeats(self) -> int:
+        """How many repeats the labels at hand are means of; the nearest to their harmonic mean where these differ."""
+        data = getattr(self, "_data", None)
+        repeats = np.asarray(getattr(getattr(data, "errors", None), "repeats", 1.0), dtype=np.float64)
+        return max(1, round(float(1.0 / np.mean(1.0 / repeats))))
+
     def why_undefined(self) -> str:
         """Why `expected` or `std` is infinite, where it is, and what to use instead."""
         return "its moments do not exist under these label errors."
@@ -347,7 +353,7 @@ class Score(float):
 
     def explain(self) -> str:
         """Plain sentences: what each number means here, and warnings."""
-        return explain.score(self, self._answers.warnings())
+        return explain.score(self, self._answers.warnings(), self._answers.present_repeats())
 
     def to_dict(self) -> dict[str, float | int | str | None]:
         """All answers under flat names; None where an estimate cannot be had."""
@@ -378,6 +384,11 @@ class Scores(tuple[Score, ...]):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array([float(s) for s in self], dtype=dtype or np.float64)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """As of the array of the expected values."""
+        return (len(self),)
 
     def __getitem__(self, index: Any) -> Any:
         """One Score, or several as arrays are indexed: by a slice, positions or booleans."""

@@ -99,7 +99,8 @@ def test_floor_and_sampling_are_those_of_all_labels(both, metric):
     require_same_interval(one.perfect.interval(), whole.perfect.interval())
     assert one.noise_share == pytest.approx(whole.noise_share, rel=1e-12)
     assert one.sampling_std == pytest.approx(whole.sampling_std, rel=1e-10, abs=1e-10)
-    assert one.total_interval() == pytest.approx(whole.total_interval(), rel=1e-10)
+    # a scatter is the root of a difference of sums
+    assert one.total_interval() == pytest.approx(whole.total_interval(), rel=1e-8, abs=1e-8 * abs(whole.observed))
 
 
 @pytest.mark.parametrize("metric", [m for m in MEANS if m != "mean_absolute_error"])
@@ -108,7 +109,8 @@ def test_truth_is_that_of_all_labels(both, metric):
     assert one.truth == pytest.approx(float(whole.truth), rel=1e-11)
     assert one.truth.note == whole.truth.note
     assert one.truth.std == pytest.approx(whole.truth.std, rel=1e-11)
-    require_same_interval(one.truth.interval(), whole.truth.interval())
+    # a truth below 0 has its upper end in a far tail, of which bins tell less
+    require_same_interval(one.truth.interval(), whole.truth.interval(), 1e-9 if whole.truth > 0 else 1e-3)
     assert one.truth.total_interval() == pytest.approx(whole.truth.total_interval(), rel=1e-9)
     for repeats in (1, 3):
         assert one.remeasured(repeats) == pytest.approx(float(whole.remeasured(repeats)), rel=1e-11)
@@ -145,12 +147,14 @@ def test_truth_of_r2_is_that_of_all_labels():
         assert one.remeasured(3).std == pytest.approx(whole.remeasured(3).std, rel=1e-11)
 
 
-def test_errors_of_r2_from_sums_agree_with_those_by_drawing():
+def test_errors_of_r2_from_sums_are_those_of_the_labels():
     y, p, sigma, _ = SITUATIONS["one error for all"]
     one = accumulated((y, p, sigma, None), "r2_score").result()["r2_score"]
-    whole = sb.r2_score(y, p, yerr=sigma)  # draws some 200 times
-    assert one.truth.std == pytest.approx(whole.truth.std, rel=0.25)
-    assert one._answers._item_std == pytest.approx(whole._answers._item_std(), rel=0.25)
+    whole = sb.r2_score(y, p, yerr=sigma)
+    assert one.truth.std == pytest.approx(whole.truth.std, rel=1e-6)
+    assert one.truth.total_interval() == pytest.approx(whole.truth.total_interval(), rel=1e-6)
+    assert one.total_interval() == pytest.approx(whole.total_interval(), rel=1e-6)
+    assert one.sampling_std == pytest.approx(whole.sampling_std, rel=1e-6)
 
 
 def test_tables_and_sentences_can_be_made(both):
@@ -313,7 +317,7 @@ def test_a_loaded_accumulator_goes_on():
         ("{", "this is no JSON"),
         ("[]", "its schema is None"),
         ('{"schema": "scorebars/evaluation/1"}', "its schema is 'scorebars/evaluation/1'"),
-        ('{"schema": "scorebars/accumulator/2"}', "damaged.*task"),
+        ('{"schema": "scorebars/accumulator/3"}', "damaged.*task"),
     ],
 )
 def test_foreign_json_is_refused(text, match):

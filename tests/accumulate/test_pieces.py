@@ -187,7 +187,8 @@ def test_the_task_is_guessed_as_in_memory(tmp_path, labels):
 def test_nullable_columns_and_error_models_tell_the_task(tmp_path):
     table = pd.DataFrame({"y": pd.array([1, 0, 1, 0], dtype="Int64"), "p": [1, 0, 0, 0]})
     data = dd.from_pandas(table, npartitions=2)
-    assert sb.evaluate(data, y="y", pred="p").metrics[0] == "root_mean_squared_error"
+    assert sb.evaluate(data, y="y", pred="p").metrics[0] == "accuracy_score"
+    assert sb.evaluate(data, y="y", pred="p", task="regression").metrics[0] == "root_mean_squared_error"
     assert sb.evaluate(data, y="y", pred="p", yerr=sb.Flip(0.1)).metrics[0] == "accuracy_score"
     arrow = folder(tmp_path / "ints", pa.table({"y": [1, 0, 1, 0], "p": [1, 0, 0, 0]}))
     assert sb.evaluate(arrow, y="y", pred="p", yerr=sb.Flip(0.1)).metrics[0] == "accuracy_score"

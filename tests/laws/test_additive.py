@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from scorebars import errors, losses
 from scorebars.laws.additive import mean_law
@@ -93,7 +94,11 @@ def test_exact_labels_give_a_constant() -> None:
     assert law.std == 0.0
 
 
-def test_no_defined_value_at_all() -> None:
+def test_labels_are_cut_where_the_loss_ends() -> None:
+    """Half of all labels would be below -1: each has its law given that it is above."""
     y, p = np.full(60, -0.9), np.zeros(60)
-    with pytest.raises(ValueError, match="not defined for any of the labels that these errors allow"):
-        mean_law(losses.SquaredLogError(), errors.Normal(5.0), y, p, np.full(60, 1 / 60))
+    law = mean_law(losses.SquaredLogError(), errors.Normal(5.0), y, p, np.full(60, 1 / 60))
+    assert isinstance(law, SampleLaw)
+    cut = stats.truncnorm(-0.1 / 5.0, np.inf, loc=-0.9, scale=5.0)
+    exact = cut.expect(lambda x: np.log1p(x) ** 2)
+    assert float(np.mean(law.draws)) == pytest.approx(exact, rel=0.01)

@@ -18,11 +18,16 @@ def test_constant_sigma_inverts_the_noncentral_chi_square(m, observed, sigma):
     np.testing.assert_allclose(stats.ncx2.cdf(scale * observed, m, scale * high), 0.05, rtol=1e-9)
 
 
-def test_low_end_zero_and_both_ends_zero():
+def test_low_end_zero_and_high_end_above_zero():
+    """However small the observed value, some true residuals are possible: the high end is never 0."""
     low, high = noncentrality_interval(1.2, np.ones(100))
     assert low == 0 and high > 0.3
-    assert noncentrality_interval(0.2, np.ones(30)) == (0, 0)
-    assert noncentrality_interval(0.0, np.ones(3)) == (0, 0)
+    low, high = noncentrality_interval(0.2, np.ones(30), 0.9)
+    chance = stats.ncx2.cdf(30 * 0.2, 30, 30 * high) / stats.chi2.cdf(30 * 0.2, 30)
+    assert low == 0 and chance == pytest.approx(0.1, rel=1e-6)
+    # as observed -> 0 the probability falls like exp(-sum D^2 / 2)
+    for tiny in (0.0, 1e-200, 1e-9):
+        assert noncentrality_interval(tiny, np.ones(3)) == pytest.approx((0.0, -2 * np.log(0.05) / 3), rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [4, 2000])

@@ -81,9 +81,9 @@ def test_all_answers_exist_or_say_why(metric, model):
     elif model != "Votes":
         assert float(s.remeasured()) == s.observed
     assert s.noise_share >= 0
-    assert s.sampling_std > 0
+    assert s.sampling_std >= 0  # 0 where the labels' own errors explain all the scatter of the items
     low, high = s.total_interval(0.9)
-    assert low < float(s) < high
+    assert low < (float(s) if kind == "berkson" else s.observed) < high
     assert "observed" in s.explain()
 
 
@@ -253,7 +253,7 @@ def test_truth_of_many_classes_with_negative_cells():
         ),
         (lambda: accuracy_score([0, 2], [0, 1], yerr=ClassFlip({0: 0.1, 2: 0.1})), r"no probability for class .*1"),
         (lambda: f1_score(["a"], ["b"], pos_label="a", yerr=Transition(np.eye(2), [0, 1])), r"does not name|mix texts"),
-        (lambda: roc_auc_score([0, 1], [0.1, 0.2], max_fpr=0.5), r"max_fpr=0.5 is not supported"),
+        (lambda: roc_auc_score([0, 1], [0.1, 0.2], max_fpr=1.5), r"Expected max_fpr in range"),
         (lambda: roc_auc_score([0, 1], [0.1, 0.2, 0.3]), r"inconsistent numbers of samples: 2 and 3"),
         (lambda: confusion_matrix([0, 1], [0, 1], normalize="rows"), r"normalize must be one of"),
         (lambda: accuracy_score([1, 1], [0, 1], yerr=Thresholded([0.0, 1.0], 0.1, 0.5)), r"differs from the labels"),

@@ -99,3 +99,68 @@ def test_scores_are_indexed_like_arrays():
     scores = sb.recall_score([0, 1, 2], [0, 1, 1], average=None)
     assert isinstance(scores[0], sb.Score) and list(scores[[2, 0]]) == [0.0, 1.0]
     assert list(scores[np.array([True, False, True])]) == [1.0, 0.0] and isinstance(scores[1:], sb.Scores)
+
+
+REGRESSION = [
+    sb.mean_squared_error,
+    sb.root_mean_squared_error,
+    sb.mean_absolute_error,
+    sb.mean_error,
+    sb.huber_loss,
+    sb.mean_absolute_percentage_error,
+    sb.mean_squared_log_error,
+    sb.root_mean_squared_log_error,
+]
+
+
+@pytest.mark.filterwarnings("ignore::scorebars.score.UndefinedMomentWarning")
+@pytest.mark.parametrize("df", [1.0, 1.5, 3.0])
+@pytest.mark.parametrize("metric", REGRESSION, ids=lambda f: f.__name__)
+def test_a_perfect_score_lies_in_its_interval(metric, df):
+    """An infinite mean too: its interval has no upper end. Nothing is NaN."""
+    rng = np.random.default_rng(0)
+    y = 5 + rng.random(20)
+    score = metric(y, y + 0.3 * rng.normal(size=20), yerr=sb.errors.StudentT(0.3, df))
+    low, high = score.perfect.interval()
+    assert low <= score.perfect <= high
+    assert np.isfinite(low) or score.perfect == low == -np.inf
+    assert not any(np.isnan([score.std, *score.interval(), *score.total_interval(), score.sampling_std]))
+
+
+@pytest.mark.filterwarnings("ignore::scorebars.score.UndefinedMomentWarning")
+@pytest.mark.parametrize("metric", [sb.mean_squared_log_error, sb.root_mean_squared_log_error])
+def test_errors_are_cut_where_a_logarithm_ends(metric):
+    """One rule, whether errors are independent or shared: each label has its law given that it is above -1."""
+    rng = np.random.default_rng(1)
+    y, p, n = np.full(6, 0.2), np.full(6, 0.5), 6
+    own, common = (
+        metric(y, p, yerr=np.full(n, 1.0)),
+        metric(y, p, yerr=sb.Normal(np.full(n, 1e-9), shared=np.full(n, 1.0))),
+    )
+    labels = 0.2 + rng.standard_normal((400_000, n))
+    squares = np.square(np.log1p(np.where(labels > -1, labels, np.nan)) - np.log1p(0.5))
+    power = 0.5 if metric is sb.root_mean_squared_log_error else 1.0
+    exact = np.nanquantile(np.mean(squares, axis=1) ** power, [0.1, 0.5, 0.9])  # given that all are above
+    assert own.distribution.ppf([0.1, 0.5, 0.9]) == pytest.approx(exact, rel=0.03)
+    exact = np.nanquantile(squares[:, 0] ** power, [0.1, 0.5, 0.9])  # all labels move as one
+    assert common.distribution.ppf([0.1, 0.5, 0.9]) == pytest.approx(exact, rel=0.05)
+    assert np.isinf(own.expected) and np.isinf(common.expected)
+    with pytest.warns(sb.score.UndefinedMomentWarning, match="errors are cut at -1"):
+        metric(y, p, yerr=1.0)
+
+
+@pytest.mark.parametrize("sigma", ["per_item", "pooled", "shrunk"])
+def test_repeats_have_one_expected_value(sigma):
+    """`expected` and the mean of `distribution` speak of the same single repeat."""
+    rng = np.random.default_rng(2)
+    t = rng.uniform(5, 15, 40)
+    model = sb.Repeats(t[:, None] + 0.5 * rng.standard_normal((40, 3)), sigma=sigma)
+    for metric in (
+        *REGRESSION[:5],
+        sb.mean_pinball_loss,
+        sb.log_cosh_loss,
+        sb.symmetric_mean_absolute_percentage_error,
+    ):
+        score = metric(None, t + 0.3, yerr=model)
+        assert score.distribution.mean == pytest.approx(score.expected, rel=1e-9)
+        assert score.distribution.std == pytest.approx(score.std, rel=1e-6)

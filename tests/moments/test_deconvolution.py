@@ -59,7 +59,7 @@ def test_cells_keep_mean_and_variance():
     rng = np.random.default_rng(4)
     d, s, share = rng.normal(size=5000), rng.uniform(0.3, 0.5, 5000), rng.random(5000)
     grid = residual_grid(d, s, share)
-    cells = cells_of(d, s, share, grid, typical_spacing(d, grid))
+    cells = cells_of(d, s, share, grid, typical_spacing(d, grid), s)
     a = share / share.sum()
     assert cells.share.sum() == pytest.approx(1) and cells.square.sum() == pytest.approx(np.sum(a**2))
     assert cells.share @ cells.residual == pytest.approx(a @ d)
@@ -72,7 +72,7 @@ def test_wide_range_of_errors_stays_small():
     s = 10.0 ** rng.uniform(-3, 3, 200_000)
     d = rng.normal(size=200_000) + s * rng.normal(size=200_000)
     grid = residual_grid(d, s, np.ones(200_000))
-    assert len(cells_of(d, s, np.ones(200_000), grid, typical_spacing(d, grid)).share) <= 8000
+    assert len(cells_of(d, s, np.ones(200_000), grid, typical_spacing(d, grid), s).share) <= 8000
 
 
 def test_profile_end_is_the_constrained_maximum():

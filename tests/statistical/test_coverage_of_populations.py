@@ -7,6 +7,7 @@ import pytest
 from coverage import assert_covers, effort, repeated, slowly
 
 import scorebars as sb
+from scorebars.answers.population import next_share
 
 # items whose true residual is normal(0.5, 1), and the population's true score
 CENTRE, SPREAD = 0.5, 1.0
@@ -70,19 +71,102 @@ def test_true_accuracy_of_the_population(count, q):
     assert_covers(repeated(one, count, seed=3), 0.95, 0.02, 0.02)
 
 
+def within(y, p, **options):
+    return sb.fraction_within(y, p, tolerance=1.0, **options)
+
+
+NEXT = [*POPULATION, sb.huber_loss, sb.mean_pinball_loss, sb.log_cosh_loss, within]
+
+
+def next_one(metric, n, noise=1.0, model=None, draw=None):
+    """One experiment: an interval from measured labels, and the metric on another test set measured in the same way."""
+
+    def measured(rng):
+        residual, s = items(rng, n)
+        s = noise * s
+        labels = s * rng.standard_normal(n) if draw is None else draw(rng, s)
+        return labels, residual, s
+
+    def one(rng):
+        labels, residual, s = measured(rng)
+        interval = metric(labels, residual, yerr=s if model is None else model(s)).total_interval(0.95)
+        return interval, metric(*measured(rng)[:2]).observed
+
+    return one
+
+
 @effort(200)
-@every_metric
-def test_the_next_test_set(count, metric):
-    """total_interval: labels that are true means; another test set of this size, with label errors."""
+@pytest.mark.parametrize("metric", NEXT, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("noise", [0.5, 2.0])
+def test_the_next_test_set(count, metric, noise):
+    """Measured labels hold their errors: the interval is centred on the observed score, however large the noise."""
+    assert_covers(repeated(next_one(metric, 80, noise), count, seed=4), 0.95, 0.03, 0.02)
+
+
+@effort(200)
+@pytest.mark.parametrize("metric", [sb.mean_squared_error, sb.mean_absolute_error, sb.mean_error, sb.huber_loss])
+def test_the_next_test_set_with_a_shared_shift(count, metric):
+    """A shift common to all labels is not in the scatter of the losses: it is added, for this set and for the next."""
+
+    def draw(rng, s):
+        return s * rng.standard_normal(len(s)) + 0.5 * rng.standard_normal()
+
+    def model(s):
+        return sb.Normal(s, shared=np.full(len(s), 0.5))
+
+    found = repeated(next_one(metric, 80, 0.5, model, draw), count, seed=14)
+    # the square of a common shift is far from normal
+    assert_covers(found, 0.95, 0.06 if metric is not sb.mean_error else 0.03, 0.04)
+
+
+@effort(200)
+def test_the_next_test_set_of_berkson_labels(count):
+    """Nominal labels do not scatter: the interval is that of fresh truths, centred on the expected score."""
     n = 80
 
     def one(rng):
         residual, s = items(rng, n)
-        interval = metric(np.zeros(n), residual, yerr=s).total_interval(0.95)
+        interval = sb.mean_squared_error(np.zeros(n), residual, yerr=sb.Normal(s, kind="berkson")).total_interval(0.95)
         other, s = items(rng, n)
-        return interval, float(metric(s * rng.standard_normal(n), other))
+        return interval, float(sb.mean_squared_error(s * rng.standard_normal(n), other))
 
-    assert_covers(repeated(one, count, seed=4), 0.95, 0.02, 0.02)
+    assert_covers(repeated(one, count, seed=15), 0.95, 0.03, 0.02)
+
+
+@effort(1000)
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("n", [20, 50])
+def test_shares_of_the_next_test_set(count, n, share):
+    """Near 1 all items may be hits, which scatter by nothing: the interval stays open. Counts are coarse, it may hold more."""
+
+    def one(rng):
+        first, second = rng.binomial(n, share, 2) / n
+        return next_share(first, 1 / n, sb.accuracy_score.declaration)(0.95), second
+
+    assert_covers(repeated(one, count, seed=16), 0.95, 0.02, 0.05)
+
+
+def test_sampling_and_label_part_are_the_scatter():
+    """MSE: the scatter over test sets is what items add and what labels add; noise twice the signal does not hide it."""
+    rng, n = np.random.default_rng(17), 4000
+    residual, s = items(rng, n)
+    score = sb.mean_squared_error(2 * s * rng.standard_normal(n), residual, yerr=2 * s)
+    losses = (np.asarray(score._answers._data.y) - residual) ** 2
+    assert math.hypot(score.sampling_std, score.truth.std) == pytest.approx(losses.std(ddof=1) / n**0.5, rel=1e-9)
+    # D^2 with D ~ N(0.5, 1) has variance 2 + 4 * 0.25, to which unequal errors add their own: Var 4 s^2
+    exact = math.sqrt((3.0 + float(np.var(4 * s**2))) / n)
+    assert score.sampling_std == pytest.approx(exact, rel=0.25)
+
+
+@pytest.mark.parametrize("metric", [sb.mean_absolute_error, sb.huber_loss], ids=lambda f: f.__name__)
+def test_sampling_part_of_kinked_losses(metric):
+    """What items add is found though the labels' errors are as large as the true residuals."""
+    rng, n = np.random.default_rng(18), 4000
+    residual = rng.standard_normal(n)
+    score = metric(rng.standard_normal(n), residual, yerr=1.0)
+    one_by_one = [metric([0.0], [d], yerr=1.0).expected for d in residual[:500]]
+    exact = float(np.std(one_by_one)) / n**0.5
+    assert score.sampling_std == pytest.approx(exact, rel=0.3)
 
 
 @effort(400)
@@ -90,10 +174,12 @@ def test_the_next_test_set_of_classes(count):
     n, q = 150, 0.1
 
     def one(rng):
-        truth, p = np.zeros(n, dtype=int), (rng.random(n) < 0.25).astype(int)
-        interval = sb.accuracy_score(truth, p, yerr=q).total_interval(0.95)
-        shown = (rng.random(n) < q).astype(int)
-        return interval, float(sb.accuracy_score(shown, (rng.random(n) < 0.25).astype(int)))
+        # both sets are measured in the same way: labels of class 0 that flip
+        (shown, p), (next_shown, next_p) = (
+            ((rng.random(n) < q).astype(int), (rng.random(n) < 0.25).astype(int)) for _ in range(2)
+        )
+        interval = sb.accuracy_score(shown, p, yerr=q).total_interval(0.95)
+        return interval, float(sb.accuracy_score(next_shown, next_p))
 
     assert_covers(repeated(one, count, seed=5), 0.95, 0.02, 0.03)
 

@@ -1,6 +1,7 @@
 """Comparisons: exact cases, coverage, and what real data tell apart."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from scipy import stats
 
 import scorebars as sb
+from scorebars.studies import capabilities as table
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
 CASES = {case["id"]: case for case in REFERENCE}
@@ -177,7 +179,7 @@ def test_nuclear_masses_told_apart():
     assert c.verdict("FRDM2012", "HFB26") == "cannot tell"
     p = c.probability("HFB24", "HFB26")
     d = c.difference("HFB24", "HFB26")
-    assert p == pytest.approx(stats.norm.cdf(-d.expected / d.std), rel=1e-12)
+    assert p == pytest.approx(stats.t.cdf(-d.expected / d.std, d.n - 1), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -224,10 +226,18 @@ def test_metrics_without_weights(metric):
         sb.compare(y, models, yerr=0.1, metric=metric, sample_weight=np.ones(5))
 
 
-@pytest.mark.parametrize("metric, needed", [("fraction_within", "tolerance"), ("reduced_chi_squared", "yerr")])
-def test_metrics_that_need_more(metric, needed):
-    with pytest.raises(ValueError, match=f"compare does not take {metric}: it needs {needed}, which compare has no"):
-        sb.compare([1.0, 2.0], {"a": [1.0, 2.0], "b": [2.0, 1.0]}, yerr=0.1, metric=metric)
+def test_metrics_that_need_options():
+    y, models = np.arange(6.0), {"a": np.arange(6.0) + 0.5, "b": np.arange(6.0)[::-1]}
+    with pytest.raises(
+        ValueError, match=r"fraction_within needs its tolerance: compare\(..., metric='fraction_within'"
+    ):
+        sb.compare(y, models, yerr=0.1, metric="fraction_within")
+    with pytest.raises(ValueError, match=r"fraction_within has no option 'beta'. It has: tolerance"):
+        sb.compare(y, models, yerr=0.1, metric="fraction_within", beta=2)
+    by_name = sb.compare(y, models, yerr=0.1, metric="fraction_within", tolerance=0.7)
+    bound = sb.compare(y, models, yerr=0.1, metric=partial(sb.fraction_within, tolerance=0.7))
+    assert by_name.metric == bound.metric == "fraction_within(tolerance=0.7)"
+    assert by_name.difference("a", "b").observed == bound.difference("a", "b").observed == pytest.approx(1.0)
 
 
 def test_one_weight_for_all_drawn_labels():
@@ -236,3 +246,172 @@ def test_one_weight_for_all_drawn_labels():
         sb.compare(y, models, yerr=0.1, metric="d2_absolute_error_score", sample_weight=w) for w in (None, 2.0)
     )
     assert weighted.difference("a", "b").expected == pytest.approx(plain.difference("a", "b").expected, rel=1e-9)
+
+
+def two_models(n=100, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=n)
+    return rng, truth, {"a": truth + rng.normal(0, 0.5, n), "b": truth + rng.normal(0, 0.6, n)}
+
+
+def test_repeats_count_as_well_as_their_mean_is_known():
+    rng, truth, models = two_models()
+    model = sb.Repeats(truth[:, None] + rng.normal(0, 1, (100, 16)), sigma="pooled")
+    d = sb.compare(None, models, yerr=model).difference("a", "b")
+    assert d.std == pytest.approx(2 / 100 * np.linalg.norm(models["a"] - models["b"]) / 4, rel=0.1)
+    with pytest.raises(sb.UndefinedEstimate, match="as many repeats as those at hand"):
+        d.remeasured(1)
+    assert d.remeasured(16).value == d.observed
+
+
+def test_a_common_shift_stays_with_sampling():
+    _, truth, _ = two_models()
+    error = sb.Normal(0.1, shared=np.full(100, 0.5))
+    for metric, expected in (("mean_squared_error", 2 * 0.05 * 0.5), ("root_mean_squared_error", 0.04)):
+        d = sb.compare(truth + 0.5, {"a": truth + 0.05, "b": truth}, yerr=error, metric=metric, sampling=True)
+        assert d.difference("a", "b").std >= 0.9 * expected
+
+
+def test_berkson_errors_enter_with_sampling():
+    rng, y, _ = two_models()
+    models = {"a": y + rng.normal(0.1, 0.1, 100), "b": y + rng.normal(0.4, 0.1, 100)}
+    error = sb.Normal(0.6, kind="berkson")
+    d, s = (
+        sb.compare(y, models, yerr=error, metric="mean_absolute_error", sampling=sampling).difference("a", "b")
+        for sampling in (False, True)
+    )
+    each = [sb.mean_absolute_error(y, p, yerr=error).expected for p in models.values()]
+    assert s.expected == pytest.approx(each[0] - each[1], rel=1e-9)
+    assert d.truth.value == pytest.approx(s.truth.value) and abs(d.observed) > 2 * abs(s.expected)
+
+
+def classes(n, k, seed=0, errors=(0.1, 0.3)):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    models = {
+        name: np.where(rng.random(n) < e, (y + rng.integers(1, k, n)) % k, y)
+        for name, e in zip("ab", errors, strict=True)
+    }
+    return rng, y, models
+
+
+def test_correlated_flips_are_a_mixture():
+    _, y, models = classes(200, 2)
+    d = sb.compare(y, models, yerr=sb.Flip(0.2, correlation=0.3)).difference("a", "b")
+    gap = np.mean(y == models["a"]) - np.mean(y == models["b"])
+    discordant = np.mean(models["a"] != models["b"])
+    own = 4 * 0.2 * 0.8 * 0.7 * discordant / 200
+    assert d.variance == pytest.approx(own + 0.3 * 4 * 0.2 * 0.8 * gap**2, rel=0.02)
+
+
+def test_truth_of_accuracies_of_several_classes():
+    """Value and std against labels that are shown wrong again and again."""
+    rng, truth, models = classes(300, 4, errors=(0.2, 0.3))
+    exact = np.mean(truth == models["a"]) - np.mean(truth == models["b"])
+    found = []
+    for _ in range(300):
+        y = np.where(rng.random(300) < 0.3, (truth + rng.integers(1, 4, 300)) % 4, truth)
+        t = sb.compare(y, models, yerr=sb.Flip(0.3)).difference("a", "b").truth
+        found.append((t.value, t.std))
+    values, stds = np.array(found).T
+    assert values.mean() == pytest.approx(exact, abs=4 * values.std() / np.sqrt(300))
+    assert stds.mean() == pytest.approx(values.std(), rel=0.15)
+
+
+def test_classes_that_no_label_shows():
+    y = np.zeros(50, int)
+    models = {"a": np.zeros(50, int), "b": np.where(np.arange(50) < 10, 2, 0)}
+    d = sb.compare(y, models, yerr=sb.Flip(0.1)).difference("a", "b")
+    assert d.std > 0.01
+    assert sb.compare(y, models, yerr=sb.Flip(0.1), metric="f1_score", average="macro").difference("a", "b").std > 0
+
+
+CLASS_MODELS = {
+    "Votes": lambda y: sb.errors.Votes(np.where(y[:, None] == [0, 1], 3, 2), [0, 1]),
+    "LabelProbabilities": lambda y: sb.errors.LabelProbabilities(np.where(y[:, None] == [0, 1], 0.8, 0.2), [0, 1]),
+    "Transition": lambda y: sb.errors.Transition([[0.9, 0.1], [0.2, 0.8]], [0, 1]),
+    "ClassFlip": lambda y: sb.errors.ClassFlip({0: 0.1, 1: 0.2}),
+    "Thresholded": lambda y: sb.errors.Thresholded(y - 0.3, 0.4, cut=0.0),
+}
+
+
+@pytest.mark.parametrize("name", CLASS_MODELS)
+def test_all_models_of_classes(name):
+    _, y, models = classes(60, 2)
+    yerr = CLASS_MODELS[name](y)
+    held = yerr.labels() is not None
+    d = sb.compare(None if held else y, models, yerr=yerr).difference("a", "b")
+    assert d.std > 0 and np.isfinite(d.total_interval()).all()
+    if name == "Thresholded":
+        with pytest.raises(sb.UndefinedEstimate, match="cutting a measured number"):
+            d.truth  # noqa: B018
+    elif name != "Votes":
+        assert d.truth.interval().low <= d.truth <= d.truth.interval().high
+
+
+def test_whole_numbers_of_few_values_are_classes():
+    _, y, models = classes(60, 2)
+    c = sb.compare(y, models, yerr=0.1)
+    assert c.metric == "accuracy_score" and 'task="regression"' in c.warnings[0]
+    assert sb.compare(y, models, yerr=0.1, task="regression").metric == "mean_squared_error"
+    assert not sb.compare(y, models, yerr=sb.Flip(0.1)).warnings
+    evaluation = sb.evaluate(y, models, yerr=0.1)
+    assert "accuracy_score" in evaluation.metrics and "taken as classes" in str(evaluation)
+    assert "taken as classes" in str(sb.plan(y, models, yerr=0.1))
+    assert sb.guess_task(y, 0.1, [np.full(60, 0.3)]) == sb.guess_task(y, 3.0, list(models.values())) == "regression"
+
+
+def test_truth_of_other_metrics_pairs_the_two():
+    rng, truth, models = two_models()
+    y = truth + rng.normal(0, 0.3, 100)
+    for metric in ("root_mean_squared_error", "r2_score", "huber_loss"):
+        d = sb.compare(y, models, yerr=0.3, metric=metric).difference("a", "b")
+        each = [getattr(sb, metric)(y, p, yerr=0.3).truth for p in models.values()]
+        assert d.truth.value == pytest.approx(each[0].value - each[1].value, rel=1e-9)
+        low, high = d.truth.interval()
+        assert low < d.truth < high and 0 < d.truth.std < 1.2 * np.hypot(each[0].std, each[1].std)
+
+
+OTHER = {
+    "numbers": table.P + np.array([0.3, -0.2, 0.1, 0.2, -0.4, 0.1, 0.2]),
+    "classes": np.array([1, 1, 0, 1, 0, 0, 1]),
+    "probabilities": np.array([0.6, 0.3, 0.5, 0.9, 0.3, 0.4, 0.5]),
+}
+PAIRS = [
+    pytest.param(*pair, id=f"{pair[0]}-{pair[1]}", marks=[] if pair[1] in ("Normal(shared)",) else [pytest.mark.slow])
+    for pair in table.pairs()
+    if pair[0] != "mean_error"
+]
+
+
+@pytest.mark.parametrize(("metric", "family", "model"), PAIRS)
+def test_every_metric_under_every_model(metric, family, model):
+    """Works, or refuses with a reason; estimates lie in their intervals."""
+    given = table.ARGUMENTS.get(metric, {})
+    if isinstance(model, sb.errors.MeasurementError):
+        y, models = table.Y, {"a": table.P, "b": OTHER["numbers"]}
+    else:
+        held = model.labels()
+        y = table.LABELS if held is None else held
+        scores = metric in table.ON_PROBABILITIES
+        first, second = (table.PROBABILITIES, "probabilities") if scores else (table.CLASSES, "classes")
+        models = {"a": first, "b": OTHER[second]}
+    if metric == "reduced_chi_squared" and not isinstance(model, sb.Normal | sb.SplitNormal):
+        with pytest.raises(ValueError, match="reduced chi-squared needs normal errors"):
+            sb.compare(y, models, yerr=model, metric=metric)
+        return
+    c = sb.compare(y, models, yerr=model, metric=metric, sampling=True, **given)
+    d = c.difference("a", "b")
+    assert np.isfinite([d.observed, d.expected, d.std, *d.interval(), *d.total_interval()]).all()
+    assert c.verdict("a", "b") in ("better", "worse", "cannot tell")
+    try:
+        t = d.truth
+    except sb.UndefinedEstimate as why:
+        assert len(str(why)) > 20
+        return
+    assert t.interval().low <= t <= t.interval().high
+    if metric == "max_error":
+        with pytest.raises(sb.UndefinedEstimate, match="no interval for a population"):
+            t.total_interval()
+        return
+    assert t.total_interval().low <= t <= t.total_interval().high

@@ -101,3 +101,37 @@ def test_no_power_without_a_difference():
     p = sb.plan(std=0.1, sampling_variance=1.0, measurement_variance=1.0)
     with pytest.raises(ValueError, match="reaches a std"):
         p.power_at(10)
+
+
+def test_raters_of_several_classes():
+    """The planned std of the difference is the one that is found."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 4, 20_000)
+    q = 0.3
+
+    def moved(values, share):
+        return np.where(rng.random(len(values)) < share, (values + rng.integers(1, 4, len(values))) % 4, values)
+
+    y, a, b = moved(truth, q), moved(truth, 0.2), moved(truth, 0.25)
+    p = sb.plan(y, [a, b], yerr=sb.Flip(q), difference=0.05)
+    found = []
+    for _ in range(400):
+        pick = rng.integers(0, 20_000, 500)
+        label = moved(truth[pick], q)
+        found.append(np.mean((label == a[pick]).astype(float) - (label == b[pick])) / (1 - q - q / 3))
+    assert p.std_at(500, 1) == pytest.approx(np.std(found), rel=0.12)
+
+
+def test_errors_with_heavy_tails():
+    """What repeats average away is not taken for scatter between items."""
+    rng = np.random.default_rng(4)
+    truth = rng.normal(size=20_000)
+    y, model = truth + rng.laplace(0, 0.5, 20_000), truth + rng.normal(0, 0.6, 20_000)
+    p = sb.plan(y, model, yerr=sb.Laplace(0.5), std=0.05)
+    assert p.budget.sampling == pytest.approx(2 * 0.6**4, rel=0.5)
+    values = []
+    for _ in range(300):
+        t = rng.normal(size=p.labels)
+        label = t + rng.laplace(0, 0.5, (p.repeats, p.labels)).mean(axis=0)
+        values.append(np.mean(np.square(label - t - rng.normal(0, 0.6, p.labels))) - 0.5 / p.repeats)
+    assert np.std(values) < 0.05 * 1.13

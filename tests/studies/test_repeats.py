@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.errors.repeats import c4, shrinkage_prior
+from scorebars.errors.repeat_scatter import c4, shrinkage_prior
 
 
 def test_three_forms_agree():
@@ -120,3 +120,19 @@ def test_subset_and_scale():
 def test_bad_input(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_shrinkage_keeps_the_mean_variance(count):
+    """Half of the labels precise: the posterior mean of a wild prior made the noise floor many times too large."""
+    rng = np.random.default_rng(5)
+    rows = np.where(np.arange(50) % 2, 0.05, 1.0)[:, None] * rng.standard_normal((50, count))
+    own, shrunk = sb.Repeats(rows), sb.Repeats(rows, sigma="shrunk")
+    assert np.mean(np.square(shrunk.sigma)) == pytest.approx(np.mean(np.square(own.sigma)), rel=1e-12)
+
+
+def test_explanation_remeasures_with_the_present_repeats():
+    errors = sb.Repeats.from_means(sigma=0.5, n=3)
+    score = sb.mean_squared_error([1.0, 2.0, 3.5], [1.2, 1.5, 3.0], yerr=errors)
+    text = score.explain()
+    assert "each the mean of 3 repeats" in text and f"remeasured {score.remeasured(3).value:.2f}"[:13] in text

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from scorebars.score import Score
 
 
-def score(s: Score, warnings: list[str]) -> str:
-    """The explanation of one score: question, answer, and what to beware of."""
+def score(s: Score, warnings: list[str], repeats: int = 1) -> str:
+    """The explanation of one score: question, answer, and what to beware of; labels are means of `repeats` repeats."""
+    same = "" if repeats == 1 else f", each the mean of {repeats} repeats"
     what, direction = s.declaration.title, "larger is better" if s.greater_is_better else "smaller is better"
     if s.declaration.low < s.declaration.perfect < s.declaration.high:
         direction = f"best at {s.declaration.perfect:g}"
@@ -25,11 +26,11 @@ def score(s: Score, warnings: list[str]) -> str:
     ]
     for name, meaning in (
         ("truth", "the metric against the true values behind the labels"),
-        ("remeasured", "the metric to expect on labels measured once more in the same way"),
+        ("remeasured", f"the metric to expect on labels measured once more in the same way{same}"),
         ("perfect", "what a perfect model would score on these labels"),
     ):
         try:
-            estimate = s.remeasured() if name == "remeasured" else getattr(s, name)
+            estimate = s.remeasured(repeats) if name == "remeasured" else getattr(s, name)
         except ValueError as why:
             lines.append(f"{name}: not to be had here. {why}")
             continue

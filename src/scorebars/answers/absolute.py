@@ -10,7 +10,6 @@ import numpy as np
 from scorebars.answers.generic import GenericAnswers
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.many import summary_of
-from scorebars.answers.mean_loss import sampling_variance
 from scorebars.answers.npmle import MeanOfLoss, true_residuals
 from scorebars.answers.npmle_bootstrap import Bootstrap
 from scorebars.answers.simex import folded_at, term_variance
@@ -25,7 +24,9 @@ from scorebars.laws.folded_shared import shared_law
 from scorebars.losses import AbsoluteError
 from scorebars.measured import Measured
 from scorebars.moments.closed import absolute_normal
+from scorebars.moments.label_part import folded_part
 from scorebars.score import Estimate
+from scorebars.special import standardised
 
 _SUBSAMPLE = 50_000
 """Above this many labels the variance of the truth's estimate is found from every k-th label."""
@@ -57,8 +58,8 @@ class AbsoluteAnswers(GenericAnswers):
         return Estimate(
             mean.value,
             mean.std,
-            method="npmle",
-            note=self._bounds(data),
+            method=residuals.method,
+            note=f"{self._bounds(data)}; {residuals.note}",
             interval=mean.interval,
             total_interval=mean.total_interval,
             bootstrap=Bootstrap(mean, data),
@@ -69,12 +70,9 @@ class AbsoluteAnswers(GenericAnswers):
             return -errors.label_variance(y)
 
         value, std = self._at_noise(data, noise_removed, centred=True)
-        sampled = sampling_variance(self._terms(data, noise_removed, centred=True), value, data)
-        total = math.sqrt(sampled + self._systematic_variance(data))
-        df = max(data.n - 1, 1)
-        note = self._bounds(data)
-        interval, total_interval = Symmetric(value, std, 0.0), Symmetric(value, total, 0.0, math.inf, df)
-        return self._estimate(max(value, 0.0), std, "simex", interval, total_interval, note)
+        kept = max(value, 0.0)
+        note = f"{self._bounds(data)}; the intervals hold for any true residuals, more often than their level"
+        return self._estimate(kept, std, "simex", *self._whatever_the_residuals(data, kept), note)
 
     def _remeasured(self, data: Measured, repeats: float) -> Estimate:
         """Smoothing by the difference of fresh and present error variance; where that is negative, as for the truth."""
@@ -110,7 +108,7 @@ class AbsoluteAnswers(GenericAnswers):
 
     def perfect(self) -> Estimate:
         data = self._scaled_data()
-        errors = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors
+        errors = _at_hand(data.errors)
         summary = summary_of(data, "absolute")
         law = (
             absolute_law(data, errors, np.zeros(data.n))
@@ -120,6 +118,23 @@ class AbsoluteAnswers(GenericAnswers):
         return self._estimate(
             float(law.mean), float(law.std), law.method, OfLaw(law), note="expected score of a perfect model"
         )
+
+    # the test set as a sample ------------------------------------------------------------------
+
+    def _own_variance(self, data: Measured) -> float:
+        if not isinstance(data.errors, Normal):
+            return super()._own_variance(data)
+        total = 0.0
+        for y, p, errors, weight in data.blocks():
+            sd = np.sqrt(errors.label_variance(y))
+            scale = sd if weight is None else weight * sd
+            total += float(np.sum(np.square(scale) * folded_part(standardised(y - p, sd))))
+        return total / data.total_weight**2
+
+    def _shared_variance(self, data: Measured) -> float:
+        if data.errors.independent:
+            return 0.0
+        return max(self._totals.std**2 * (1.0 - 1.0 / self._inflation(data)), 0.0)
 
     # noise levels ------------------------------------------------------------------------------
 
@@ -151,12 +166,6 @@ class AbsoluteAnswers(GenericAnswers):
         alone = float(np.sum(np.square(data.shares) * own))
         return self._totals.std**2 / alone if alone > 0 else 1.0
 
-    def _systematic_variance(self, data: Measured) -> float:
-        if data.errors.independent:
-            return 0.0
-        inflation = self._inflation(data)
-        return max(self._totals.std**2 * (1.0 - 1.0 / inflation), 0.0)
-
     def _bounds(self, data: Measured) -> str:
         """For any true residuals: E observed - sqrt(2/pi) mean s <= truth <= E observed, and truth <= sqrt(MSE)."""
         sd = np.sqrt(data.errors.label_variance(np.asarray(data.y, float)))
@@ -168,6 +177,15 @@ class AbsoluteAnswers(GenericAnswers):
         )
 
 
+def _at_hand(errors: MeasurementError) -> MeasurementError:
+    """Errors of the labels at hand, the means of their repeats, as absolute errors need them."""
+    if not isinstance(errors, Normal):
+        return errors
+    if not errors.independent or errors.absolute_sd is errors.sigma:
+        return errors.label_level()
+    return Normal.trusted(errors.absolute_sd / np.sqrt(errors.repeats), errors.kind)
+
+
 def absolute_law(data: Measured, errors: MeasurementError, residual: FloatArray) -> Law:
     """Law of the mean absolute error of these residuals when labels err like this."""
     if not isinstance(errors, Normal):
@@ -176,4 +194,4 @@ def absolute_law(data: Measured, errors: MeasurementError, residual: FloatArray)
         return correlated_law(residual, errors.cov, data.weight)
     if errors.shared is not None:
         return shared_law(residual, np.broadcast_to(errors.sigma, (data.n,)), errors.shared, data.weight)
-    return FoldedNormalMean(residual, errors.sigma, data.weight)
+    return FoldedNormalMean(residual, errors.absolute_sd, data.weight)

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers import berkson
-from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.answers.class_answers import require_some_knowledge
+from scorebars.answers.intervals import OfLaw, ScoreInterval, Symmetric
+from scorebars.answers.population import next_share
 from scorebars.errors import Flip
 from scorebars.errors.base import FloatArray
 from scorebars.laws.affine import ScaledLaw
@@ -72,12 +74,11 @@ class AccuracyAnswers(Answers):
         return np.broadcast_to(1.0 - np.asarray(self._flip.q) * self._classes / (self._classes - 1), self._right.shape)
 
     def _common(self, lever: FloatArray) -> float:
-        """Variance that correlated flips add to sum of lever_i * flip_i."""
+        """Variance that correlated flips add to sum of lever_i * flip_i; negative where they cancel, near chance."""
         if not self._flip.correlation:
             return 0.0
         moved = lever * np.sqrt(np.asarray(self._flip.q) * (1.0 - np.asarray(self._flip.q)))
-        extra = self._flip.correlation * (float(np.sum(moved)) ** 2 - float(np.sum(np.square(moved))))
-        return max(extra, 0.0)
+        return self._flip.correlation * (float(np.sum(moved)) ** 2 - float(np.sum(np.square(moved))))
 
     @cached_property
     def _lever(self) -> FloatArray:
@@ -88,8 +89,12 @@ class AccuracyAnswers(Answers):
 
     @property
     def std(self) -> float:
+        return math.sqrt(max(self._own_variance() + self._common(self._lever), 0.0))
+
+    def _own_variance(self) -> float:
+        """Variance of the score that labels would give which err independently."""
         p = self._agreement(self._flip.q)
-        return math.sqrt(float(np.sum(np.square(self._shares) * p * (1.0 - p))) + self._common(self._lever))
+        return float(np.sum(np.square(self._shares) * p * (1.0 - p)))
 
     def law(self) -> Law:
         return self._law(self._right)
@@ -133,36 +138,44 @@ class AccuracyAnswers(Answers):
         return np.asarray((self._right - r) / self._contrast)
 
     def _truth_variance(self) -> float:
-        """Variance of the estimate given the true classes, plug-in and unbiased."""
+        """Variance of the estimate given the true classes, plug-in and unbiased; without what flips share."""
         q = np.asarray(self._flip.q)
         r = q / (self._classes - 1)
         hit = self._unbiased
         own = np.sum(np.square(self._shares / self._contrast) * (hit * q * (1 - q) + (1 - hit) * r * (1 - r)))
         least = np.sum(np.square(self._shares / self._contrast) * np.minimum(q * (1 - q), r * (1 - r)))
-        return max(float(own), float(least)) + self._common(self._lever / self._contrast)
+        return max(float(own), float(least))
 
     def truth(self) -> Estimate:
-        df = max(self.n - 1, 1)
         if self._flip.kind == "berkson":
-            std = math.hypot(self.sampling_std(), self.std if self._flip.correlation else 0.0)
-            return berkson.truth(self, Symmetric(self.expected, std, 0.0, 1.0, df))
+            if self._flip.correlation:  # the population's score moves with what all labels share
+                std = math.hypot(self.sampling_std(), self.std)
+                return berkson.truth(self, Symmetric(self.expected, std, 0.0, 1.0, max(self.n - 1, 1)))
+            return berkson.truth(self, self._population_of_terms())
         value = self._mean(self._unbiased)
-        std = math.sqrt(self._truth_variance())
-        scatter = self._scatter(self._unbiased, value) + self._common(self._lever / self._contrast)
+        own, common = self._truth_variance(), self._common(self._lever / self._contrast)
+        variance = max(own + common, 0.0)
+        require_some_knowledge(math.sqrt(variance), self.declaration, self.observed)
         return Estimate(
             value,
-            std,
+            math.sqrt(variance),
             method="unbiased",
             note="" if 0 <= value <= 1 else "outside [0, 1]: q is larger than these labels can support",
-            interval=self._exact_truth_interval() or Symmetric(value, std, 0.0, 1.0),
-            total_interval=Symmetric(value, math.sqrt(scatter), 0.0, 1.0, df),
+            interval=self._truth_interval(ScoreInterval(value, variance, 0.0, 0.0, 1.0)),
+            total_interval=ScoreInterval(value, own + max(common, 0.0), self._curve, 0.0, 1.0),
         )
 
-    def _exact_truth_interval(self) -> InvertedCount | None:
+    @property
+    def _curve(self) -> float:
+        """One over the number of items, or of equally weighted ones that would say as much."""
+        return float(np.sum(np.square(self._shares)))
+
+    def _truth_interval(self, from_variance: ScoreInterval) -> InvertedCount | ScoreInterval:
+        """From the law of the count where one q serves all."""
         if self._weight is not None or self._flip.correlation or np.ndim(self._flip.q):
-            return None
+            return from_variance
         q = float(self._flip.q)
-        return InvertedCount(int(np.count_nonzero(self._right)), self.n, 1.0 - q, q / (self._classes - 1))
+        return InvertedCount(self._number(self._right), self.n, 1.0 - q, q / (self._classes - 1), from_variance)
 
     def remeasured(self, repeats: float) -> Estimate:
         """Labels by majority of `repeats` fresh votes."""
@@ -182,8 +195,8 @@ class AccuracyAnswers(Answers):
         old = float(np.sum(np.square(self._shares) * q * (1.0 - q)))
         if repeats != 1:
             old = self._truth_variance() * float(np.max(np.square(carried)))
-        std = math.sqrt(new + old + 2 * self._common(self._lever))
-        return Estimate(value, std, method="unbiased", note="", interval=Symmetric(value, std, 0.0, 1.0))
+        std = math.sqrt(max(new + old + 2 * self._common(self._lever), 0.0))
+        return Estimate(value, std, method="unbiased", note="", interval=ScoreInterval(value, std**2, 0.0, 0.0, 1.0))
 
     def perfect(self) -> Estimate:
         all_right = np.ones_like(self._right)
@@ -193,7 +206,7 @@ class AccuracyAnswers(Answers):
             float(law.std),
             method=law.method,
             note="expected score of a model that always knows the true class",
-            interval=OfLaw(law),
+            interval=OfLaw(law, self._mean(np.broadcast_to(1.0 - np.asarray(self._flip.q), self._right.shape))),
         )
 
     def noise_share(self) -> float:
@@ -210,12 +223,33 @@ class AccuracyAnswers(Answers):
         return float(np.sum(np.square(self._shares * (terms - centre)))) * self.n / (self.n - 1)
 
     def sampling_std(self) -> float:
-        return math.sqrt(self._scatter(self._agreement(self._flip.q), self.expected))
+        """The scatter of items; that of shown labels holds the labels' own variance too, which is taken off."""
+        if self._flip.kind == "berkson":
+            return math.sqrt(self._scatter(self._agreement(self._flip.q), self.expected))
+        scatter = self._scatter(self._right.astype(np.float64), self.observed)
+        return math.sqrt(max(scatter - self._own_variance(), 0.0))
+
+    def _population_of_terms(self) -> ScoreInterval:
+        """Berkson: the mean over the population of 1 - q where predictions agree with the label, of q / (K - 1) where not.
+
+        The share of agreements scatters like any share. Unequal q scatter on top of it.
+        """
+        ends = sorted(
+            self._mean(_agreement(np.full_like(self._right, here), self._flip.q, self._classes - 1))
+            for here in (False, True)
+        )
+        binomial = self._curve * (self.expected - ends[0]) * (ends[1] - self.expected)
+        scatter = self._scatter(self._agreement(self._flip.q), self.expected)
+        return ScoreInterval(self.expected, max(scatter - binomial, 0.0), self._curve, *ends)
 
     def total_interval(self, level: float) -> Interval:
-        """This test set and the next one are both samples: the sampling variance counts twice."""
-        std = math.hypot(math.sqrt(2.0) * self.sampling_std(), self.std)
-        return Symmetric(self.expected, std, 0.0, 1.0, max(self.n - 1, 1))(level)
+        if self._flip.kind == "berkson":  # against the truth, the next share scatters about the expected one
+            return next_share(self.expected, self._curve, self.declaration, max(self._common(self._lever), 0.0))(level)
+        # the lever of a flip is known of shown labels, some of which are flipped already: 1 - 2a shrinks by the contrast
+        contrast = np.maximum(np.abs(self._contrast), 0.1)
+        return next_share(self.observed, self._curve, self.declaration, max(self._common(self._lever / contrast), 0.0))(
+            level
+        )
 
     def warnings(self) -> list[str]:
         found = []
@@ -231,17 +265,24 @@ class AccuracyAnswers(Answers):
 
 @dataclass(frozen=True)
 class InvertedCount:
-    """Interval of the true accuracy from the count of agreements, by inverting its law; exact for one q for all."""
+    """Interval of the true accuracy from the count of agreements, by inverting its law: for one q for all.
+
+    The observed count itself counts half to either tail ("mid-p"). Counting it whole never holds less than the level, but
+    99 % and more where a handful of labels is wrong, at which the count has few values.
+    """
 
     hits: int
     n: int
     stay: float
     turn: float
+    otherwise: ScoreInterval
+    """Where no true count, or a single one, goes with the observed count: more agree than such labels allow."""
 
     def _tails(self, true_hits: int) -> tuple[float, float]:
-        """P(count <= hits) and P(count >= hits) if `true_hits` predictions are truly right."""
+        """P(count <= hits) and P(count >= hits), half of P(count = hits) in each, with `true_hits` truly right ones."""
         law = PoissonBinomial(np.array([self.stay, self.turn]), np.array([true_hits, self.n - true_hits]))
-        return float(law.cdf(self.hits)), float(law.sf(self.hits - 1))
+        half = 0.5 * float(law.pmf(self.hits))
+        return float(law.cdf(self.hits)) - half, float(law.sf(self.hits)) + half
 
     def __call__(self, level: float) -> Interval:
         tail = (1.0 - level) / 2
@@ -256,6 +297,8 @@ class InvertedCount:
 
         low = _first(lambda k: not too_few(k), self.n)
         high = _first(lambda k: not not_too_many(k), self.n) - 1
+        if low >= high and 0 < self.stay < 1:
+            return self.otherwise(level)
         return Interval(min(low, self.n) / self.n, max(high, 0) / self.n)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -54,14 +55,35 @@ class AverageAnswers(Answers):
     def _combined(self, estimates: Sequence[Estimate]) -> Estimate:
         value, std = self._mean(estimates), self._hypot([e.std for e in estimates])
         low, high = self.declaration.low, self.declaration.high
+        totals = [e._total for e in estimates]
+        known = [total for total in totals if total is not None]
         return Estimate(
             value,
             std,
             method=estimates[0].method,
             note=estimates[0].note,
             interval=Symmetric(value, std, low, high),
-            total_interval=Stacked(tuple(e.total_interval for e in estimates), tuple(self._weights)),
+            total_interval=self._stacked(known, [float(e) for e in estimates]) if len(known) == len(totals) else None,
         )
+
+    def _stacked(self, intervals: Sequence[Callable[[float], Interval]], centres: Sequence[float]) -> Stacked:
+        low, high = self.declaration.low, self.declaration.high
+        kept = [min(max(centre, low), high) for centre in centres]
+        return Stacked(tuple(intervals), tuple(self._weights), self._mean(kept), self._togetherness)
+
+    @cached_property
+    def _togetherness(self) -> float:
+        """Scatter of the average over that of outputs which all move together, as the items show it; between 0 and 1.
+
+        All outputs belong to the same items. If items hard in one output are hard in all, the factor is 1.
+        """
+        found = [getattr(part, "item_deviations", None) for part in self._parts]
+        if any(deviations is None for deviations in found):
+            return 1.0
+        rows = np.array([w * deviations() for w, deviations in zip(self._weights, found, strict=True)])  # type: ignore[misc]
+        rows = rows / (float(np.max(np.abs(rows))) or 1.0)  # squares of extreme units would leave the doubles
+        apart = float(np.sum(np.linalg.norm(rows, axis=1)))
+        return min(float(np.linalg.norm(rows.sum(axis=0))) / apart, 1.0) if 0 < apart < math.inf else 1.0
 
     def truth(self) -> Estimate:
         return self._combined([part.truth() for part in self._parts])
@@ -76,21 +98,23 @@ class AverageAnswers(Answers):
         return self._mean([part.noise_share() for part in self._parts])
 
     def sampling_std(self) -> float:
-        """The outputs belong to the same items, so their scatter is added as if fully correlated: an upper bound."""
-        return self._mean([part.sampling_std() for part in self._parts])
+        return self._togetherness * self._mean([part.sampling_std() for part in self._parts])
 
     def total_interval(self, level: float) -> Interval:
-        return Stacked(tuple(part.total_interval for part in self._parts), tuple(self._weights))(level)
+        berkson = any(getattr(part, "kind", "classical") == "berkson" for part in self._parts)
+        centres = [part.expected if berkson else part.observed for part in self._parts]
+        return self._stacked([part.total_interval for part in self._parts], centres)(level)
 
 
 @dataclass(frozen=True)
 class Stacked:
-    """Average of intervals, end by end."""
+    """Average of intervals, end by end, brought nearer to the centre where the averaged scores do not move together."""
 
     parts: tuple[Callable[[float], Interval], ...]
     weights: tuple[float, ...]
+    centre: float
+    factor: float
 
     def __call__(self, level: float) -> Interval:
-        ends = np.array([part(level) for part in self.parts])
-        low, high = np.dot(self.weights, ends)
-        return Interval(float(low), float(high))
+        low, high = np.dot(self.weights, np.array([part(level) for part in self.parts]))
+        return Interval(*(float(self.centre + self.factor * (end - self.centre)) for end in (low, high)))

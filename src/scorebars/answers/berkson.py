@@ -22,6 +22,6 @@ def truth(score: Answers, total_interval: Callable[[float], Interval] | None) ->
         score.std,
         method=law.method,
         note=TRUTH,
-        interval=OfLaw(law),
+        interval=OfLaw(law, score.expected),
         total_interval=total_interval,
     )

@@ -3,39 +3,96 @@
 With z the residuals in units of their errors (whitened where errors are correlated, so that z' z = d' S^-1 d) and every
 pull having error 1, the reduced chi-squared is the mean squared error of the pulls. All answers follow from there:
 expected = observed + 1, truth = observed - 1, and a perfect model scores chi^2_n / n, mean 1.
+
+Where the errors were estimated from repeats, dividing by them adds scatter. With a label's own error from nu degrees of
+freedom the pull of a perfect model follows Student's t, its square F(1, nu) with mean f = nu/(nu - 2) in place of 1; with
+one error for all labels the reduced chi-squared follows F(n, nu) and f is nearly 1.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import linalg
-from scipy.special import chdtrc
+from scipy.special import chdtr, chdtrc
 
 from scorebars import checks
-from scorebars.answers.squared import SquaredAnswers, squared_law
-from scorebars.errors import MeasurementError, Normal, SplitNormal
+from scorebars.answers.squared import SquaredAnswers
+from scorebars.errors import MeasurementError, Normal, SplitNormal, StudentT
 from scorebars.errors.base import FloatArray
+from scorebars.errors.repeats import Repeats
+from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.base import Law
+from scorebars.laws.variance_ratio import VarianceRatio, mean_of_ratios, weighted_ratio
 from scorebars.measured import Measured
-from scorebars.score import Score
+from scorebars.score import Estimate, Score
 
+FEW_REPEATS = (
+    "label errors from few repeats make the pulls follow Student's distribution, which has no mean square up to 3 repeats "
+    "and no variance of the square up to 5. Use Repeats(..., sigma='pooled'), or read observed and pvalue."
+)
 _HINT = "Drop labels without error, or give them the error they have."
 
 
 class ChiSquaredAnswers(SquaredAnswers):
     """Mean of the squared pulls; its data are pulls."""
 
-    @cached_property
+    @property
     def pvalue(self) -> float:
         """Probability that a perfect model's chi-squared is at least the observed one."""
+        return self.pvalues[1]
+
+    @cached_property
+    def pvalues(self) -> tuple[float, float]:
+        """Probabilities that a perfect model's chi-squared is at most, and at least, the observed one."""
+        data = self._scaled_data()
+        known = isinstance(data.errors, Normal) and not isinstance(data.errors, Repeats)
+        if known and data.weight is None:
+            total = data.n * self.observed
+            return float(chdtr(float(data.n), total)), float(chdtrc(float(data.n), total))
+        law, observed = self.scaled_perfect_law(), self._totals.observed
+        return float(law.cdf(observed)), float(law.sf(observed))
+
+    def scaled_perfect_law(self) -> Law:
         data = self._scaled_data()
         errors = data.errors
-        if isinstance(errors, Normal) and data.weight is None:
-            return float(chdtrc(float(data.n), data.n * self.observed))
-        at_hand = errors.label_level() if isinstance(errors, Normal) else errors
-        return float(squared_law(data, at_hand, np.zeros(data.n)).sf(self._totals.observed))
+        if isinstance(errors, StudentT):
+            label = _at_label_level(data).errors
+            assert isinstance(label, StudentT)
+            weight = data.shares * np.square(label.scale)
+            return mean_of_ratios(weight, np.broadcast_to(np.asarray(label.df, dtype=np.float64), (data.n,)))
+        if isinstance(errors, Repeats) and errors.scatter is not None:
+            nu = errors.scatter.pooled_degrees
+            law = VarianceRatio(data.n, nu) if data.weight is None else weighted_ratio(data.shares, nu)
+            unit = float(np.max(errors.label_variance(np.zeros(data.n)))) * (nu - 2.0) / nu
+            return law if unit == 1.0 else ScaledLaw(law, unit)
+        return super().scaled_perfect_law()
+
+    def _truth(self, data: Measured) -> Estimate:
+        return super()._truth(_at_label_level(data))
+
+    def _remeasured(self, data: Measured, repeats: float) -> Estimate:
+        label = _at_label_level(data)
+        return super()._remeasured(label, repeats if label is data else repeats / data.errors.repeats)  # type: ignore[arg-type]
+
+    def why_undefined(self) -> str:
+        return FEW_REPEATS if isinstance(self._data.errors, StudentT) else super().why_undefined()
+
+
+def _at_label_level(data: Measured) -> Measured:
+    """The same pulls, each as a single measurement: with the errors of the labels at hand."""
+    errors, root = data.errors, np.sqrt(data.errors.repeats)
+    if isinstance(errors, StudentT):
+        label: MeasurementError = StudentT(np.asarray(errors.scale) / root, errors.df, kind=errors.kind)
+    elif isinstance(errors, Repeats):
+        label = copy(errors)
+        label.sigma, label.repeats = errors.sigma / root, 1.0
+    else:
+        return data
+    return Measured(data.y, data.p, label, data.weight)
 
 
 class ChiSquaredScore(Score):
@@ -76,10 +133,25 @@ def pulls(data: Measured) -> Measured:
                 "sample_weight has no meaning in d' S^-1 d, where errors are correlated: leave it out, or pass sigma."
             )
         z = _whitened_shared(z, label.shared / sigma) if label.shared is not None else _whitened(data.residual, label)
+    return _standardised(data, z, _unit_errors(errors, data.n))
+
+
+def _unit_errors(errors: Normal, n: int) -> MeasurementError:
+    """The error of one repeat in units of the errors of the labels at hand."""
     repeats = np.asarray(errors.repeats, dtype=np.float64)
-    unit = Normal.trusted(1.0 if np.all(repeats == 1) else np.sqrt(repeats), errors.kind)
+    root: FloatArray | float = 1.0 if np.all(repeats == 1) else np.sqrt(repeats)
+    unit: MeasurementError
+    if not (isinstance(errors, Repeats) and errors.scatter is not None):
+        unit = Normal.trusted(root, errors.kind)
+        unit.repeats = errors.repeats
+        return unit
+    scatter = errors.scatter
+    nu = scatter.pooled_degrees
+    if scatter.common and nu > 2:
+        return errors.in_units_of_their_own(nu / (nu - 2.0))
+    unit = StudentT(scatter.stretch * root, scatter.degrees, kind=errors.kind)
     unit.repeats = errors.repeats
-    return _standardised(data, z, unit)
+    return unit
 
 
 def _standardised(data: Measured, z: FloatArray, errors: MeasurementError) -> Measured:

@@ -99,7 +99,7 @@ class ConfusionAnswers(ClassAnswers):
         assert data.predicted is not None
         self._predicted = data.predicted
         observed = float(np.asarray(metric(confusion(data.one_hot, data.predicted, data.masses))))
-        self._observed_undefined = math.isnan(observed)
+        self._observed_undefined, self._conditional = math.isnan(observed), undefined is None
         if self._observed_undefined and undefined is not None:
             observed = undefined
         super().__init__(declaration, data, observed)
@@ -118,12 +118,10 @@ class ConfusionAnswers(ClassAnswers):
             self._metric, self._undefined, p, self._predicted, data.weight, rows, data.shown, data.count
         )
 
-    def _perfect_spread(self) -> Spread:
+    def _perfect_spread(self, p: FloatArray) -> Spread:
         data = self.data
         rows = data.rows if data.own is data.model else None
-        return ConfusionSpread(
-            self._metric, self._undefined, data.own_probabilities, data.shown, data.weight, rows, data.shown, data.count
-        )
+        return ConfusionSpread(self._metric, self._undefined, p, data.shown, data.weight, rows, data.shown, data.count)
 
     def _matrix(self, indicators: FloatArray) -> FloatArray:
         return confusion(indicators, self._predicted, self.data.masses)
@@ -135,7 +133,9 @@ class ConfusionAnswers(ClassAnswers):
 
     @cached_property
     def _most_likely(self) -> FloatArray:
-        return self.data.most_likely_confusion()
+        """Cells that the search has nearly emptied are empty: a ratio of such remains would mean nothing."""
+        c = self.data.most_likely_confusion()
+        return np.where(c > 1e-6 * np.add.reduce(c, axis=None), c, 0.0)
 
     def _possible(self, indicators: FloatArray) -> FloatArray:
         """The matrix of these indicators; the most likely one of true classes where some cells are negative."""
@@ -144,25 +144,26 @@ class ConfusionAnswers(ClassAnswers):
 
     def _true_value(self) -> tuple[float, str]:
         c = self._matrix(self.data.indicators)
-        value = self._at(self.data.indicators)
+        with np.errstate(invalid="ignore"):
+            value = float(np.asarray(self._metric(c)))
         inside = self.declaration.low - 1e-12 <= value <= self.declaration.high + 1e-12
         if inside and np.all(np.add.reduce(c, axis=1) >= 0):
             return value, INVERTED
         value = float(np.asarray(self._metric(self._most_likely)))
         if math.isnan(value):
-            if self._undefined is None:
-                raise UndefinedEstimate(
-                    f"{self.declaration.name} is not defined (0/0) at the most likely true label counts."
-                )
-            value = self._undefined
+            raise UndefinedEstimate(
+                f"{self.declaration.name} is not defined (0/0) at the most likely true label counts: its denominator "
+                "cannot be told from 0."
+            )
         return value, CONSTRAINED
 
     def _slopes(self, indicators: FloatArray) -> FloatArray:
         gradient = cell_gradient(self._metric, self._possible(indicators))
         return np.asarray(gradient.T[self._predicted] * self.data.weights[:, None])
 
-    def _influence(self, indicators: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduce(self._slopes(indicators) * indicators, axis=1))
+    def _influences(self, indicators: FloatArray) -> FloatArray:
+        """The slopes: a ratio of sums over items does not change when all items count alike more."""
+        return self._slopes(indicators)
 
     def warnings(self) -> list[str]:
         found = super().warnings()

@@ -17,6 +17,7 @@ from scorebars.moments.confusion_metrics import balanced_accuracy, cohen_kappa, 
 
 Name = Literal["precision", "recall", "specificity", "f_beta", "jaccard"]
 Average = Literal["micro", "macro", "weighted"]
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,12 @@ class Share:
         if self.name == "recall" or (self.name == "f_beta" and math.isinf(self.beta)):
             return ratio(tp, labelled)
         if self.name == "specificity":
-            return ratio(total - labelled - (predicted - tp), total - labelled)
+            # differences of sums of weights: what is left by rounding alone is nothing
+            negatives, right = (
+                np.where(np.abs(x) <= _ROUNDING * np.abs(total), 0.0, x)
+                for x in (total - labelled, total - labelled - (predicted - tp))
+            )
+            return ratio(right, negatives)
         if self.name == "jaccard":
             return ratio(tp, predicted + labelled - tp)
         b2 = self.beta * self.beta

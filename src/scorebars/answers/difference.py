@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from scorebars.answers.intervals import Symmetric
-from scorebars.errors.base import FloatArray
+from scorebars.answers import berkson
+from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.answers.population import next_test_set
 from scorebars.laws.base import Law
+from scorebars.laws.student import StudentLaw
 from scorebars.score import Answers, Declaration, Estimate, Interval, UndefinedEstimate
 
 _NO_PERFECT = "a difference of two models has no perfect value: ask each model's own score."
@@ -17,57 +21,126 @@ _NO_PERFECT = "a difference of two models has no perfect value: ask each model's
 
 @dataclass(frozen=True)
 class TruthDifference:
-    """The difference against the truth: value, its std from label errors, and the terms whose scatter samples it."""
+    """The difference against the truth: value, its std from label errors, and its two intervals."""
 
     value: float
-    std: float
+    std: float | Callable[[], float]
+    interval: Callable[[float], Interval]
+    total_interval: Callable[[float], Interval]
     method: str
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Paired:
+    """The interval of a - b from the intervals of a and of b, and the correlation of the two estimates.
+
+    With l and u the distances from an estimate to the ends of its own interval, the lower end lies
+    sqrt(l_a^2 + u_b^2 - 2 r l_a u_b) below a - b, the upper one sqrt(u_a^2 + l_b^2 - 2 r u_a l_b) above it.
+    """
+
+    a: float
+    b: float
+    first: Callable[[float], Interval]
+    second: Callable[[float], Interval]
+    correlation: Callable[[], float]
+
+    def __call__(self, level: float) -> Interval:
+        (low_a, high_a), (low_b, high_b) = self.first(level), self.second(level)
+        value, r = self.a - self.b, self.correlation()
+        down = _apart(self.a - low_a, high_b - self.b, r)
+        up = _apart(high_a - self.a, self.b - low_b, r)
+        return Interval(value - down, value + up)
+
+
+def _apart(one: float, other: float, correlation: float) -> float:
+    one, other = max(one, 0.0), max(other, 0.0)  # an estimate beyond the range of its parameter
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return math.inf
+    return math.sqrt(max(one * one + other * other - 2.0 * correlation * one * other, 0.0))
+
+
 class DifferenceAnswers(Answers):
-    """metric(a) - metric(b). `terms` are the items' own differences, None where the metric is not a mean over items."""
+    """metric(a) - metric(b) on `n` items.
+
+    With `sampled` the items are a sample too: Student's law about the observed difference (Berkson error: the expected
+    one), whose scale is the standard error over test sets.
+    """
 
     def __init__(
         self,
         declaration: Declaration,
         n: int,
+        kind: str,
+        repeats: Any,
         observed: float,
-        law: Law,
-        truth: TruthDifference | None,
-        terms: FloatArray | None,
-        shares: FloatArray,
+        law: Callable[[], Law],
+        item_std: Callable[[], float],
+        common_std: Callable[[], float],
+        truth: Callable[[], TruthDifference],
         *,
         sampled: bool = False,
+        undefined: float = 0.0,
     ) -> None:
-        self.declaration, self.n = declaration, n
-        self.observed, self.expected = observed, float(law.mean)
-        self._law, self._truth, self._terms, self._shares = law, truth, terms, shares
-        self._sampled = sampled
+        self.declaration, self.n, self.observed = declaration, n, observed
+        self._kind, self._repeats, self._law_on_these = kind, repeats, law
+        self._item_std, self._common_std, self._truth = item_std, common_std, truth
+        self._sampled, self._undefined = sampled, undefined
+        self._law = StudentLaw(self._centre, self._over_test_sets(), self._df) if sampled else law()
+        self.expected = float(self._law.mean)
+
+    @property
+    def _fixed(self) -> Law:
+        """On these items; drawn only where it is asked for."""
+        return self._law_on_these()
+
+    @property
+    def _centre(self) -> float:
+        return float(self._fixed.mean) if self._kind == "berkson" else self.observed
+
+    @property
+    def _df(self) -> int:
+        return max(self.n - 1, 1)
+
+    def _over_test_sets(self) -> float:
+        """Standard error of the difference over test sets."""
+        return math.hypot(self._item_std(), self._common_std())
 
     @property
     def std(self) -> float:
-        return float(self._law.std)
+        """With `sampled` the standard error, not the std of Student's law, which is larger for few items."""
+        return self._over_test_sets() if self._sampled else float(self._law.std)
 
     def law(self) -> Law:
         return self._law
 
     def truth(self) -> Estimate:
-        if self._truth is None:
-            raise UndefinedEstimate(
-                f"the difference of {self.declaration.name} against the truth cannot be found from these labels."
+        if self._kind == "berkson":
+            total = Symmetric(self._centre, self._over_test_sets(), df=self._df)
+            found = OfLaw(self._fixed)
+            return Estimate(
+                self._centre,
+                float(self._fixed.std),
+                method=self._fixed.method,
+                note=berkson.TRUTH,
+                interval=found,
+                total_interval=total,
             )
-        t = self._truth
-        total = Symmetric(t.value, self._item_std(), df=max(self.n - 1, 1))
+        t = self._truth()
         return Estimate(
-            t.value, t.std, method=t.method, note=t.note, interval=Symmetric(t.value, t.std), total_interval=total
+            t.value, t.std, method=t.method, note=t.note, interval=t.interval, total_interval=t.total_interval
         )
 
     def remeasured(self, repeats: float) -> Estimate:
-        """The forecast of the observed difference on labels measured once more is the observed one."""
-        if repeats != 1:
-            raise UndefinedEstimate("the difference on labels of several repeats: ask each model's own score.")
-        std = math.sqrt(2.0) * self.std if not self._sampled else self.std
+        """The forecast of the difference on labels measured once more in the same way is the observed one."""
+        if self._kind == "berkson":
+            raise UndefinedEstimate(berkson.REMEASURED)
+        if not np.all(np.equal(self._repeats, repeats)):
+            raise UndefinedEstimate(
+                "the difference is known for labels of as many repeats as those at hand; for others ask each model's own "
+                "score."
+            )
+        std = math.sqrt(2.0) * float(self._fixed.std)
         return Estimate(self.observed, std, method="unbiased", interval=Symmetric(self.observed, std))
 
     def perfect(self) -> Estimate:
@@ -76,18 +149,23 @@ class DifferenceAnswers(Answers):
     def noise_share(self) -> float:
         raise UndefinedEstimate(_NO_PERFECT)
 
-    def _item_std(self) -> float:
-        """Standard error of the difference over test sets, from the scatter of the items' observed differences.
-
-        These hold the label errors already, so nothing is added.
-        """
-        if self._terms is None or self.n < 2:
-            return math.inf
-        deviation = self._shares * (self._terms - float(np.sum(self._shares * self._terms)))
-        return math.sqrt(float(np.sum(np.square(deviation))) * self.n / (self.n - 1))
-
     def sampling_std(self) -> float:
-        return math.sqrt(max(self._item_std() ** 2 - (0.0 if self._sampled else self.std**2), 0.0))
+        """Classical label errors are in the scatter of the items already; Berkson errors are not."""
+        items = self._item_std()
+        if self._kind == "berkson":
+            return items
+        own = math.sqrt(max(float(self._fixed.var) - self._common_std() ** 2, 0.0))
+        return math.sqrt(max(items**2 - own**2, 0.0)) if math.isfinite(own) else items
 
     def total_interval(self, level: float) -> Interval:
-        return Symmetric(self.observed, self._item_std(), df=max(self.n - 1, 1))(level)
+        items = self._item_std()
+        if self._kind == "berkson":  # the next test set has errors of its own, this one was averaged over them
+            items = math.sqrt(items**2 + float(self._fixed.var) / 2)
+        return next_test_set(self._centre, items, self.declaration, self.n, self._common_std())(level)
+
+    def warnings(self) -> list[str]:
+        if not self._undefined:
+            return []
+        return [
+            f"the metric is not defined for {self._undefined:.1%} of the redrawn labels; these draws were left out."
+        ]

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
+from scorebars.answers.bounds import WhateverTheResiduals, raised_by_noise
 from scorebars.answers.extrapolation import level_variance, loss_at_level
+from scorebars.answers.family_truth import family_mean
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import PERFECT, MeanLoss, sampling_variance
 from scorebars.answers.npmle import MeanOfLoss, true_residuals
@@ -23,7 +25,19 @@ from scorebars.score import Estimate, UndefinedEstimate
 _SUBSAMPLE = 1500
 """Above this many labels the variance of an extrapolated estimate is found from every k-th label."""
 EXTRAPOLATED = "an estimate, since no unbiased one exists: extrapolated from more label error to none"
+JUMPS = (
+    "an estimate, since labels with errors do not tell how many true values lie just inside or outside; the intervals hold "
+    "for any true residuals, more often than their level"
+)
+FEW_LABELS = (
+    f"{EXTRAPOLATED}; the labels show no law of the true residuals, so its intervals hold whatever that law is: they are "
+    "wide and hold more often than their level"
+)
 MOST_LIKELY = "an estimate, since no unbiased one exists: from the most likely law of the true residuals"
+MANY_LAWS = (
+    "an estimate from a smooth law of the true residuals, since labels with errors do not determine a loss that jumps; "
+    "its intervals hold what all laws that fit the labels give, so they are wide and hold more often than their level"
+)
 
 
 class GenericAnswers(MeanLoss):
@@ -38,11 +52,10 @@ class GenericAnswers(MeanLoss):
     # against the truth -------------------------------------------------------------------------
 
     def _truth(self, data: Measured) -> Estimate:
-        """By the most likely law of the true residuals where the loss is one of residuals, else extrapolated.
-
-        That law sits on few points: a loss that jumps would follow the points, not the law, and is extrapolated.
-        """
-        residuals = true_residuals(data) if self.loss.of_residual and self.loss.continuous else None
+        """By the most likely law of the true residuals where the loss is one of residuals, else extrapolated."""
+        if not isinstance(data.errors, Normal) and self.loss.continuous and (found := self._family_truth(data)):
+            return found
+        residuals = true_residuals(data) if self.loss.of_residual else None
         if residuals is None:
             return self._extrapolated(data)
         low, high = self.declaration.low, self.declaration.high
@@ -50,11 +63,26 @@ class GenericAnswers(MeanLoss):
         return Estimate(
             min(max(mean.value, low), high),
             mean.std,
+            method=residuals.method,
+            note=f"{MOST_LIKELY if self.loss.continuous else MANY_LAWS}; {residuals.note}",
+            interval=mean.interval,
+            total_interval=mean.total_interval,
+            bootstrap=Bootstrap(mean, data),
+        )
+
+    def _family_truth(self, data: Measured) -> Estimate | None:
+        """With the density of a family that is not normal; None where labels are few."""
+        low, high = self.declaration.low, self.declaration.high
+        mean = family_mean(self.loss, data, self._unit, low, high)
+        if mean is None or not math.isfinite(mean.value):
+            return None
+        return Estimate(
+            min(max(mean.value, low), high),
+            mean.std,
             method="npmle",
             note=MOST_LIKELY,
             interval=mean.interval,
             total_interval=mean.total_interval,
-            bootstrap=Bootstrap(mean, data),
         )
 
     def _extrapolated(self, data: Measured) -> Estimate:
@@ -71,7 +99,37 @@ class GenericAnswers(MeanLoss):
         low, high = (self._out_of_units(end) for end in (self.declaration.low, self.declaration.high))
         interval = Symmetric(value, std, low, high)
         population = Symmetric(value, total, low, high, max(data.n - 1, 1))
-        return self._estimate(min(max(value, low), high), std, "simex", interval, population, EXTRAPOLATED)
+        kept = min(max(value, low), high)
+        if self.loss.of_residual and isinstance(data.errors, Normal):
+            return self._estimate(kept, std, "simex", *self._whatever_the_residuals(data, kept), FEW_LABELS)
+        spread = bool(np.all(np.isfinite(data.errors.variance(np.asarray(data.y, float)))))
+        if self.loss.of_residual and not self.loss.continuous and spread:
+            return self._estimate(kept, std, "simex", *self._whatever_the_residuals(data, kept), JUMPS)
+        return self._estimate(kept, std, "simex", interval, population, EXTRAPOLATED)
+
+    def _whatever_the_residuals(
+        self, data: Measured, value: float
+    ) -> tuple[WhateverTheResiduals, WhateverTheResiduals]:
+        """Intervals, of the items and of the population, that hold for any law of the true residuals."""
+        sd = np.sqrt(data.errors.label_variance(np.asarray(data.y, float)))
+        raised = raised_by_noise(self.loss, data.residual, sd, data.shares)
+        low, high = (self._out_of_units(end) for end in (self.declaration.low, self.declaration.high))
+        terms = ((self.loss(y, p), w) for y, p, _, w in data.blocks())
+        sampled = sampling_variance(terms, self._totals.observed, data)
+        label_std = self._label_std(data)
+        total = math.sqrt(sampled + self._shared_variance(data))
+        ends = (self._totals.observed, value, raised)
+        return (
+            WhateverTheResiduals(*ends, label_std, low, high),
+            WhateverTheResiduals(*ends, total, low, high, max(data.items - 1, 1)),
+        )
+
+    def _label_std(self, data: Measured) -> float:
+        """Of the score when the labels, means of repeats if they are, move within their errors."""
+        own = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors
+        spread = label_moments(self.loss, own, np.asarray(data.y, float), np.asarray(data.p, float)).variance
+        alone = float(np.sum(np.square(data.shares) * spread, where=data.shares > 0))
+        return math.sqrt(alone * self._inflation(data))
 
     def _remeasured(self, data: Measured, repeats: float) -> Estimate:
         """Smoothed by the difference of fresh and present error variance; extrapolated where that is negative."""
@@ -193,8 +251,3 @@ class SquaredLogAnswers(GenericAnswers):
     @property
     def scaled_observed(self) -> float:
         return self._totals.observed
-
-    @property
-    def kind(self) -> str:
-        """Whether the label is the truth plus an error, or the truth the label plus an error."""
-        return self._data.errors.kind

@@ -1,4 +1,9 @@
-"""Answers of a metric that is no mean over labels: correlations, R2, medians, maxima."""
+"""Answers of a metric that is no mean over labels: correlations, R2, medians, maxima.
+
+Three ways lead to the truth behind the labels. Metrics of two sums (R2, explained variance, Pearson, concordance) are
+corrected sum by sum (`ratio_of_sums`). Medians and ranks are taken of values that scatter as the true ones do
+(`stand_in`). The largest error can only be bounded.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,21 @@ from functools import cached_property
 import numpy as np
 
 from scorebars.answers import berkson
+from scorebars.answers.drawn import DrawnTruth, LargestTruth
+from scorebars.answers.exchangeable import NextOrderStatistic
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import CHANGED, PERFECT
-from scorebars.answers.simex import COEFFICIENTS, LEVELS
+from scorebars.answers.population import next_test_set
+from scorebars.answers.ratio_of_sums import (
+    LostToNoise,
+    OnItsScale,
+    RatioOfSums,
+    degrees_of_squares,
+    measured_afresh,
+    of_two_sums,
+    quantile,
+)
+from scorebars.answers.stand_in import possible_truths
 from scorebars.engines.sums import NormalSums
 from scorebars.engines.totals import sums_of
 from scorebars.errors import MeasurementError, Normal
@@ -21,11 +38,12 @@ from scorebars.laws.base import Law
 from scorebars.laws.normal import NormalLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.measured import Measured, near_one
+from scorebars.moments.sum_pairs import Kind, SumPair
 from scorebars.score import Answers, Declaration, Estimate, Interval, UndefinedEstimate
 
 _SEED = 20240517
 _DRAWS = 20_000
-_RESAMPLED = 200
+_PERFECT_DRAWS = 1_000
 _CELLS = 20_000_000
 MANY = 10_000
 """With fewer labels the sums never suffice."""
@@ -42,12 +60,16 @@ class JointMetric:
     values: Values
     law: Callable[[Measured, Normal], Law] | None
     """Its law under independent normal errors; None where it has to be drawn."""
-    truth: Callable[[FloatArray, Measured], FloatArray] | None = None
-    """Each row of labels corrected for its label errors; None where only an extrapolation can do it."""
-    ceiling: Callable[[Measured], float] | None = None
-    """The expected score of a perfect model; None where it is that of predictions equal to the labels."""
+    pair: SumPair | None = None
+    """The two sums that it is a function of, if it is."""
     from_sums: Callable[[NormalSums], tuple[float, float, float] | None] | None = None
     """Observed value, mean and std from the engine's sums, or None where the law has to tell them."""
+    scale: Kind | None = None
+    """Where it is closest to normal: "ratio" for correlations, "lost" for shares explained, None for errors."""
+    rank: float | None = None
+    """Of a metric of ordered absolute errors the share of them that lie below: 1/2 for the median, 1 for the largest."""
+    needs_variation: bool = False
+    """Whether it is undefined, and taken as 0, where the predictions do not vary."""
 
 
 class JointAnswers(Answers):
@@ -78,7 +100,7 @@ class JointAnswers(Answers):
 
     @cached_property
     def _own_law(self) -> Law:
-        return self._law_of(self._data, self._data.errors, self._p)
+        return self._law_of(self._data.errors, self._y, self._p)
 
     def _value(self, labels: FloatArray) -> float:
         return float(self._metric.values(labels[None], self._p, self._data.weight)[0])
@@ -90,22 +112,22 @@ class JointAnswers(Answers):
 
     # the score when labels move ----------------------------------------------------------------
 
-    def _law_of(self, data: Measured, errors: MeasurementError, p: FloatArray) -> Law:
-        """The law of the metric of predictions p when labels err like this."""
-        here = Measured(self._y, p, errors, data.weight)
-        if _is_exact(errors, self._y):
-            return NormalLaw(float(self._metric.values(self._y[None], p, data.weight)[0]), 0.0)
+    def _law_of(self, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Law:
+        """The law of the metric of predictions p when labels err like this about y."""
+        weight = self._data.weight
+        if _is_exact(errors, y) or (self._metric.needs_variation and np.ptp(p) == 0):
+            return NormalLaw(float(self._metric.values(y[None], p, weight)[0]), 0.0)
         if isinstance(errors, Normal) and errors.independent and self._metric.law is not None:
-            return self._metric.law(here, errors)
-        return self._drawn(errors, p)
+            return self._metric.law(Measured(y, p, errors, weight), errors)
+        return self._drawn(errors, y, p)
 
-    def _drawn(self, errors: MeasurementError, p: FloatArray) -> Law:
+    def _drawn(self, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Law:
         rng = np.random.default_rng(_SEED)
         count = int(min(_DRAWS, max(_CELLS * 5 // self._y.size, 500)))
         step = max(1, _CELLS // 10 // self._y.size)
         draws = np.empty(count)
         for start in range(0, count, step):
-            labels = errors.sample(self._y, min(step, count - start), rng)
+            labels = errors.sample(y, min(step, count - start), rng)
             draws[start : start + step] = self._metric.values(labels, p, self._data.weight)
         return SampleLaw(draws) if np.ptp(draws) > 0 else NormalLaw(float(draws[0]), 0.0)
 
@@ -129,86 +151,92 @@ class JointAnswers(Answers):
 
     # against the truth -------------------------------------------------------------------------
 
+    @property
+    def _range(self) -> tuple[float, float]:
+        return self.declaration.low, self.declaration.high
+
+    @property
+    def _undefined(self) -> bool:
+        """Whether the metric is undefined, and taken as 0, whatever the labels are."""
+        return self._metric.needs_variation and float(np.ptp(self._p)) == 0
+
     @cached_property
-    def _label_sd(self) -> FloatArray:
-        return np.sqrt(self._data.errors.label_variance(self._y))
+    def _sums(self) -> RatioOfSums | None:
+        pair = self._metric.pair
+        return None if pair is None or self._undefined else RatioOfSums(pair, self._data, *self._range)
 
-    def _at_more_noise(self, tau2: FloatArray) -> float:
-        """Expected metric with extra normal error of variance tau2 on top of the labels at hand."""
-        if not np.any(tau2 > 0):
-            return self.observed
-        return float(self._law_of(self._data, Normal.trusted(np.sqrt(np.maximum(tau2, 0.0))), self._p).mean)
-
-    def _extrapolated(self, removed: FloatArray) -> float:
-        """The metric with error of variance `removed` taken off: a parabola in the error added, read at minus one."""
-        if not np.all(np.isfinite(removed)):
-            raise UndefinedEstimate(
-                f"{self._data.errors!r} errors have no finite variance, so what they add to the score cannot be taken off."
-            )
-        values = [self._at_more_noise(level * removed) for level in LEVELS]
-        if not np.all(np.isfinite(values)):
-            raise UndefinedEstimate(
-                "the expected score does not exist here, so it cannot be extrapolated to no label error."
-            )
-        return self._inside(float(np.dot(COEFFICIENTS, values)))
-
-    def _inside(self, value: float) -> float:
-        return min(max(value, self.declaration.low), self.declaration.high)
+    @cached_property
+    def _stand_ins(self) -> DrawnTruth:
+        """Stand-ins for the true values, and the metric of them."""
+        return DrawnTruth(self._data, self._metric.values, self._metric.scale, *self._range, self._metric.rank is None)
 
     def truth(self) -> Estimate:
         self._require_unchanged()
-        low, high, df = self.declaration.low, self.declaration.high, max(self.n - 1, 1)
         if self._data.errors.kind == "berkson":
             return berkson.truth(self, self.total_interval)
-        if self._metric.truth is not None:
-            value = float(self._metric.truth(self._y[None], self._data)[0])
-            std, method = 0.0 if self._exact else self._moved(self._metric.truth), "corrected sums"
-        else:
-            value, std, method = self._extrapolated(np.square(self._label_sd)), self._label_level_std(), "simex"
-        note = "" if low <= value <= high else "outside the metric's range: the label errors are as large as the signal"
-        total = Symmetric(value, math.hypot(self._item_std(), 0.0), low, high, df)
-        return Estimate(
-            value, std, method=method, note=note, interval=Symmetric(value, std, low, high), total_interval=total
-        )
+        if self._exact or self._undefined:
+            spread = Symmetric(self.observed, 0.0 if self._undefined else self._item_std, *self._range, self._df)
+            nothing = Symmetric(self.observed, 0.0, *self._range)
+            return Estimate(self.observed, 0.0, method="exact", interval=nothing, total_interval=spread)
+        if self._sums is None:
+            found = self._stand_ins
+            if self._metric.rank == 1.0:
+                return LargestTruth(self._data, found.value).estimate()
+            return found.estimate()
+        return of_two_sums(*self._sums.truth())
 
-    def _label_level_std(self) -> float:
-        law = self._law_of(self._data, Normal.trusted(self._label_sd), self._p)
-        return float(law.std)
+    @property
+    def _df(self) -> int:
+        return max(self.n - 1, 1)
 
-    def _moved(self, estimator: Callable[[FloatArray, Measured], FloatArray]) -> float:
-        """Standard error of an estimate when the labels move within their own errors."""
-        rng = np.random.default_rng(_SEED)
-        count = int(min(1000, max(_CELLS // self._y.size, 60)))
-        labels = self._y + self._label_sd * rng.standard_normal((count, self._y.size))
-        values = estimator(labels, self._data)
-        return float(np.std(values, ddof=1))
+    @cached_property
+    def _label_std(self) -> float:
+        """Standard deviation of the classical metric if the labels at hand were measured once more."""
+        if self._exact or self._undefined:
+            return 0.0
+        try:
+            return self._stand_ins.label_std if self._sums is None else self._sums.labels().std
+        except UndefinedEstimate:
+            return math.inf
 
     def remeasured(self, repeats: float) -> Estimate:
         self._require_unchanged()
-        errors = self._data.errors
-        if errors.kind == "berkson":
+        if self._data.errors.kind == "berkson":
             raise UndefinedEstimate(berkson.REMEASURED)
-        fresh = errors.variance_of_mean(self._y, repeats)
-        tau2 = fresh - np.square(self._label_sd)
-        if np.any(tau2 < 0):
-            value, method = self._extrapolated(np.maximum(-tau2, 0.0)), "simex"
-        else:
-            value, method = self._at_more_noise(tau2), "unbiased"
-        new = float(self._law_of(self._data, Normal.trusted(np.sqrt(fresh)), self._p).std)
-        std = math.hypot(new, self._label_level_std())
-        low, high = self.declaration.low, self.declaration.high
-        return Estimate(value, std, method=method, interval=Symmetric(value, std, low, high))
+        if self._exact or self._undefined:
+            same = Symmetric(self.observed, 0.0, *self._range)
+            return Estimate(self.observed, 0.0, method="exact", interval=same)
+        if self._sums is None:
+            return self._stand_ins.remeasured(self.observed, repeats)
+        return measured_afresh(self._sums.remeasured(repeats))
 
     def perfect(self) -> Estimate:
         self._require_unchanged()
-        law = self._law_of(self._data, Normal.trusted(self._label_sd), self._y)
-        value = float(law.mean) if self._metric.ceiling is None else self._metric.ceiling(self._data)
+        perfect = self.declaration.perfect
         if self._exact:
-            return Estimate(self.declaration.perfect, 0.0, method="exact", note=PERFECT, interval=OfLaw(law))
-        spread = float(law.std)
-        low, high = self.declaration.low, self.declaration.high
-        interval = OfLaw(law) if self._metric.ceiling is None else Symmetric(value, spread, low, high)
-        return Estimate(value, spread, method=law.method, note=PERFECT, interval=interval)
+            return Estimate(perfect, 0.0, method="exact", note=PERFECT, interval=OfLaw(NormalLaw(perfect, 0.0)))
+        if self._sums is not None and self._sums.pair.kind == "lost":
+            lost = LostToNoise(*self._sums.perfect())
+            return Estimate(lost.value, lost.std, method="corrected sums", note=PERFECT, interval=lost)
+        law = self._perfect_law()
+        return Estimate(float(law.mean), float(law.std), method=law.method, note=PERFECT, interval=OfLaw(law))
+
+    def _perfect_law(self) -> Law:
+        errors, y = self._data.errors, self._y
+        own = errors.label_level() if isinstance(errors, Normal) else errors
+        if self._metric.rank is not None:
+            return self._law_of(own, y, y)  # only the errors themselves count
+        rng, weight = np.random.default_rng(_SEED), self._data.weight
+        count = int(min(_PERFECT_DRAWS, max(_CELLS // y.size, 100)))
+        spread = bool(np.all(np.isfinite(errors.variance(y))))
+        if (
+            self._metric.scale == "lost" or not spread
+        ):  # the errors alone count; the labels show what they are divided by
+            truths = iter(2.0 * y - own.sample(y, count, rng))
+        else:
+            truths = possible_truths(y, errors, weight, count, rng)
+        draws = np.concatenate([self._metric.values(y[None], t, weight) for t in truths])
+        return SampleLaw(draws) if np.ptp(draws) > 0 else NormalLaw(float(draws[0]), 0.0)
 
     def noise_share(self) -> float:
         """How far the perfect model falls short, over how far the observed score does."""
@@ -220,44 +248,51 @@ class JointAnswers(Answers):
     # the test set as a sample ------------------------------------------------------------------
 
     @cached_property
-    def _resampled_std(self) -> float:
+    def _item_std(self) -> float:
+        """Standard error over test sets, label errors included."""
         if self.n < 3:
             return math.inf
-        rng = np.random.default_rng(_SEED)
-        count = int(min(_RESAMPLED, max(_CELLS // self._y.size, 30)))
-        values = []
-        for _ in range(count):
-            pick = rng.integers(0, self.n, self.n)
-            weight = None if self._data.weight is None else self._data.weight[pick]
-            if weight is not None and not np.any(weight > 0):
-                continue
-            values.append(float(self._metric.values(self._y[pick][None], self._p[pick], weight)[0]))
-        found = np.array(values)
-        found = found[np.isfinite(found)]
-        return float(np.std(found, ddof=1)) if found.size > 2 else math.inf
-
-    def _item_std(self) -> float:
-        """Standard error over test sets, label errors included: by drawing items again."""
-        return self._resampled_std
+        if self._undefined:
+            return 0.0
+        if self._sums is not None:
+            return self._sums.items().std
+        return self._stand_ins.item_std
 
     def sampling_std(self) -> float:
         self._require_unchanged()
-        own = self._label_level_std() if not self._exact else 0.0
-        if not math.isfinite(own):
-            return self._item_std()
-        return math.sqrt(max(self._item_std() ** 2 - own**2, 0.0))
+        own = 0.0 if self._data.errors.kind == "berkson" else self._label_std
+        return math.sqrt(max(self._item_std**2 - own**2, 0.0)) if math.isfinite(own) else self._item_std
 
     def total_interval(self, level: float) -> Interval:
-        low, high = self.declaration.low, self.declaration.high
-        total = math.hypot(self.sampling_std(), self.std)
-        centre = self.expected if math.isfinite(self.expected) else self.observed
-        return Symmetric(centre, total, low, high, max(self.n - 1, 1))(level)
+        self._require_unchanged()
+        low, high = self._range
+        berkson_error = self._data.errors.kind == "berkson"
+        centre = self.expected if berkson_error and math.isfinite(self.expected) else self.observed
+        shared = self.std / math.sqrt(2.0) if berkson_error else 0.0
+        if self._metric.rank is not None and self._data.weight is None:
+            return self._next_order_statistic(level, centre - self.observed, shared)
+        spread = next_test_set(centre, self._item_std, self.declaration, self.n, shared)
+        if self._metric.scale is None:
+            return spread(level)
+        df = self._df if self._sums is None else degrees_of_squares(self.n)
+        return OnItsScale(self._metric.scale, centre, spread.std, low, high, df)(level)
 
     def why_undefined(self) -> str:
         return (
             "with so few labels the scatter of the labels, which the score is divided by, can vanish. Use the median "
             "score.distribution.ppf(0.5), the interval, or score.observed."
         )
+
+    def _next_order_statistic(self, level: float, shift: float, more: float) -> Interval:
+        """The median or the largest of the next test set, among the errors of this one."""
+        assert self._metric.rank is not None
+        low, high = self._range
+        ordered = np.sort(np.abs(self._data.residual))
+        k = 0.5 + self._metric.rank * self.n if self._metric.rank < 1 else self.n
+        ends = NextOrderStatistic(ordered, k, low, high)(level)
+        more = math.sqrt(2.0) * quantile(level, self._df) * math.hypot(more, self._stand_ins.shared_std)
+        down, up = (math.hypot(end - self.observed, more) for end in ends)
+        return Interval(max(self.observed + shift - down, low), min(self.observed + shift + up, high))
 
 
 _SEEN = ("d", "sq", "var", "y1", "y2")

@@ -98,7 +98,8 @@ class LabelLossAnswers(ClassAnswers):
     ) -> None:
         self._table, self._perfect_table = table, perfect_table
         right = table[np.arange(data.n), data.shown]
-        self._counted = data.weight is None and bool(np.all((table == 0) | (table == 1)))
+        self._counts_items = bool(np.all((table == 0) | (table == 1)))
+        self._counted = data.weight is None and self._counts_items
         if data.weight is None:
             observed = float(np.add.reduce(right)) / data.n
         else:
@@ -110,12 +111,10 @@ class LabelLossAnswers(ClassAnswers):
     def _spread(self, p: FloatArray) -> Spread:
         return LossSpread(self._table, p, self.data.shares, self._counted)
 
-    def _perfect_spread(self) -> Spread:
+    def _perfect_spread(self, p: FloatArray) -> Spread:
         """A prediction of the shown class, or the given table."""
-        own = self.data.own_probabilities
-        if self._perfect_table is not None:
-            return LossSpread(self._perfect_table, own, self.data.shares, self._counted)
-        return LossSpread(self.data.one_hot, own, self.data.shares, self._counted)
+        table = self.data.one_hot if self._perfect_table is None else self._perfect_table
+        return LossSpread(table, p, self.data.shares, self._counted)
 
     def _at(self, indicators: FloatArray) -> float:
         return float(np.add.reduce(self.data.shares * np.add.reduce(indicators * self._table, axis=1)))
@@ -126,6 +125,5 @@ class LabelLossAnswers(ClassAnswers):
     def _slopes(self, indicators: FloatArray) -> FloatArray:
         return np.asarray(self._table * self.data.shares[:, None])
 
-    def _influence(self, indicators: FloatArray) -> FloatArray:
-        costs = np.add.reduce(indicators * self._table, axis=1)
-        return np.asarray(self.data.shares * (costs - np.add.reduce(self.data.shares * costs)))
+    def _influences(self, indicators: FloatArray) -> FloatArray:
+        return np.asarray(self.data.shares[:, None] * (self._table - self._at(indicators)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scorebars.answers.majority import majority_model, majority_of_some
 from scorebars.errors import ClassError, Flip, Votes
 from scorebars.errors.base import FloatArray
+from scorebars.errors.class_error import regular_inverse
 from scorebars.laws.correlated_flips import conditional_flip_probabilities
 from scorebars.moments.confusion_likelihood import most_likely_confusion
 from scorebars.score import UndefinedEstimate
@@ -69,6 +70,11 @@ class Labelled:
         """The weights of all labels of each row."""
         return self.weights if self.count is None else self.weights * self.count
 
+    @property
+    def effective_size(self) -> float:
+        """The number of items, or of equally weighted ones that would say as much."""
+        return self.total(self.weights) ** 2 / self.total(np.square(self.weights))
+
     @cached_property
     def shares(self) -> FloatArray:
         return self.weights / np.add.reduce(self.weights)
@@ -125,6 +131,11 @@ class Labelled:
             raise UndefinedEstimate(self.model.why_no_transition())
         return self.own.label_probabilities(self.names, self.classes)
 
+    def own_mixture(self) -> list[tuple[float, FloatArray]]:
+        """As `mixture`, for the label at hand."""
+        correlated = isinstance(self.model, Flip) and self.model.correlation
+        return self.mixture() if correlated else [(1.0, self.own_probabilities)]
+
     @cached_property
     def indicators(self) -> FloatArray:
         """Unbiased estimates of "the true class is k", (n, K); rows sum to 1, entries may leave [0, 1]."""
@@ -161,6 +172,51 @@ class Labelled:
             return np.asarray(rows[:, self.shown].T)
         return np.asarray(rows[np.arange(len(self.shown)), :, self.shown])
 
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """Chance that the true class is k given label and prediction, (n, K).
+
+        Beforehand each class is as likely as among all items of this prediction, counted from the indicators; a negative
+        count is none.
+        """
+        column = np.zeros(len(self.shown), dtype=np.intp) if self.predicted is None else self.predicted
+        counts = np.stack([np.bincount(column, self.masses * a, minlength=self.k) for a in self.indicators.T], axis=1)
+        joint = np.maximum(counts, 0.0)[column] * self.likelihoods
+        total = np.add.reduce(joint, axis=1, keepdims=True)
+        impossible = total <= 0
+        joint = np.where(impossible, self.likelihoods, joint)
+        return np.asarray(joint / np.where(impossible, np.add.reduce(joint, axis=1, keepdims=True), total))
+
+    def label_variance(self, slopes: FloatArray) -> float:
+        """Variance of sum slopes * indicators from independent label errors, given the true classes."""
+        return self.total(np.add.reduce(self.posterior * self._indicator_variances(slopes), axis=1))
+
+    def _indicator_variances(self, slopes: FloatArray) -> FloatArray:
+        """Variance of each item's slopes * indicators if its true class is k, (n, K)."""
+        own = self.own
+        if isinstance(own, Flip):
+            q = np.broadcast_to(np.asarray(own.q, dtype=np.float64), (len(self.shown),))[:, None]
+            r = q / (self.k - 1)
+            centred = slopes - np.add.reduce(slopes, axis=1, keepdims=True) / self.k
+            square = np.square(centred)
+            mean = (1.0 - q - r) * centred
+            second = (1.0 - q - r) * square + r * np.add.reduce(square, axis=1, keepdims=True)
+            return np.asarray(np.maximum(second - np.square(mean), 0.0) / np.square(1.0 - q - r))
+        rows = None if own is None else own.transition(self.classes)
+        if rows is None:
+            raise UndefinedEstimate(self.model.why_no_transition())
+        try:
+            inverse = regular_inverse(rows)
+        except np.linalg.LinAlgError:
+            raise UndefinedEstimate(self._singular()) from None
+        if rows.ndim == 2:
+            shown_as = slopes @ inverse.T
+            second = np.square(shown_as) @ rows.T
+        else:
+            shown_as = np.einsum("nk,njk->nj", slopes, inverse)
+            second = np.einsum("nj,nkj->nk", np.square(shown_as), rows)
+        return np.asarray(np.maximum(second - np.square(slopes), 0.0))
+
     def most_likely_confusion(self) -> FloatArray:
         """The most likely matrix (K, K) of true classes and predictions, no cell below 0."""
         assert self.predicted is not None
@@ -182,8 +238,24 @@ class Labelled:
             return None
         q = np.broadcast_to(np.asarray(model.q, dtype=np.float64), (self.n,))
         contrast = 1.0 - q * self.k / (self.k - 1)
-        step = (1.0 - self.indicators) / (self.k - 1) - self.indicators
-        return np.asarray(step * (np.sqrt(q * (1 - q)) / contrast)[:, None])
+        return np.asarray(self._flipped(self.indicators) * (np.sqrt(q * (1 - q)) / contrast)[:, None])
+
+    @property
+    def shared_flips(self) -> FloatArray | None:
+        """What one flip common to all labels does to the shown labels, times its std; None without correlation."""
+        model = self.model
+        if not isinstance(model, Flip) or not model.correlation:
+            return None
+        try:
+            true = self.indicators
+        except UndefinedEstimate:
+            true = self.one_hot
+        q = np.broadcast_to(np.asarray(model.q, dtype=np.float64), (self.n,))
+        return np.asarray(self._flipped(true) * np.sqrt(q * (1 - q))[:, None])
+
+    def _flipped(self, indicators: FloatArray) -> FloatArray:
+        """How a flip moves label indicators: from the true class to all others alike."""
+        return np.asarray((1.0 - indicators) / (self.k - 1) - indicators)
 
     @property
     def common_correlation(self) -> float:
@@ -197,6 +269,8 @@ class Labelled:
             return 0.0
         q = np.asarray(model.q, dtype=np.float64)
         ratio = self.k / (self.k - 1)
+        if np.any(np.abs(1.0 - q * ratio) < 1e-12):
+            return model.correlation
         raised = float(np.mean(q * (1 - q) * np.square(ratio / (1.0 - q * ratio))))
         return model.correlation / (1.0 + model.correlation * raised)
 
@@ -284,9 +358,22 @@ class OneAgainstRest(Labelled):
         rows = self._pair(full.T)
         return np.stack([np.delete(rows, self._index, axis=0).sum(axis=0), rows[self._index]], axis=1)
 
+    @cached_property
+    def posterior(self) -> FloatArray:
+        return self._pair(self._parent.posterior)
+
+    def label_variance(self, slopes: FloatArray) -> float:
+        one = np.arange(self._parent.k) == self._index
+        return self._parent.label_variance(np.where(one, slopes[:, 1:], slopes[:, :1]))
+
     @property
     def common_step(self) -> FloatArray | None:
         step = self._parent.common_step
+        return None if step is None else self._pair(step)
+
+    @property
+    def shared_flips(self) -> FloatArray | None:
+        step = self._parent.shared_flips
         return None if step is None else self._pair(step)
 
     @property

@@ -3,13 +3,18 @@
 The law of D = truth - prediction is fitted to the labels that err (`moments.deconvolution`); labels without error keep
 their residuals as they are. The fit gives the mean of *any* loss of the residual, and quantiles too: absolute error,
 pinball, Huber, within tolerance. It needs independent normal errors and labels enough to show a law.
+
+Where true residuals are seen to follow the label errors, D = m(s) + c(s) eta, the law is that of eta (`dependence`).
+
+A loss that jumps cannot be deconvolved: laws that no data can tell apart differ in it. Its interval is the range of its
+mean over all laws that fit the labels, and its estimate comes from a smooth law among them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +27,7 @@ from scorebars.losses import Loss
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.deconvolution import Deconvolution, residual_grid, typical_spacing
+from scorebars.moments.dependence import Trend, fitted_trend
 from scorebars.score import Interval
 
 FEWEST = 30
@@ -30,6 +36,7 @@ _KNOWN = 0.25
 """A label whose error is below this part of the grid's spacing counts as known: the grid could not tell."""
 _NOTHING = 1e-100
 """An error too small to be squared."""
+_ROUNDING = 1e-9
 _ONE_SIGMA = math.erf(math.sqrt(0.5))
 
 
@@ -66,13 +73,59 @@ class TrueResiduals:
     known_share: FloatArray
     clustering: float = 1.0
     """How much more a mean scatters because several outputs belong to one item."""
+    trend: Trend | None = None
+    """How the true residuals follow the label errors; the fit is one of residuals standardised by it."""
+    others: tuple[Trend, ...] = ()
+    """Trends a standard error away from what was taken: how much an answer changes with them is part of its error."""
+
+    @property
+    def method(self) -> str:
+        """How the law was found."""
+        return "npmle" if self.trend is None else "location-scale"
+
+    @property
+    def note(self) -> str:
+        """What the law assumes of residuals and label errors."""
+        if self.trend is None:
+            return "true residuals taken as independent of the label errors, since no dependence is seen"
+        power = self.trend.log_variance[1] / 2
+        return (
+            "true residuals are seen to follow the label errors: their size is taken as a power of the error "
+            f"({power:.2g} ± {self.trend.errors[1] / 2:.1g}), their mean as a line in its logarithm"
+        )
+
+    def points(self) -> FloatArray:
+        """The true residuals that the grid stands for: one row, or where residuals follow the errors one for each cell."""
+        if self.trend is None:
+            return self.fit.grid
+        centre, scale = self.trend.at(self.fit.cells.group)
+        return np.asarray(centre[:, None] + scale[:, None] * self.fit.grid)
 
     @cached_property
     def law(self) -> ResidualLaw:
         """The law of the true residuals of all labels."""
-        points = np.concatenate([self.fit.grid, self.known])
-        weights = np.concatenate([self.fitted_share * self.fit.weights, self.known_share])
-        return ResidualLaw(points[weights > 0], weights[weights > 0])
+        here = self.fit.weights > 0
+        points, weights = self.points()[..., here], self.fitted_share * self.fit.weights[here]
+        if points.ndim == 2:
+            weights = np.outer(self.fit.cells.share, weights)
+        return ResidualLaw(
+            np.concatenate([points.reshape(-1), self.known]), np.concatenate([weights.reshape(-1), self.known_share])
+        )
+
+    def _standardised(self, trend: Trend) -> TrueResiduals:
+        """What would be found with another trend."""
+        cells = self.fit.cells
+        centre, scale = (0.0, 1.0) if self.trend is None else self.trend.at(cells.group)
+        observed, sd = centre + scale * cells.residual, scale * cells.sd
+        centre, scale = trend.at(cells.group)
+        eta, error = (observed - centre) / scale, sd / scale
+        fit = Deconvolution.of_cells(cells._replace(residual=eta, sd=error), residual_grid(eta, error, cells.share))
+        return replace(self, fit=fit, trend=trend, others=())
+
+    @cached_property
+    def with_other_trends(self) -> list[TrueResiduals]:
+        """What would be found with each of the other trends."""
+        return [self._standardised(trend) for trend in self.others]
 
 
 def true_residuals(data: Measured) -> TrueResiduals | None:
@@ -90,14 +143,24 @@ def true_residuals(data: Measured) -> TrueResiduals | None:
     if not len(a) or float(a.sum()) ** 2 < (FEWEST - 0.5) * float(np.sum(np.square(a))):
         return None
     rest = counts & ~fitted
+    trend = fitted_trend(d, s, a)
+    others = () if trend is None else trend.tilted() if trend.seen else (trend,)
+    if trend is None or not trend.seen:
+        trend, fit = None, Deconvolution.fit(d, s, a, grid)
+    else:
+        centre, scale = trend.at(s)
+        eta, error = (d - centre) / scale, s / scale
+        fit = Deconvolution.fit(eta, error, a, residual_grid(eta, error, a), s)
     return TrueResiduals(
-        Deconvolution.fit(d, s, a, grid),
+        fit,
         fitted,
         float(a.sum()),
         data.residual[rest],
         sd[rest],
         data.shares[rest],
         _clustering(data),
+        trend,
+        others,
     )
 
 
@@ -135,26 +198,35 @@ class MeanOfLoss:
 
     @cached_property
     def _values(self) -> FloatArray:
-        """The loss at each grid point; for fresh labels in each cell, since their errors differ."""
-        fit = self.residuals.fit
+        """The loss at each grid point; in each cell where that differs: for fresh labels, for residuals with a trend."""
+        points, cells = self.residuals.points(), self.residuals.fit.cells
         if self.fresh == 0:
-            return self._loss_at(fit.grid, np.zeros_like(fit.grid))
-        shape = (len(fit.cells.sd), len(fit.grid))
-        points, sd = np.broadcast_to(fit.grid, shape), np.broadcast_to(fit.cells.sd[:, None], shape)
+            return self._loss_at(points.reshape(-1), np.zeros(points.size)).reshape(points.shape)
+        shape = (len(cells.sd), len(self.residuals.fit.grid))
+        points, sd = np.broadcast_to(points, shape), np.broadcast_to(cells.group[:, None], shape)
         return self._loss_at(points.reshape(-1), sd.reshape(-1)).reshape(shape)
 
     @cached_property
     def _known_losses(self) -> FloatArray:
         return self._loss_at(self.residuals.known, self.residuals.known_sd)
 
+    @property
+    def _jumps(self) -> bool:
+        """Whether the loss jumps; averaged over the errors of fresh labels, it does not."""
+        return self.fresh == 0 and not self.loss.continuous
+
     @cached_property
     def _mean(self) -> float:
+        return self._with_known(self._fitted_mean)
+
+    def _with_known(self, fitted_mean: float) -> float:
         parts = self.residuals
-        return parts.fitted_share * self._fitted_mean + float(parts.known_share @ self._known_losses)
+        return parts.fitted_share * fitted_mean + float(parts.known_share @ self._known_losses)
 
     @cached_property
     def _fitted_mean(self) -> float:
-        return self.residuals.fit.mean_of(self._values)
+        fit = self.residuals.fit
+        return float(fit.smooth_weights @ fit.averaged(self._values)) if self._jumps else fit.mean_of(self._values)
 
     @property
     def value(self) -> float:
@@ -169,32 +241,49 @@ class MeanOfLoss:
         parts = self.residuals
         below, above = (self._loss_at(parts.known + c * parts.known_sd, parts.known_sd) for c in (-1.0, 1.0))
         known = float(np.sum(np.square(parts.known_share * (above - below) / 2)))
-        return parts.fitted_share**2 * parts.fit.posterior_variance(self._values) + known
+        fitted = 0.0 if self._jumps else parts.fit.posterior_variance(self._values)
+        return parts.fitted_share**2 * fitted + known
 
     @cached_property
     def _sampling_variance(self) -> float:
-        """What a new test set adds to the uncertainty of the law: known losses, and how many labels are known."""
-        parts = self.residuals
+        """What a new test set adds to the uncertainty of the law: known losses, how many are known, other label errors."""
+        parts, values = self.residuals, self._values
+        by_error = 0.0
+        if values.ndim == 2:
+            means = values @ parts.fit.weights
+            by_error = float(parts.fit.cells.square @ np.square(means - float(parts.fit.cells.share @ means)))
         gap = parts.fitted_share * (self._fitted_mean - self._mean)
         known = float(np.sum(np.square(parts.known_share * (self._known_losses - self._mean))))
-        return parts.clustering * (known + gap * gap / parts.fit.effective_labels)
+        return parts.clustering * (known + gap * gap / parts.fit.effective_labels + parts.fitted_share**2 * by_error)
+
+    @cached_property
+    def _trend_variance(self) -> float:
+        """What the uncertain slopes of the trend add, or a trend that is too weak to be seen."""
+        return sum(
+            (replace(self, residuals=other)._mean - self._mean) ** 2 for other in self.residuals.with_other_trends
+        )
 
     def _ends(self, values: FloatArray, quantile: float, variance: float, clustering: float = 1.0) -> Interval:
         """The likelihood profile's ends, widened by an independent scatter."""
         fit, share = self.residuals.fit, self.residuals.fitted_share
         below, above = fit.profile_reach(values, 0.5 * quantile**2 * clustering / fit.effective_labels)
-        scatter = quantile * math.sqrt(variance)
+        if self._jumps:  # a range that reaches the end of what is possible must not miss it by rounding
+            below, above = below + _ROUNDING, above + _ROUNDING
+        scatter = quantile * math.sqrt(variance + self._trend_variance)
+        centre = self._with_known(fit.law_mean_of(values)) if self._jumps else self._mean
         return Interval(
-            self.unit * (self._mean - math.hypot(share * below, scatter)),
-            self.unit * (self._mean + math.hypot(share * above, scatter)),
+            self.unit * min(centre - math.hypot(share * below, scatter), self._mean),
+            self.unit * max(centre + math.hypot(share * above, scatter), self._mean),
         )
 
     def _kept(self, interval: Interval) -> Interval:
-        return Interval(max(interval.low, self.low), min(interval.high, self.high))
+        low, high = (min(max(end, self.low), self.high) for end in interval)
+        return Interval(low, high)
 
     def _for_items(self, level: float) -> Interval:
-        influence = self.residuals.fit.item_influence(self._values)
-        return self._ends(influence, float(ndtri((1.0 + level) / 2)), self._item_variance)
+        fit, values = self.residuals.fit, self._values
+        moved = fit.averaged(values) if self._jumps else fit.item_influence(values)
+        return self._ends(moved, float(ndtri((1.0 + level) / 2)), self._item_variance)
 
     def std(self) -> float:
         """Half the length of the interval at one standard deviation (68 %)."""
@@ -202,7 +291,10 @@ class MeanOfLoss:
         return (high - low) / 2
 
     def interval(self, level: float) -> Interval:
-        """For the items at hand: their mean loss moves with the law and with each residual given its label."""
+        """For the items at hand: their mean loss moves with the law and with each residual given its label.
+
+        A loss that jumps: all values that laws compatible with the labels allow.
+        """
         return self._kept(self._for_items(level))
 
     def total_interval(self, level: float) -> Interval:
@@ -210,4 +302,5 @@ class MeanOfLoss:
         parts = self.residuals
         labels = parts.fit.effective_labels + len(parts.known)
         quantile = float(stdtrit(max(labels - 1.0, 1.0), (1.0 + level) / 2))
-        return self._kept(self._ends(self._values, quantile, self._sampling_variance, parts.clustering))
+        values = parts.fit.averaged(self._values)
+        return self._kept(self._ends(values, quantile, self._sampling_variance, parts.clustering))

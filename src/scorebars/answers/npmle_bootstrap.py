@@ -33,7 +33,7 @@ class Bootstrap:
         return Estimate(
             value,
             float(np.sqrt(np.mean(np.square(of_items)))),
-            method="npmle",
+            method=self.mean.residuals.method,
             note=f"{note}; uncertainty from {draws} bootstrap draws" if note else f"from {draws} bootstrap draws",
             interval=Mirrored(value, of_items, self.mean.low, self.mean.high),
             total_interval=Mirrored(value, of_population, self.mean.low, self.mean.high),
@@ -45,6 +45,9 @@ class Bootstrap:
         sd = np.sqrt(data.errors.label_variance(np.asarray(data.y, float)))
         known = np.flatnonzero(~parts.fitted)
         true = rng.choice(parts.fit.grid, len(sd), p=parts.fit.weights / parts.fit.weights.sum())
+        if parts.trend is not None:
+            centre, scale = parts.trend.at(np.where(parts.fitted, sd, 1.0))
+            true = centre + scale * true
         true[known] = data.residual[rng.choice(known, len(known))] if len(known) else 0.0
         labels = Measured(true + sd * rng.standard_normal(len(sd)), np.zeros(len(sd)), Normal.trusted(sd), data.weight)
         again = true_residuals(labels)

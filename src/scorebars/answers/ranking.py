@@ -20,6 +20,21 @@ from scorebars.laws.outcomes import MetricMoments
 from scorebars.score import Declaration, UndefinedEstimate
 
 
+def require_both_classes(data: Labelled, negatives_too: bool = True) -> None:
+    """Refuse where the true positives, or negatives, that the metric divides by cannot be told from none.
+
+    Counted from the indicators they have a standard error. Within that of 0 the ratio may be anything.
+    """
+    error = math.sqrt(max(data.label_variance(data.weights[:, None] * np.array([0.0, 1.0])), 0.0))
+    counts = data.masses @ data.indicators
+    for name, count in zip(("negative", "positive"), counts, strict=True):
+        if (name == "positive" or negatives_too) and not count > error:
+            raise UndefinedEstimate(
+                f"carried back through the label errors {count:.3g} +- {error:.2g} of the labels are {name}, which "
+                "cannot be told from 0: the label errors are larger than these labels can support."
+            )
+
+
 class AucSpread:
     """ROC AUC under independent labels, given that both classes are present."""
 
@@ -71,21 +86,18 @@ class RankingAnswers(ClassAnswers):
     def _spread(self, p: FloatArray) -> Spread:
         return type(self)._make(self._scores, p[:, 1], self.data.weight)
 
-    def _perfect_spread(self) -> Spread:
-        own = self.data.own_probabilities[:, 1]
-        return type(self)._make(own, own, self.data.weight)
+    def _perfect_spread(self, p: FloatArray) -> Spread:
+        return type(self)._make(self.data.own_probabilities[:, 1], p[:, 1], self.data.weight)
 
     def _at(self, indicators: FloatArray) -> float:
         return self._of_labels(indicators[:, 1], self.data.weights)
 
     def _true_value(self) -> tuple[float, str]:
-        positives = float(np.add.reduce(self.data.weights * self.data.indicators[:, 1]))
-        if not 0 < positives < float(np.add.reduce(self.data.weights)):
-            raise UndefinedEstimate(
-                "carried back through the label errors one of the two classes has no labels left: the label errors are "
-                "larger than these labels can support."
-            )
+        require_both_classes(self.data, self._negatives_count)
         return super()._true_value()
+
+    _negatives_count = False
+    """Whether the number of negatives is in a denominator, as that of positives is."""
 
     def _slopes(self, indicators: FloatArray) -> FloatArray:
         slope = self._slope(indicators[:, 1])
@@ -96,6 +108,7 @@ class AucAnswers(RankingAnswers):
     """ROC AUC = 1/2 + V / (P (T - P)), V = sum y b, P = sum y w, with b the weighted ranks counted from the middle."""
 
     _make = AucSpread
+    _conditional = _negatives_count = True
 
     def _prepare(self, data: Labelled) -> None:
         self._b = data.weights * centred_ranks(self._scores, data.weights)
@@ -113,17 +126,17 @@ class AucAnswers(RankingAnswers):
         spread = positives * (total - positives)
         return np.asarray(self._b / spread - v * (total - 2 * positives) / spread**2 * w)
 
-    def _influence(self, indicators: FloatArray) -> FloatArray:
-        """Each positive by the share of negatives below it, each negative by the share of positives above it."""
+    def _influences(self, indicators: FloatArray) -> FloatArray:
+        """A positive by the share of negatives below it, a negative by the share of positives above it."""
         w, y = self.data.weights, indicators[:, 1]
         positives, negatives = float(np.add.reduce(w * y)), float(np.add.reduce(w * (1 - y)))
         if positives <= 0 or negatives <= 0:
-            return np.zeros(self.data.n)
+            return np.zeros(indicators.shape)
         # centred ranks count weight below minus half of all
         below = (centred_ranks(self._scores, w * (1 - y)) + negatives / 2) / negatives
         above = 1 - (centred_ranks(self._scores, w * y) + positives / 2) / positives
         value = self._of_labels(y, w)
-        return np.asarray(w * (y * (below - value) / positives + (1 - y) * (above - value) / negatives))
+        return np.stack([w * (above - value) / negatives, w * (below - value) / positives], axis=1)
 
 
 class AveragePrecisionAnswers(RankingAnswers):
@@ -170,16 +183,16 @@ class AveragePrecisionAnswers(RankingAnswers):
         out[self._order] = self._group
         return out
 
-    def _influence(self, indicators: FloatArray) -> FloatArray:
+    def _influences(self, indicators: FloatArray) -> FloatArray:
         """The derivative with respect to each item's weight, times the weight."""
         w, y = self.data.weights, indicators[:, 1]
         gained, so_far, items = self._sums(y, w)
         if not so_far[-1] > 0:
-            return np.zeros(self.data.n)
+            return np.zeros(indicators.shape)
         safe = np.where(items > 0, items, 1.0)
         hit = np.cumsum((gained / safe)[::-1])[::-1]
         thinned = np.cumsum((gained * so_far / safe**2)[::-1])[::-1]
         group = self._group_of_item
         value = float(np.add.reduce(gained * so_far / safe) / so_far[-1])
-        moved = y * (so_far / safe)[group] + y * hit[group] - thinned[group]
-        return np.asarray(w * (moved - value * y) / so_far[-1])
+        negative = -w * thinned[group] / so_far[-1]
+        return np.stack([negative, negative + w * ((so_far / safe)[group] + hit[group] - value) / so_far[-1]], axis=1)

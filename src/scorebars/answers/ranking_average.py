@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.class_answers import ClassAnswers, Spread
 from scorebars.answers.label_loss import ENTROPY
 from scorebars.answers.labelled import Labelled
-from scorebars.answers.ranking import RankingAnswers
+from scorebars.answers.ranking import RankingAnswers, require_both_classes
 from scorebars.errors import Flip
 from scorebars.errors.base import FloatArray
 from scorebars.laws.base import Law
@@ -22,12 +24,21 @@ Average = Literal["macro", "weighted", "micro"]
 _MOST_DRAWS = 2000
 _LEAST_DRAWS = 200
 _WORK = 30_000_000
+_LISTED = 1 << 12
+_SURELY_DEFINED = 1e-9
 
 
 class DrawnSpread:
-    """The metric of drawn labels, with a fixed seed, given that it is defined; `mean` where that is known exactly."""
+    """The metric given that it is defined: of all labels that are possible, where they are few, else of drawn ones.
+
+    Draws have a fixed seed; `mean` replaces theirs where it is known exactly.
+    """
 
     def __init__(self, answers: ClassAnswers, p: FloatArray, mean: float | None) -> None:
+        possible = p > 0
+        if float(np.add.reduce(np.log(np.add.reduce(possible, axis=1)))) <= math.log(_LISTED) + 1e-9:
+            self._outcomes, self._mean = _listed(answers, p, possible), None
+            return
         rng = np.random.default_rng(0)
         draws = int(np.clip(_WORK // p.size, _LEAST_DRAWS, _MOST_DRAWS))
         ends = np.cumsum(p, axis=1)[:, :-1]
@@ -43,8 +54,17 @@ class DrawnSpread:
         return found if self._mean is None else found._replace(mean=self._mean, mean_error=0.0)
 
     def law(self) -> Law:
+        if self._outcomes.method == "exact":
+            return self._outcomes.law().law
         moments = self.moments()
         return SampleLaw(self._outcomes.values, mean=moments.mean, var=moments.var)
+
+
+def _listed(answers: ClassAnswers, p: FloatArray, possible: NDArray[np.bool_]) -> Outcomes:
+    """The metric of all labels that are possible."""
+    labels = np.array(list(product(*(np.flatnonzero(row) for row in possible))))
+    values = np.array([answers._at(np.eye(p.shape[1])[row]) for row in labels])
+    return Outcomes(values, np.prod(np.take_along_axis(p, labels.T, axis=1), axis=0), None, "exact")
 
 
 class AveragedRanking(ClassAnswers):
@@ -62,7 +82,7 @@ class AveragedRanking(ClassAnswers):
     ) -> None:
         self._metric, self._average, self._scores = metric, average, scores
         self._binary = _binary_parts(declaration, data, scores, metric, average)
-        self._w = data.weights
+        self._w, self._conditional = data.weights, metric._conditional
         super().__init__(declaration, data, self._value(data.one_hot))
 
     def _value(self, y: FloatArray) -> float:
@@ -79,16 +99,23 @@ class AveragedRanking(ClassAnswers):
 
     def _spread(self, p: FloatArray) -> Spread:
         mean = None
-        if self._average == "macro":  # the mean of a sum needs no joint law
-            parts = [part._spread(np.stack([1 - p[:, k], p[:, k]], axis=1)) for k, part in enumerate(self._binary)]
-            mean = float(np.mean([part.moments().mean for part in parts]))
+        if self._average == "macro":  # the mean of a sum needs no joint law, unless a class may be missing
+            pairs = [np.stack([1 - p[:, k], p[:, k]], axis=1) for k in range(p.shape[1])]
+            parts = [part._spread(pair).moments() for part, pair in zip(self._binary, pairs, strict=True)]
+            if not self._conditional or math.fsum(1 - part.p_defined for part in parts) < _SURELY_DEFINED:
+                mean = float(np.mean([part.mean for part in parts]))
         return DrawnSpread(self, p, mean)
 
-    def _perfect_spread(self) -> Spread:
+    def _true_value(self) -> tuple[float, str]:
+        for k in range(self.data.k):
+            require_both_classes(self.data.against_rest(k), self._conditional)
+        return super()._true_value()
+
+    def _perfect_spread(self, p: FloatArray) -> Spread:
         own = self.data.own_probabilities
         exact = Labelled(self.data.classes, self.data.shown, None, Flip(0.0), self.data.weight)
         best = AveragedRanking(self.declaration, exact, own, self._metric, self._average)
-        return best._spread(own)
+        return best._spread(p)
 
     def _slopes(self, indicators: FloatArray) -> FloatArray:
         if self._average == "micro":
@@ -100,18 +127,25 @@ class AveragedRanking(ClassAnswers):
         values = np.array([part._of_labels(indicators[:, k], self._w) for k, part in enumerate(self._binary)])
         return np.asarray((slopes * prevalence + self._w[:, None] * values) / total)
 
-    def _influence(self, indicators: FloatArray) -> FloatArray:
+    def _influences(self, indicators: FloatArray) -> FloatArray:
         if self._average == "micro":
-            each = self._binary[0]._influence(np.stack([1 - indicators.ravel(), indicators.ravel()], axis=1))
-            return np.asarray(each.reshape(indicators.shape).sum(axis=1))
+            pair = np.stack([1 - indicators.ravel(), indicators.ravel()], axis=1)
+            absent, present = np.moveaxis(self._binary[0]._influences(pair).reshape(*indicators.shape, 2), -1, 0)
+            return _as_one_class(absent, present)
         pairs = [np.stack([1 - y, y], axis=1) for y in indicators.T]
-        moved = np.stack([part._influence(pair) for part, pair in zip(self._binary, pairs, strict=True)], axis=1)
+        moved = np.stack([part._influences(pair) for part, pair in zip(self._binary, pairs, strict=True)], axis=1)
         if self._average == "macro":
-            return np.asarray(np.mean(moved, axis=1))
+            return _as_one_class(moved[..., 0], moved[..., 1]) / len(self._binary)
         prevalence, total = self._w @ indicators, float(np.add.reduce(self._w))
         values = np.array([part._of_labels(indicators[:, k], self._w) for k, part in enumerate(self._binary)])
         centred = values - float(np.add.reduce(values * prevalence)) / total
-        return np.asarray((moved @ prevalence + self._w * (indicators @ centred)) / total)
+        shares = _as_one_class(moved[..., 0] * prevalence, moved[..., 1] * prevalence)
+        return np.asarray((shares + self._w[:, None] * centred) / total)
+
+
+def _as_one_class(absent: FloatArray, present: FloatArray) -> FloatArray:
+    """Sums over classes (n, K) for an item that is of class k and of no other."""
+    return np.asarray(np.add.reduce(absent, axis=1)[:, None] + present - absent)
 
 
 def _binary_parts(
@@ -137,6 +171,7 @@ class PairwiseAuc(ClassAnswers):
     """ROC AUC averaged over pairs of classes (Hand and Till 2001), each judged by the score of either class."""
 
     _perfect_note = ENTROPY
+    _conditional = True
 
     def __init__(self, declaration: Declaration, data: Labelled, scores: FloatArray, weighted: bool) -> None:
         self._weighted = weighted
@@ -182,17 +217,22 @@ class PairwiseAuc(ClassAnswers):
     def _at(self, indicators: FloatArray) -> float:
         return self._solve(indicators)[0]
 
+    def _true_value(self) -> tuple[float, str]:
+        for k in range(self.data.k):
+            require_both_classes(self.data.against_rest(k), negatives_too=False)
+        return super()._true_value()
+
     def _slopes(self, indicators: FloatArray) -> FloatArray:
         found = self._solve(indicators, slopes=True)[1]
         return np.zeros(indicators.shape) if found is None else found
 
-    def _influence(self, indicators: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduce(self._slopes(indicators) * indicators, axis=1))
+    def _influences(self, indicators: FloatArray) -> FloatArray:
+        return self._slopes(indicators)
 
     def _spread(self, p: FloatArray) -> Spread:
         return DrawnSpread(self, p, None)
 
-    def _perfect_spread(self) -> Spread:
+    def _perfect_spread(self, p: FloatArray) -> Spread:
         own = self.data.own_probabilities
         exact = Labelled(self.data.classes, self.data.shown, None, Flip(0.0), None)
-        return PairwiseAuc(self.declaration, exact, own, self._weighted)._spread(own)
+        return PairwiseAuc(self.declaration, exact, own, self._weighted)._spread(p)

@@ -12,6 +12,7 @@ from scorebars.answers.generic import SquaredLogAnswers
 from scorebars.answers.intervals import Affine, OfLaw, Power
 from scorebars.answers.mean_loss import PERFECT
 from scorebars.answers.squared import SquaredAnswers
+from scorebars.errors.base import FloatArray
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.base import Law
 from scorebars.laws.chisquare import GeneralizedChiSquare
@@ -85,9 +86,15 @@ class RootAnswers(Answers):
     def noise_share(self) -> float:
         return self._squared.noise_share()
 
+    def item_deviations(self) -> FloatArray:
+        """How much each item moves the score, to first order."""
+        size = math.sqrt(self._squared.expected if self._squared.kind == "berkson" else self._squared.scaled_observed)
+        return self._squared.item_deviations() / (2.0 * size) * self._unit if size > 0 else np.zeros(self.n)
+
     def sampling_std(self) -> float:
         """By the delta method: std of the MSE over 2 RMSE."""
-        return root_std(float(self._squared.expected), self._squared.sampling_std()) * self._unit
+        square = self._squared.expected if self._squared.kind == "berkson" else self._squared.observed
+        return root_std(float(square), self._squared.sampling_std()) * self._unit
 
     def total_interval(self, level: float) -> Interval:
         return self._root_interval(self._squared.total_interval)(level)

@@ -2,6 +2,10 @@
 
 Two estimates of the scatter tau, where residuals are normal with variance tau^2 + s_i^2: maximum likelihood with the
 likelihood-profile interval, and the tau that makes chi^2 equal to the number of labels, with the chi^2 law's interval.
+
+Both estimates stand for any law of residuals, their error bars do not: heavy tails scatter tau by more. So the drop in log
+likelihood, and the variance of chi^2, are multiplied by how much more the labels' scores scatter than normal ones would.
+Where the residuals are seen to follow the label errors, one tau does not describe them: the note says so.
 """
 
 from __future__ import annotations
@@ -14,11 +18,22 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtri
 
+from scorebars.moments.dependence import fitted_trend
 from scorebars.moments.scatter import Scatter
 from scorebars.score import Estimate, Interval, UndefinedEstimate
 
 _NONE = "the residuals are no larger than the errors alone would make them"
 _EXACT = "labels without error are met exactly, and the likelihood grows without bound towards no scatter"
+_HEAVY = (
+    "the residuals have heavy tails: the interval is widened by how much their squares scatter, and still holds less often "
+    "than its level where that has no finite variance"
+)
+_MUCH = 2.0
+"""Squares of residuals that scatter by this many times more than normal ones have heavy tails."""
+_FEWEST = 20
+"""Fewer labels do not show whether their scatter follows their errors."""
+_SMALLEST = 1e-30
+"""Of error variances, relative to the largest residual or error."""
 _ONE_SIGMA = math.erf(math.sqrt(0.5))
 
 
@@ -39,9 +54,26 @@ def most_likely(scatter: Scatter, unit: float) -> Estimate:
     v = _highest(scatter)
     profile = Profile(scatter, v, unit)
     curvature = scatter.curvature(v)
-    std: float | Callable[[], float] = profile.one_sigma if v == 0 or curvature <= 0 else unit / math.sqrt(curvature)
-    note = _NONE if v == 0 else ""
+    std: float | Callable[[], float] = profile.one_sigma
+    if v > 0 and curvature > 0:
+        std = unit * math.sqrt(scatter.excess(v) / curvature)
+    note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if scatter.excess(v) > _MUCH else "")
     return Estimate(unit * math.sqrt(v), std, method="ml", note=note, interval=profile, total_interval=profile)
+
+
+def _growing(scatter: Scatter) -> str:
+    """A warning where the scatter follows the label errors, else nothing."""
+    erring = scatter.s2 > _SMALLEST
+    if int(erring.sum()) < _FEWEST:
+        return ""
+    trend = fitted_trend(scatter.d[erring], np.sqrt(scatter.s2[erring]), scatter.w[erring])
+    if trend is None or not trend.seen or abs(trend.log_variance[1]) < 2.0 * trend.errors[1]:
+        return ""
+    return (
+        f"the scatter is seen to follow the label errors (as their power {trend.log_variance[1] / 2:.2g}), so one number "
+        "does not describe it and the interval holds only that of the labels that weigh most: look at precise and imprecise "
+        "labels apart"
+    )
 
 
 def _highest(scatter: Scatter) -> float:
@@ -65,7 +97,7 @@ def _highest(scatter: Scatter) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """All tau whose log likelihood is within chi^2_1 / 2 of the highest."""
+    """All tau whose log likelihood is within chi^2_1 / 2 of the highest, more for residuals with heavy tails."""
 
     scatter: Scatter
     v: float
@@ -75,7 +107,7 @@ class Profile:
         return self.scatter.log_likelihood(self.v) - self.scatter.log_likelihood(v)
 
     def __call__(self, level: float) -> Interval:
-        drop = 0.5 * float(ndtri((1.0 + level) / 2)) ** 2
+        drop = 0.5 * float(ndtri((1.0 + level) / 2)) ** 2 * self.scatter.excess(self.v)
 
         def excess(v: float) -> float:
             return min(self._cost(v) - drop, 1e300)
@@ -124,8 +156,9 @@ def unit_chi_squared(scatter: Scatter, unit: float) -> Estimate:
     solved = ChiSquaredInterval(scatter, v, unit)
     std: float | Callable[[], float] = solved.one_sigma
     if v > 0:
-        std = unit * math.sqrt(2.0 * scatter.labels) / scatter.steepness(v) / (2.0 * math.sqrt(v))
-    note = _NONE if v == 0 else ""
+        spread = math.sqrt(2.0 * scatter.labels * scatter.excess_chi_squared(v))
+        std = unit * spread / scatter.steepness(v) / (2.0 * math.sqrt(v))
+    note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if scatter.excess_chi_squared(v) > _MUCH else "")
     return Estimate(unit * math.sqrt(v), std, method="chi2", note=note, interval=solved, total_interval=solved)
 
 
@@ -158,9 +191,11 @@ class ChiSquaredInterval:
 
     def __call__(self, level: float) -> Interval:
         tail = (1.0 - level) / 2
-        df = self.scatter.labels - (1.0 if self.scatter.offset else 0.0)
-        low = _with_chi_squared(self.scatter, float(chdtri(df, tail)))
-        high = _with_chi_squared(self.scatter, float(chdtri(df, 1.0 - tail)))
+        # a chi^2 that scatters more is like one of fewer labels
+        excess = self.scatter.excess_chi_squared(self.v)
+        df = (self.scatter.labels - (1.0 if self.scatter.offset else 0.0)) / excess
+        low = _with_chi_squared(self.scatter, excess * float(chdtri(df, tail)))
+        high = _with_chi_squared(self.scatter, excess * float(chdtri(df, 1.0 - tail)))
         return Interval(self.unit * math.sqrt(min(low, self.v)), self.unit * math.sqrt(max(high, self.v)))
 
     def one_sigma(self) -> float:

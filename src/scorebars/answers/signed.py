@@ -47,12 +47,16 @@ class SignedAnswers(MeanLoss):
         value = float(np.sum(data.shares * (data.p - true)))
         std = math.sqrt(self._measurement_variance(data, data.errors.repeats))
         terms = ((p - errors.unbiased_label(y), w) for y, p, errors, w in data.blocks())
-        total = math.sqrt(sampling_variance(terms, value, data) + self._systematic_variance(data))
+        total = math.sqrt(sampling_variance(terms, value, data) + self._shared_variance(data))
         note = "a bias common to all labels cannot be told from a bias of the model"
         df = max(data.n - 1, 1)
         return self._estimate(value, std, "unbiased", Symmetric(value, std), Symmetric(value, total, df=df), note)
 
-    def _systematic_variance(self, data: Measured) -> float:
+    def _own_variance(self, data: Measured) -> float:
+        y = np.asarray(data.y, float)
+        return float(np.sum(np.square(data.shares) * data.errors.label_variance(y), where=data.shares > 0))
+
+    def _shared_variance(self, data: Measured) -> float:
         if not isinstance(data.errors, Normal) or data.errors.independent:
             return 0.0
         errors = data.errors.label_level()
@@ -68,7 +72,10 @@ class SignedAnswers(MeanLoss):
     def perfect(self) -> Estimate:
         data = self._scaled_data()
         std = math.sqrt(self._measurement_variance(data, data.errors.repeats))
-        law = NormalLaw(0.0 - self._shift(data), std, "exact" if isinstance(data.errors, Normal) else "delta")
+        if not math.isfinite(std):  # no normal law is near
+            law: Law = simulated_mean(self.loss, data, np.zeros(data.n))
+        else:
+            law = NormalLaw(0.0 - self._shift(data), std, "exact" if isinstance(data.errors, Normal) else "delta")
         return self._estimate(float(law.mean), std, law.method, OfLaw(law), note=PERFECT)
 
     def warnings(self) -> list[str]:

@@ -67,10 +67,13 @@ class SquaredAnswers(MeanLoss):
         errors = data.errors.label_level() if isinstance(data.errors, Normal) else data.errors
         return squared_law(data, errors, np.zeros(data.n))
 
-    @property
-    def kind(self) -> str:
-        """Whether the label is the truth plus an error, or the truth the label plus an error."""
-        return self._data.errors.kind
+    def _own_variance(self, data: Measured) -> float:
+        if not isinstance(data.errors, Normal):
+            return super()._own_variance(data)
+        return diagonal_terms(data.errors.label_level().total, data.shares, data.residual).unbiased
+
+    def _shared_variance(self, data: Measured) -> float:
+        return _systematic_variance(data)
 
     # against the truth -------------------------------------------------------------------------
 

@@ -66,14 +66,31 @@ class Summed(MeanLoss):
         return max(around, 0.0) / s.w**2 * s.n / (s.n - 1)
 
     @abstractmethod
-    def _losses(self) -> tuple[float, float]:
+    def _expected_sums(self) -> tuple[float, float]:
         """sum w^2 x^2 and sum w^2 x of the labels' expected losses x."""
 
-    def sampling_std(self) -> float:
-        return math.sqrt(self._scatter(*self._losses(), self.expected))
+    @abstractmethod
+    def _observed_sums(self) -> tuple[float, float]:
+        """The same of the observed losses."""
+
+    @abstractmethod
+    def _own_part(self) -> float:
+        """What the label errors add to the variance of the observed score."""
+
+    def _expected_scatter(self) -> float:
+        return math.sqrt(self._scatter(*self._expected_sums(), self.expected))
+
+    def _observed_variance(self) -> float:
+        return self._scatter(*self._observed_sums(), self.observed)
+
+    def _label_variances(self) -> tuple[float, float]:
+        return self._own_part(), 0.0
+
+    def _shared_part(self) -> float:
+        return 0.0
 
     def _population_interval(self) -> Symmetric:
-        return self._around_expected(self.sampling_std())
+        return self._around_expected(self._expected_scatter())
 
     def _require_classical(self) -> None:
         if self.kind == "berkson":
@@ -94,13 +111,18 @@ class SummedSigned(Summed):
     def law(self) -> Law:
         return NormalLaw(self.expected, self.std)
 
-    def _losses(self) -> tuple[float, float]:
+    def _expected_sums(self) -> tuple[float, float]:
         return self._sums.loss2_d, self._sums.lossw_d
+
+    _observed_sums = _expected_sums
+
+    def _own_part(self) -> float:
+        return self.std**2
 
     def truth(self) -> Estimate:
         if self.kind == "berkson":
             return self._berkson_truth()
-        total = Symmetric(self.observed, self.sampling_std(), df=max(self.n - 1, 1))
+        total = Symmetric(self.observed, math.sqrt(self._observed_variance()), df=max(self.n - 1, 1))
         note = "a bias common to all labels cannot be told from a bias of the model"
         interval = Symmetric(self.observed, self.std)
         return self._estimate(self.observed, self.std, "unbiased", interval, total, note)
@@ -133,8 +155,14 @@ class SummedAbsolute(Summed):
     def law(self) -> Law:
         return from_summary.absolute_law(self._summary)
 
-    def _losses(self) -> tuple[float, float]:
+    def _expected_sums(self) -> tuple[float, float]:
         return self._sums.loss2_abs, self._sums.lossw_abs
+
+    def _observed_sums(self) -> tuple[float, float]:
+        return self._sums.sq_w2, self._summary.abs_w2
+
+    def _own_part(self) -> float:
+        return from_summary.absolute_label_part(self._summary)
 
     def truth(self) -> Estimate:
         if self.kind == "berkson":
@@ -176,8 +204,14 @@ class SummedSquared(Summed):
         """The law of a perfect model's score."""
         return from_summary.squared_law(self._summary, perfect=True)
 
-    def _losses(self) -> tuple[float, float]:
+    def _expected_sums(self) -> tuple[float, float]:
         return self._sums.loss2_sq, self._sums.lossw_sq
+
+    def _observed_sums(self) -> tuple[float, float]:
+        return self._sums.fourth_w2, self._sums.sq_w2
+
+    def _own_part(self) -> float:
+        return self._truth_variance()
 
     def _truth_variance(self) -> float:
         s = self._sums

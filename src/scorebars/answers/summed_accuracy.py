@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.accuracy import AccuracyAnswers, InvertedCount
+from scorebars.answers.accuracy import AccuracyAnswers
 from scorebars.answers.all_labels import ALL_LABELS
 from scorebars.answers.counted import flips_of, rows_of, too_close
 from scorebars.engines.class_counts import ClassCounts
@@ -51,9 +51,3 @@ class SummedAccuracy(AccuracyAnswers):
                 )
             )
         return AccuracyAnswers._unbiased.func(self)  # type: ignore[attr-defined]
-
-    def _exact_truth_interval(self) -> InvertedCount | None:
-        if np.ndim(self._flip.q):
-            return None
-        q = float(self._flip.q)
-        return InvertedCount(self._number(self._right), self._labels, 1.0 - q, q / (self._classes - 1))

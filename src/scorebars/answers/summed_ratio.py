@@ -1,11 +1,8 @@
 """Answers of R2 and the explained variance when labels were summarised instead of kept.
 
-Both are V = 1 - L / T with T = sum w (y - mean)^2 and L = sum w (d - m)^2, where d = p - y and m is 0 for R2, the mean of
-d for the explained variance. The law is that of the labels themselves. Two standard errors that `JointAnswers` finds by
-drawing labels or items again are found here from sums, to first order in 1/n:
-
-    labels move     Var V = sum w^2 [4 s^2 (d - m + r (y - mean))^2 + 2 s^4 (r - 1)^2] / T^2,    r = L / T
-    items change    Var V = sum w^2 [r (y - mean)^2 - (d - m)^2]^2 / T^2
+Both are V = 1 - X/Y with Y = sum w (y - mean)^2 and X = sum w (d - m)^2, where d = p - y and m is 0 for R2, the mean of d
+for the explained variance. All answers are those of `ratio_of_sums`, which only needs sums over the labels: what their
+errors add to X and Y, the covariance of X and Y when labels move, and their scatter over items.
 """
 
 from __future__ import annotations
@@ -16,19 +13,26 @@ from functools import cached_property
 import numpy as np
 
 from scorebars.answers import berkson
-from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.answers.intervals import OfLaw
 from scorebars.answers.mean_loss import PERFECT
-from scorebars.answers.simex import COEFFICIENTS, LEVELS
+from scorebars.answers.population import next_test_set
+from scorebars.answers.ratio_of_sums import (
+    LostToNoise,
+    OnItsScale,
+    TwoSums,
+    degrees_of_squares,
+    measured_afresh,
+    of_two_sums,
+)
 from scorebars.engines.summary import Summary
+from scorebars.errors.base import FloatArray
 from scorebars.laws.base import Law
 from scorebars.laws.expansion import explained_moments
 from scorebars.laws.from_summary import ratio_law
 from scorebars.laws.normal import NormalLaw
 from scorebars.laws.ratio import ExplainedVarianceLaw, R2Law, RatioLaw
+from scorebars.moments.label_noise import positive
 from scorebars.score import Answers, Declaration, Estimate, Interval, UndefinedEstimate
-
-_LEAST = 1e-3
-"""The scatter of the truths is not taken below this part of what the labels show."""
 
 
 class SummedRatio(Answers):
@@ -70,76 +74,86 @@ class SummedRatio(Answers):
     def law(self) -> Law:
         return self._own_law
 
-    # standard errors ---------------------------------------------------------------------------
+    # both sums and how they scatter ------------------------------------------------------------
 
-    def _label_std(self) -> float:
-        """When labels move within their errors about the values at hand."""
-        if self._total == 0:
-            return 0.0
-        s, c, m, r = self._sums, self._centre, self._offset, self._lost / self._total
+    def _two(self, x: float, y: float, covariance: FloatArray, df: float = math.inf) -> TwoSums:
+        return TwoSums("lost", x, y, covariance, self.declaration.low, self.declaration.high, df)
+
+    def _added(self) -> FloatArray:
+        """What label errors add to X and Y on average."""
+        s = self._sums
+        about_mean = s.var - s.var_w2 / s.w
+        return np.array([about_mean if self.centred else s.var, about_mean])
+
+    def _traces(self) -> FloatArray:
+        """tr(Q S Q S) of X and Y; with unequal weights the small part that comes from the mean is rounded."""
+        s = self._sums
+        mean_weight = s.w / s.n
+        once = s.var2_w2 * mean_weight / s.w
+        twice = (s.var_w2 / s.w) ** 2
+        both, one, none = s.var2_w2 - 2.0 * once + twice, s.var2_w2 - once, s.var2_w2
+        return np.array([[both, both], [both, both]]) if self.centred else np.array([[none, one], [one, both]])
+
+    @cached_property
+    def _moved(self) -> tuple[FloatArray, FloatArray]:
+        """4 h' S h of X and Y, with h half their slopes at the labels; and tr(Q S Q S)."""
+        s, c, m = self._sums, self._centre, self._offset
         dd = s.sqvar_w2 - 2.0 * m * s.d_var_w2 + m * m * s.var_w2
         dy = s.y_d_var_w2 - c * s.d_var_w2 - m * (s.y_var_w2 - c * s.var_w2)
         yy = s.y2_var_w2 - 2.0 * c * s.y_var_w2 + c * c * s.var_w2
-        moved = 4.0 * (dd + 2.0 * r * dy + r * r * yy) + 2.0 * (r - 1.0) ** 2 * s.var2_w2
-        return math.sqrt(max(moved, 0.0)) / self._total
+        return 4.0 * np.array([[dd, -dy], [-dy, yy]]), self._traces()
+
+    def _label_covariance(self, fresh: float = 1.0) -> FloatArray:
+        """Covariance of X and Y under errors of `fresh` times the variance of those in the labels."""
+        sloped, trace = self._moved
+        return 2.0 * fresh * fresh * trace + positive(fresh * (sloped - 4.0 * trace))
+
+    def _item_covariance(self, corrected: bool) -> FloatArray:
+        """Covariance of X and Y over test sets, label errors included; of the corrected sums, or of the classical ones."""
+        assert self._summary.gram is not None
+        s, c, m = self._sums, self._centre, self._offset
+        products = np.zeros((6, 6))
+        products[:5, :5] = self._summary.gram
+        products[5, :] = products[:, 5] = [s.var_w2, s.d_var_w2, s.y_var_w2, s.sqvar_w2, s.y2_var_w2, s.var2_w2]
+        off = 1.0 if corrected else 0.0
+        rows = np.array([[m * m, -2.0 * m, 0.0, 1.0, 0.0, -off], [c * c, 0.0, -2.0 * c, 0.0, 1.0, -off]])
+        rows[:, 0] -= (np.array([self._lost, self._total]) - off * s.var) / s.w  # about the mean of the items
+        return np.asarray(rows @ products @ rows.T * (self.n / max(self.n - 1, 1)))
+
+    @cached_property
+    def _corrected(self) -> FloatArray:
+        return np.array([self._lost, self._total]) - self._added()
 
     @cached_property
     def _item_std(self) -> float:
-        """Over test sets, label errors included."""
+        """Of the classical metric over test sets."""
         if self.n < 3:
             return math.inf
-        if self._total == 0:
-            return 0.0
-        assert self._summary.gram is not None
-        c, m, r = self._centre, self._offset, self._lost / self._total
-        influence = np.array([r * c * c - m * m, 2.0 * m, -2.0 * r * c, -1.0, r])
-        square = float(influence @ self._summary.gram @ influence)
-        return math.sqrt(max(square, 0.0) * self.n / (self.n - 1)) / self._total
+        return self._two(self._lost, self._total, self._item_covariance(False)).std
 
-    # against the truth -------------------------------------------------------------------------
-
-    def _error_sums(self) -> tuple[float, float]:
-        """sum w s^2, and what the errors add to sum w (y - mean)^2."""
-        return self._sums.var, self._sums.var - self._sums.var_w2 / self._sums.w
+    # the answers -------------------------------------------------------------------------------
 
     def truth(self) -> Estimate:
-        low, high, df = self.declaration.low, self.declaration.high, max(self.n - 1, 1)
         if self._kind == "berkson":
             return berkson.truth(self, self.total_interval)
-        whole, about_mean = self._error_sums()
-        lost = self._lost - (about_mean if self.centred else whole)
-        value = _explained(lost, max(self._total - about_mean, _LEAST * self._total))
-        std = self._label_std()
-        note = "" if low <= value <= high else "outside the metric's range: the label errors are as large as the signal"
-        return Estimate(
-            value,
-            std,
-            method="corrected sums",
-            note=note,
-            interval=Symmetric(value, std, low, high),
-            total_interval=Symmetric(value, self._item_std, low, high, df),
-        )
+        x, y = self._corrected
+        labels = self._two(x, y, self._label_covariance())
+        items = self._two(x, y, self._item_covariance(True), degrees_of_squares(self.n))
+        return of_two_sums(labels, items)
 
     def remeasured(self, repeats: float) -> Estimate:
         if self._kind == "berkson":
             raise UndefinedEstimate(berkson.REMEASURED)
-        low, high = self.declaration.low, self.declaration.high
-        value, method = self.observed, "unbiased"
-        if repeats != 1 and self._sums.var > 0:
-            removed = 1.0 - 1.0 / repeats
-            values = [float(self._law(level * removed).mean) for level in LEVELS]
-            value, method = min(max(float(np.dot(COEFFICIENTS, values)), low), high), "simex"
-        std = math.hypot(float(self._law(1.0 / repeats).std), float(self._own_law.std))
-        return Estimate(value, std, method=method, interval=Symmetric(value, std, low, high))
+        x, y = self._corrected + self._added() / repeats
+        found = self._two(x, y, self._label_covariance() + self._label_covariance(1.0 / repeats))
+        return measured_afresh(found)
 
     def perfect(self) -> Estimate:
-        law = self._law(1.0, perfect=True)
         if self._sums.var == 0:
+            law = NormalLaw(self.declaration.perfect, 0.0)
             return Estimate(self.declaration.perfect, 0.0, method="exact", note=PERFECT, interval=OfLaw(law))
-        value = 1.0 if self._total == 0 else 1.0 - self._sums.var / self._total
-        std = float(law.std)
-        interval = Symmetric(value, std, self.declaration.low, self.declaration.high)
-        return Estimate(value, std, method=law.method, note=PERFECT, interval=interval)
+        lost = LostToNoise(float(self._added()[0]), 2.0 * float(self._traces()[0, 0]), self._total)
+        return Estimate(lost.value, lost.std, method="corrected sums", note=PERFECT, interval=lost)
 
     def noise_share(self) -> float:
         lost, observed = (abs(self.declaration.perfect - v) for v in (float(self.perfect()), self.observed))
@@ -150,11 +164,15 @@ class SummedRatio(Answers):
     # the test set as a sample ------------------------------------------------------------------
 
     def sampling_std(self) -> float:
-        return math.sqrt(max(self._item_std**2 - self.std**2, 0.0))
+        own = 0.0 if self._kind == "berkson" else self._two(self._lost, self._total, self._label_covariance()).std
+        return math.sqrt(max(self._item_std**2 - own**2, 0.0))
 
     def total_interval(self, level: float) -> Interval:
-        total = math.hypot(self.sampling_std(), self.std)
-        return Symmetric(self.expected, total, self.declaration.low, self.declaration.high, max(self.n - 1, 1))(level)
+        low, high, df = self.declaration.low, self.declaration.high, degrees_of_squares(self.n)
+        berkson_error = self._kind == "berkson"
+        centre, more = (self.expected, self.std / math.sqrt(2.0)) if berkson_error else (self.observed, 0.0)
+        spread = next_test_set(centre, self._item_std, self.declaration, self.n, more)
+        return OnItsScale("lost", centre, spread.std, low, high, df)(level)
 
 
 class SummedR2(SummedRatio):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from scorebars.answers.counted import rows_of
 from scorebars.answers.generic import GenericAnswers
 from scorebars.answers.intervals import OfLaw, Symmetric
 from scorebars.answers.mean_loss import PERFECT
+from scorebars.answers.population import next_share
 from scorebars.answers.summed import Summed
 from scorebars.answers.within import share_of
 from scorebars.engines.extended import ExtendedSummary
@@ -18,7 +20,7 @@ from scorebars.engines.totals import from_sums
 from scorebars.laws.base import Law
 from scorebars.laws.normal import NormalLaw
 from scorebars.losses import Within
-from scorebars.score import Declaration, Estimate, UndefinedEstimate
+from scorebars.score import Declaration, Estimate, Interval, UndefinedEstimate
 
 
 class SummedWithin(Summed, GenericAnswers):
@@ -35,9 +37,18 @@ class SummedWithin(Summed, GenericAnswers):
     def law(self) -> Law:
         return share_of(self._hits.chances) if self.std > 0 else NormalLaw(self.expected, 0.0)
 
-    def _losses(self) -> tuple[float, float]:
+    def _expected_sums(self) -> tuple[float, float]:
         """From P^2 = P - P (1 - P)."""
         return self._sums.within_p - self._sums.within_var_w2, self._sums.within_p
+
+    def _observed_sums(self) -> tuple[float, float]:
+        return self._sums.within, self._sums.within
+
+    def _own_part(self) -> float:
+        return self.std**2
+
+    def _next_test_set(self) -> Callable[[float], Interval]:
+        return next_share(self.observed, 1.0 / self.n, self.declaration)
 
     def truth(self) -> Estimate:
         if self.kind == "berkson":

@@ -89,7 +89,7 @@ def _shown(rows: list[dict[str, Any]], n: int, quiet: bool, output: Path | None)
     for name in ("mean pull", "std of pulls", "chi2/n", "p-value", "noise"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        p = row["pvalue_low"] if row["reduced_chi_squared"] < 1 else row["pvalue_high"]
+        p = min(row["pvalue_low"], row["pvalue_high"])
         numbers = [f"{row[k]:.3g}" for k in ("pull_mean", "pull_std", "reduced_chi_squared")]
         table.add_row(
             *map(Text, [row["model"], *numbers, f"{p:.2g}" if p > 0 else "< 1e-300", share_text(row["noise_share"])])

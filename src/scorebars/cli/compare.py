@@ -13,6 +13,7 @@ import scorebars as sb
 from scorebars.cli import options as opt
 from scorebars.cli.console import note, width_of
 from scorebars.cli.failures import Failure
+from scorebars.cli.metric_options import metric as chosen_metric
 from scorebars.cli.output import Format, as_csv, as_json, as_latex, as_markdown, chosen_format, put, screen
 from scorebars.cli.show import direction, grid, legend
 
@@ -29,7 +30,10 @@ def compare(
     metric: Annotated[
         str | None,
         typer.Option(
-            "--metric", "-m", help="The metric to compare; mean_squared_error or accuracy_score.", metavar="NAME"
+            "--metric",
+            "-m",
+            help="The metric to compare, with options as NAME:OPTION=VALUE; mean_squared_error or accuracy_score.",
+            metavar="NAME",
         ),
     ] = None,
     against: Annotated[
@@ -66,7 +70,7 @@ def compare(
         data.y,
         data.predictions,
         yerr=data.yerr,
-        metric=opt.metric_name(metric) if metric else _default(data.task),
+        metric=chosen_metric(metric) if metric else _default(data.task),
         sample_weight=data.weight,
         sampling=sampling,
         rope=rope,
@@ -149,7 +153,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 def _shown(
     found: Any, data: Any, reference: str, statement: str, texts: list[list[str]], quiet: bool, output: Path | None
 ) -> str:
-    declared = getattr(sb, found.metric).declaration
+    declared = found.declaration
     scope = "label errors and finite test set" if found.sampling else "label errors alone"
     title = Text.assemble(
         (declared.title, "bold"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import scorebars as sb
 from scorebars.cli.console import printable
 from scorebars.cli.failures import Failure
 from scorebars.cli.roles import Roles
@@ -56,7 +57,7 @@ def no_complete_rows(source: Source, roles: Roles) -> Failure:
 def arranged(source: Source, roles: Roles, *, task: str | None, nan_policy: str) -> Labels | None:
     """The columns as arrays; None where every row was left out."""
     columns = source.read(roles.used)
-    task = task or guess_task(columns[roles.y], roles)
+    task = task or guess_task(columns, roles)
     _one_unit(source, roles, task)
     for name in _numbers(roles, task):
         columns[name] = _as_numbers(columns[name], name, source)
@@ -87,15 +88,14 @@ def arranged(source: Source, roles: Roles, *, task: str | None, nan_policy: str)
     )
 
 
-def guess_task(labels: Array, roles: Roles) -> str:
-    """Classes if the errors are probabilities of a wrong label, or the labels are texts or booleans."""
-    if roles.flips or labels.dtype.kind == "b":
+def guess_task(columns: Mapping[str, Array], roles: Roles) -> str:
+    """Classes if the errors are probabilities of a wrong label; else what labels, errors and predictions look like."""
+    if roles.flips:
         return "classification"
-    if labels.dtype.kind != "O":
-        return "regression"
-    texts = [v for v in labels if isinstance(v, str)]
-    # one number with a typing error among them does not make a column of classes
-    return "classification" if texts and sum(map(_is_number, texts)) < len(texts) / 2 else "regression"
+    if isinstance(roles.yerr, tuple):
+        return "regression"  # lower and upper errors, or limits, are those of measured numbers
+    yerr = columns.get(roles.yerr) if isinstance(roles.yerr, str) else roles.yerr
+    return sb.guess_task(columns[roles.y], yerr, [columns[name] for name in roles.predictions if name in columns])
 
 
 @dataclass(frozen=True)

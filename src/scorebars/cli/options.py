@@ -183,6 +183,9 @@ def labels_of(source: Source, roles: Roles, options: ColumnOptions) -> Labels:
     data = load(source, roles, task=options.task, nan_policy=options.nan_policy)
     if data.omitted and not options.quiet:
         note(f"{data.omitted} of {data.n + data.omitted} rows have missing values and were left out, for every model.")
+    guessed = options.task is None and data.task == "classification" and not roles.flips
+    if guessed and data.y.dtype.kind in "iuf" and not options.quiet:
+        note("Labels and predictions are whole numbers of few values: taken as classes. Say --task regression if not.")
     return data
 
 

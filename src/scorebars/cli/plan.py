@@ -51,6 +51,7 @@ def plan(
     y: opt.Y = None,
     yerr: opt.Yerr = None,
     pred: opt.Pred = None,
+    task: opt.Task = None,
     nan_policy: opt.NanPolicy = "raise",
     kind: opt.Kind = None,
     json: opt.Json = False,
@@ -60,7 +61,7 @@ def plan(
 ) -> None:
     """How many labels, and how many repeats of each, are needed?"""
     form = chosen_format({Format.json: json, Format.csv: csv}, output)
-    goal = {"power": power, "level": level, "cost_label": cost_label, "cost_repeat": cost_repeat}
+    goal: dict[str, Any] = {"power": power, "level": level, "cost_label": cost_label, "cost_repeat": cost_repeat}
     raters = False
     if file is None:
         if sampling_variance is None and measurement_variance is None:
@@ -74,7 +75,7 @@ def plan(
         )
     else:
         chosen = opt.ColumnOptions(
-            y, yerr, None, tuple(pred or ()), "none", "none", None, None, nan_policy, kind, quiet
+            y, yerr, None, tuple(pred or ()), "none", "none", None, task, nan_policy, kind, quiet
         )
         with opt.source_and_roles(file, chosen) as (source, roles):
             data = opt.labels_of(source, roles, chosen)
@@ -95,7 +96,7 @@ def plan(
         note(f"Note: a plan of fewer than {FEW} labels rests on approximations that do not hold there: measure {FEW}.")
 
 
-def _from_pilot(data: Labels, difference: float | None, std: float | None, goal: dict[str, float]) -> Any:
+def _from_pilot(data: Labels, difference: float | None, std: float | None, goal: dict[str, Any]) -> Any:
     wanted = 1 if std is not None else 2
     if len(data.predictions) != wanted:
         what = "one model (--std)" if wanted == 1 else "two models (--difference)"
@@ -107,7 +108,7 @@ def _from_pilot(data: Labels, difference: float | None, std: float | None, goal:
         raise Failure("planning repeats needs the error of a single measurement: say --yerr COLUMN.")
     yerr = sb.Flip(data.yerr) if data.task == "classification" else data.yerr
     models = data.predictions if wanted == 2 else next(iter(data.predictions.values()))
-    return sb.plan(data.y, models, yerr=yerr, difference=difference, std=std, **goal)
+    return sb.plan(data.y, models, yerr=yerr, difference=difference, std=std, task=data.task, **goal)
 
 
 def _alternatives(found: Any, cost_label: float, cost_repeat: float, raters: bool) -> list[dict[str, Any]]:

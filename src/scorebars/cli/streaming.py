@@ -73,9 +73,11 @@ def streamed(source: Source, roles: Roles, options: ColumnOptions, metrics: Sequ
 
 
 def _guess_task(file: ArrowFile, roles: Roles) -> str:
-    """From the labels of the first piece."""
+    """From the type of the labels in the first piece; whole numbers are measured, for later pieces may hold others."""
     first = next(file.batches([roles.y], [], BATCH), None)
-    return "regression" if first is None else guess_task(to_numpy(first.column(roles.y), roles.y, file.name), roles)
+    if first is None:
+        return "regression"
+    return guess_task({roles.y: to_numpy(first.column(roles.y), roles.y, file.name)}, roles)
 
 
 def _require_summable(metrics: Sequence[Metric] | None, task: str) -> None:

@@ -25,6 +25,7 @@ from scorebars.engines.sums import NormalSums, normal_sums
 
 _PIECE = 1 << 20
 """Labels that share bins before these are merged: merging costs as much as taking 50,000 labels in."""
+_BLOCK = 1 << 16
 _MOST = 2.0**60
 """Fourth powers of larger numbers, summed over many labels, leave the doubles."""
 
@@ -40,6 +41,8 @@ class Summary:
     absolute: Bins | None = None
     certain_abs: float = 0.0
     """sum w |d| over the labels with a = 0."""
+    abs_w2: float = 0.0
+    """sum w^2 |d| of all labels, where "absolute" was asked for."""
     gram: FloatArray | None = None
     """(5, 5): sum w^2 m m', m = (1, d, c, d^2, c^2)."""
     predictions: tuple[float, float] = (np.inf, -np.inf)
@@ -59,6 +62,7 @@ class Summary:
             None if self.certain is None or there.certain is None else self.certain + there.certain,
             _merged(self.absolute, there.absolute),
             self.certain_abs + there.certain_abs,
+            self.abs_w2 + there.abs_w2,
             None if self.gram is None or there.gram is None else self.gram + there.gram,
             (min(self.predictions[0], there.predictions[0]), max(self.predictions[1], there.predictions[1])),
         )
@@ -117,7 +121,7 @@ def summarise(
                 found = replace(found, gram=_gram(in_bins.totals), predictions=_two_predictions(labels))
         if "absolute" in needs:
             in_bins = binned(labels, FOLDED, absolute)
-            found = replace(found, absolute=in_bins.bins, certain_abs=float(in_bins.totals[0]))
+            found = replace(found, absolute=in_bins.bins, certain_abs=float(in_bins.totals[0]), abs_w2=_abs_w2(labels))
         return found
 
     whole, *others = over_chunks(chunk, len(y), config.threads(), _PIECE)
@@ -128,6 +132,15 @@ def summarise(
 
 def _merged(one: Bins | None, other: Bins | None) -> Bins | None:
     return None if one is None or other is None else one.merged(other)
+
+
+def _abs_w2(labels: Labels) -> float:
+    parts = []
+    for start in range(0, labels.n, _BLOCK):
+        some = labels.pick(slice(start, start + _BLOCK))
+        size = np.abs(some.p - some.y)
+        parts.append(float(np.add.reduce(size if some.weight is None else np.square(some.weight) * size)))
+    return math.fsum(parts)
 
 
 def _gram(products: FloatArray) -> FloatArray:

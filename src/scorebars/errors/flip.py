@@ -17,8 +17,8 @@ class Flip(ClassError):
 
     Parameters
     ----------
-    q : number or (n,)
-        Probability that a label is wrong.
+    q : number, (n,) or (n, L)
+        Probability that a label is wrong; (L,) or (n, L) where each item has L yes-or-no labels (multilabel).
     correlation : number in [0, 1]
         Correlation of the flips of any two labels: 0 for independent flips, 1 for one flip that hits all labels.
     kind : {"classical", "berkson"}
@@ -37,7 +37,11 @@ class Flip(ClassError):
 
     def __init__(self, q: Any, correlation: Any = 0.0, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
-        values = checks.probabilities(q, "q", "q is the probability that a label is wrong.")
+        hint = "q is the probability that a label is wrong."
+        shape = np.shape(q) if np.ndim(q) == 2 and np.shape(q)[1] > 1 else None
+        values = checks.probabilities(q if shape is None else np.reshape(q, -1), "q", hint)
+        if shape is not None:
+            values = values.reshape(shape)
         self.q = float(values) if values.ndim == 0 else values
         if not isinstance(correlation, numbers.Real) or not 0 <= float(correlation) <= 1:
             raise ValueError(f"correlation must lie between 0 and 1, got {correlation!r}.")

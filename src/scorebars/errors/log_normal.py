@@ -15,6 +15,9 @@ from scorebars.errors.continuous import NO_ERROR, Continuous, divisible
 from scorebars.errors.normal import NORMAL_EDGES, normal_density
 from scorebars.errors.parameters import described, non_negative
 
+_LARGEST = 15.0
+"""Errors of more than a factor of e^15, three million: their moments leave the doubles, and no label has them."""
+
 
 class LogNormal(Continuous):
     r"""Multiplicative errors: the logarithm of a fresh label is normal about the logarithm of the label.
@@ -44,6 +47,16 @@ class LogNormal(Continuous):
     def __init__(self, sigma_log: Any, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
         self.sigma_log = non_negative(sigma_log, "sigma_log", "sigma_log is the standard deviation of the logarithm")
+        huge = np.asarray(self.sigma_log) > _LARGEST
+        if huge.any():
+            raise checks.complain(
+                "sigma_log",
+                f"has values above {_LARGEST:g}",
+                np.atleast_1d(huge),
+                np.atleast_1d(self.sigma_log),
+                "It is the standard deviation of the natural logarithm: 0.05 for 5 %. Errors in the unit of the labels: "
+                "Normal(sigma).",
+            )
 
     @property
     def size(self) -> int | None:

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import gammaln, polygamma, psi
 
 from scorebars import checks
 from scorebars.arrays import to_host
 from scorebars.errors.base import FloatArray, check_kind, picked
 from scorebars.errors.normal import Normal, standard_deviations
-
-_WAYS = ("per_item", "pooled", "shrunk")
-
-
-def c4(degrees: FloatArray | float) -> FloatArray | float:
-    """E(sample standard deviation) / sigma for a sample of `degrees` + 1 normal values; 1 for known errors.
-
-    >>> round(float(c4(1.0)), 6)
-    0.797885
-    """
-    nu = np.asarray(degrees, dtype=np.float64)
-    finite = np.where(np.isfinite(nu), np.maximum(nu, 1e-300), 1.0)
-    ratio = np.exp(gammaln((finite + 1) / 2) - gammaln(finite / 2)) * np.sqrt(2 / finite)
-    out = np.where(np.isfinite(nu), ratio, 1.0)
-    return float(out) if out.ndim == 0 else out
+from scorebars.errors.repeat_scatter import WAYS, RepeatScatter, scatter_of
 
 
 class Repeats(Normal):
@@ -39,8 +25,9 @@ class Repeats(Normal):
     groups : (N,), optional
         Which label each measurement of the long form belongs to. Labels are ordered as they first occur.
     sigma : {"per_item", "pooled", "shrunk"}
-        The error of a single repeat: from each label's own repeats; one for all; or each label's own drawn towards the
-        common one by empirical Bayes (the posterior mean of the variance).
+        The error of a single repeat: from each label's own repeats; one for all; or each label's own variance drawn
+        towards the common one, the more so the less they differ (the posterior mean of empirical Bayes). The mean
+        variance of labels with equally many repeats is the same in all three.
     kind : {"classical", "berkson"}
         Whether label = truth + error or truth = label + error.
 
@@ -64,31 +51,30 @@ class Repeats(Normal):
     """
 
     means: FloatArray | None
-    common: bool
-    """Whether one error was found for all labels together."""
-    degrees: FloatArray | float
-    """Degrees of freedom behind each sigma; infinite where sigma is known."""
+    scatter: RepeatScatter | None
+    """What the repeats tell of the error; None where the error is known."""
 
     def __init__(self, values: Any, groups: Any = None, *, sigma: str = "per_item", kind: str = "classical") -> None:
-        if sigma not in _WAYS:
+        if sigma not in WAYS:
             raise ValueError(
                 f"sigma must be 'per_item', 'pooled' or 'shrunk', got {sigma!r}. Known errors: Repeats.from_means(sigma, n)."
             )
         rows = _rows(values) if groups is None else _long_form(values, groups)
         means, variances, counts = _statistics(rows)
-        self._settle(means, counts, *_error_of_one_repeat(variances, counts, sigma), kind, common=sigma == "pooled")
+        scatter = scatter_of(variances, counts, sigma)
+        self._settle(means, counts, scatter.sigma, scatter, kind)
 
     @classmethod
     def from_means(cls, *, sigma: Any, n: Any, kind: str = "classical") -> Self:
         """Labels given as means of `n` repeats, each of known error `sigma`."""
         model = cls.__new__(cls)
-        model._settle(None, _counts(n), standard_deviations(sigma, "sigma"), math.inf, kind)
+        model._settle(None, _counts(n), standard_deviations(sigma, "sigma"), None, kind)
         return model
 
     @classmethod
     def from_summary(cls, *, sd: Any, n: Any, sigma: str = "per_item", kind: str = "classical") -> Self:
         """Labels given as means of `n` repeats with sample standard deviation `sd` (divisor n - 1)."""
-        if sigma not in _WAYS:
+        if sigma not in WAYS:
             raise ValueError(f"sigma must be 'per_item', 'pooled' or 'shrunk', got {sigma!r}.")
         counts = np.atleast_1d(_counts(n))
         spread = np.broadcast_to(
@@ -96,8 +82,8 @@ class Repeats(Normal):
         )
         counts = np.broadcast_to(counts, spread.shape).astype(np.float64)
         model = cls.__new__(cls)
-        found = _error_of_one_repeat(np.square(spread), counts, sigma)
-        model._settle(None, counts, *found, kind, common=sigma == "pooled")
+        scatter = scatter_of(np.square(spread), counts, sigma)
+        model._settle(None, counts, scatter.sigma, scatter, kind)
         return model
 
     def _settle(
@@ -105,13 +91,11 @@ class Repeats(Normal):
         labels: FloatArray | None,
         counts: FloatArray | float,
         sigma: FloatArray | float,
-        degrees: FloatArray | float,
+        scatter: RepeatScatter | None,
         kind: str,
-        common: bool = False,
     ) -> None:
-        self.common = common
         self.kind, self.cov, self.shared = check_kind(kind), None, None
-        self.means, self.repeats, self.sigma, self.degrees = labels, counts, sigma, degrees
+        self.means, self.repeats, self.sigma, self.scatter = labels, counts, sigma, scatter
         sizes = {len(v) for v in (labels, counts, sigma) if isinstance(v, np.ndarray)}
         if len(sizes) > 1:
             raise ValueError(f"sigma and n describe different numbers of labels: {sorted(sizes)}.")
@@ -128,31 +112,29 @@ class Repeats(Normal):
 
     @property
     def absolute_sd(self) -> FloatArray | float:
-        """sigma for |.|: a sample standard deviation is low by c4 on average, and is divided by it."""
-        return self.sigma / c4(self.degrees)
+        """sigma for |.|: sample standard deviations are low on average (by c4), and are raised by as much."""
+        return self.sigma if self.scatter is None else self.sigma * self.scatter.absolute
 
     @property
     def estimated(self) -> bool:
         """Whether the errors come from the repeats themselves, so that they are uncertain too."""
-        return bool(np.any(np.isfinite(self.degrees)))
+        return self.scatter is not None
 
     def truth_variance(self, shares: FloatArray, residual: FloatArray) -> float:
-        """Variance of sum shares_i (d_i^2 - s_i^2), s_i^2 estimated: unbiased, never below that of zero residuals.
+        """Variance of sum a_i (d_i^2 - s_i^2), s_i^2 estimated from repeats; never below that of zero residuals.
 
-        Errors of their own: sum a^2 [4 d^2 s^2 + s^4 (nu/(nu+2)) (2/nu - 2)]. One error for all: the uncertainty of s^2 is
-        common to all labels, 2 (sum a s^2)^2 / nu.
+        Var d^2 = 4 D^2 s^2 + 2 s^4 is estimated by 4 d^2 s^2 - 2 s^4; the scatter of the s_i^2 themselves comes on top.
+        A label's own s^4 is too large on average, by 1 + 2/nu.
         """
         s2 = np.broadcast_to(np.square(self.sigma) / self.repeats, residual.shape)
-        nu = np.broadcast_to(np.asarray(self.degrees, dtype=np.float64), residual.shape)
+        fourth, extra = np.square(s2), 0.0
+        if self.scatter is not None:
+            nu, weight = self.scatter.nu, self.scatter.weight
+            fourth = fourth * np.where(weight > 0, nu / (nu + 2.0 * np.square(weight)), 1.0)
+            extra = self.scatter.variance_of_sum(shares / self.repeats)
         a2 = np.square(shares)
-        if self.common:
-            own = np.sum(a2 * (4.0 * np.square(residual) * s2 - 2.0 * np.square(s2)))
-            extra = 2.0 * float(np.sum(shares * s2)) ** 2 / float(nu[0])
-            return max(float(own), 2.0 * float(np.sum(a2 * np.square(s2)))) + extra
-        with np.errstate(invalid="ignore"):
-            factor = np.where(np.isfinite(nu), nu / (nu + 2.0) * (2.0 / nu - 2.0), -2.0)
-        terms = float(np.sum(a2 * (4.0 * np.square(residual) * s2 + np.square(s2) * factor)))
-        return max(terms, 2.0 * float(np.sum(a2 * np.square(s2))))
+        own = float(np.sum(a2 * (4.0 * np.square(residual) * s2 - 2.0 * fourth)))
+        return max(own, 2.0 * float(np.sum(a2 * fourth))) + extra
 
     @property
     def reliability(self) -> float:
@@ -164,17 +146,30 @@ class Repeats(Normal):
         total = max(between, 0.0) + error
         return max(between, 0.0) / total if total > 0 else 1.0
 
-    def _copied(self, sigma: FloatArray | float, labels: FloatArray | None, index: Any = slice(None)) -> Self:
+    def _part(self, index: Any) -> Self:
         part = type(self).__new__(type(self))
-        part._settle(labels, picked(self.repeats, index), sigma, picked(self.degrees, index), self.kind, self.common)
+        labels = None if self.means is None else self.means[index]
+        scatter = None if self.scatter is None else self.scatter.picked(index)
+        part._settle(labels, picked(self.repeats, index), picked(self.sigma, index), scatter, self.kind)
         return part
 
-    def _part(self, index: Any) -> Self:
-        labels = None if self.means is None else self.means[index]
-        return self._copied(picked(self.sigma, index), labels, index)
-
     def scaled(self, factor: float) -> Self:
-        return self._copied(self.sigma * factor, None if self.means is None else self.means * factor)
+        part = type(self).__new__(type(self))
+        labels = None if self.means is None else self.means * factor
+        scatter = None if self.scatter is None else self.scatter.scaled(factor)
+        part._settle(labels, self.repeats, self.sigma * factor, scatter, self.kind)
+        return part
+
+    def in_units_of_their_own(self, variance: float) -> Self:
+        """One error for all labels, divided by itself so that each label has the error variance `variance`."""
+        assert self.scatter is not None and self.scatter.common
+        one = float(self.scatter.sigma[0])
+        root = np.sqrt(np.broadcast_to(self.repeats, self.scatter.sigma.shape))
+        part = type(self).__new__(type(self))
+        pooled = self.scatter.pooled_variance / one**4 * variance**2
+        scatter = replace(self.scatter, sigma=root, pooled_variance=pooled)
+        part._settle(None, self.repeats, root * math.sqrt(variance), scatter, self.kind)
+        return part
 
     def __repr__(self) -> str:
         size = "any number of" if self.size is None else self.size
@@ -246,67 +241,3 @@ def _counts(n: Any) -> FloatArray | float:
             "Give whole numbers of at least 1.",
         )
     return float(counts) if counts.ndim == 0 else checks.column(counts, "n")
-
-
-def _error_of_one_repeat(variances: FloatArray, counts: FloatArray, way: str) -> tuple[FloatArray, FloatArray | float]:
-    """Standard deviation of a single repeat of each label, and the degrees of freedom behind it."""
-    nu = counts - 1
-    if nu.sum() == 0:
-        raise ValueError(
-            "no label has more than one repeat, so their error cannot be found from repeats. Pass the error of the "
-            "instrument instead: Repeats.from_means(sigma=..., n=1) or yerr=sigma."
-        )
-    if way == "per_item":
-        single = nu == 0
-        if single.any():
-            raise checks.complain(
-                "values",
-                "has labels with a single repeat, whose own error cannot be found",
-                single,
-                counts,
-                "Use sigma='pooled' or sigma='shrunk', or Repeats.from_means(sigma=..., n=...).",
-            )
-        return np.sqrt(variances), nu
-    pooled = float(np.sum(nu * variances) / np.sum(nu))
-    if way == "pooled":
-        return np.full(len(nu), math.sqrt(pooled)), np.full(len(nu), float(nu.sum()))
-    prior_degrees, prior_variance = shrinkage_prior(variances, nu)
-    if math.isinf(prior_degrees):
-        return np.full(len(nu), math.sqrt(pooled)), np.full(len(nu), float(nu.sum()))
-    behind = prior_degrees + nu
-    if np.any(behind <= 2):
-        raise ValueError(
-            f"the scatter of the repeats differs too much between labels for sigma='shrunk' (prior degrees of freedom "
-            f"{prior_degrees:.2g}): the posterior mean of a variance does not exist. Use 'per_item' or 'pooled'."
-        )
-    return np.sqrt((prior_degrees * prior_variance + nu * variances) / (behind - 2)), behind
-
-
-def shrinkage_prior(variances: FloatArray, nu: FloatArray) -> tuple[float, float]:
-    """Scaled inverse chi-square prior of the variances by the moments of their logarithms (Smyth 2004).
-
-    Returns its degrees of freedom (infinite where the variances scatter no more than chance makes them) and variance.
-    """
-    use = (nu > 0) & (variances > 0)
-    if use.sum() < 2:
-        return math.inf, float(np.sum(nu * variances) / np.sum(nu))
-    v, k = variances[use], nu[use]
-    e = np.log(v) - psi(k / 2) + np.log(k / 2)
-    count, centre = len(e), float(np.mean(e))
-    excess = float(np.mean(np.square(e - centre) * count / (count - 1) - polygamma(1, k / 2)))
-    if excess <= 0:
-        return math.inf, math.exp(centre)
-    degrees = 2 * _inverse_trigamma(excess)
-    return degrees, math.exp(centre + float(psi(degrees / 2)) - math.log(degrees / 2))
-
-
-def _inverse_trigamma(value: float) -> float:
-    """x > 0 with trigamma(x) = value, by Newton's method on 1 / trigamma, which is convex and nearly straight."""
-    x = 0.5 + 1.0 / value
-    for _ in range(60):
-        now = float(polygamma(1, x))
-        step = now * (1.0 - now / value) / float(polygamma(2, x))
-        x += step
-        if abs(step) < 1e-14 * x:
-            break
-    return x

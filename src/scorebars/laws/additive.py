@@ -32,6 +32,9 @@ _ENTRIES = 500_000
 _BUDGET = 50_000_000
 """Labels drawn in all, where many have to be."""
 _SEED = 20240517
+_NEVER = 1e-12
+"""Labels that leave the domain of the loss less often than this do not do so in any draw."""
+_ALMOST_ONE = 1.0 - 1e-12
 
 
 def simulated_mean(loss: Loss, data: Measured, residual: FloatArray) -> Law:
@@ -119,11 +122,35 @@ def _draws(
     count: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draws of the weighted mean loss."""
+    """Draws of the weighted mean loss, each label given that its loss exists."""
     block = max(1, min(count, _ENTRIES // len(y)))
     parts = []
     for start in range(0, count, block):
         labels = errors.sample(y, min(block, count - start), rng)
+        if math.isfinite(loss.least_label):
+            labels = _above(errors, y, labels, loss.least_label, rng)
         with np.errstate(over="ignore"):
             parts.append(loss(labels, p) @ shares)
     return np.concatenate(parts)
+
+
+def _above(
+    errors: MeasurementError, y: FloatArray, labels: FloatArray, least: float, rng: np.random.Generator
+) -> FloatArray:
+    """Draws of labels that are above `least`: each label's law cut there.
+
+    Independent labels that are not are drawn again from what is above. Where labels share errors, a label at the quantile u
+    of its law moves to the quantile u of the law that is cut, so that errors stay shared.
+    """
+    lost = errors.cdf(y, np.full_like(y, least))
+    if errors.independent:
+        bad = labels <= least
+        column = np.nonzero(bad)[1]
+        quantile = lost[column] + (1.0 - lost[column]) * rng.random(column.size)
+        found = errors[column].ppf(y[column], quantile) if column.size else quantile
+        labels[bad] = np.maximum(found, np.nextafter(least, math.inf))
+        return labels
+    quantile = lost + (1.0 - lost) * errors.cdf(y, labels)
+    # a label far above stays as it is: its quantile has no digits left
+    cut = np.where(quantile < _ALMOST_ONE, errors.ppf(y, np.minimum(quantile, _ALMOST_ONE)), labels)
+    return np.where(lost > _NEVER, np.maximum(cut, np.nextafter(least, math.inf)), labels)

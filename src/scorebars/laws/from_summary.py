@@ -15,6 +15,7 @@ from scorebars.laws.compress import EXACT, compress
 from scorebars.laws.folded_binned import BinnedFoldedMean, folded_points, scales
 from scorebars.laws.normal import NormalLaw
 from scorebars.laws.ratio import RatioLaw
+from scorebars.moments.label_part import folded_part
 
 _CROSS = np.triu_indices(3)
 
@@ -51,6 +52,13 @@ def absolute_law(of: Summary, perfect: bool = False) -> Law:
     if std == 0:
         return NormalLaw(mean / total, 0.0)
     return BinnedFoldedMean(a / total, z, node, count, shift / total, mean / total, std / total)
+
+
+def absolute_label_part(of: Summary) -> float:
+    """What the label errors add to the variance of the observed mean absolute error."""
+    assert of.absolute is not None
+    a, z, node, count = folded_points(of.absolute)
+    return float(np.sum(count * np.square(a / of.sums.w) * folded_part(z)[node]))
 
 
 Ratio = TypeVar("Ratio", bound=RatioLaw)

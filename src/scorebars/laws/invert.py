@@ -6,6 +6,9 @@ interval holds the theta that make neither a smaller nor a larger q too improbab
 
     P(Q >= q | low) = P(Q <= q | high) = (1 - level) / 2.
 
+A q below what label errors alone make of it (its median without D) is improbable whatever theta is. The high end is then
+where it is (1 - level) times as probable as for theta = 0, so that it is above 0 always.
+
 With constant s and c = 1 this is the exact inversion of the non-central chi-square in its non-centrality.
 """
 
@@ -23,6 +26,8 @@ from scorebars.laws.cgf import DiagonalCGF
 from scorebars.laws.compress import BLOCK, DEPTH, compress
 from scorebars.laws.contour import tails
 
+_SMALLEST = 1e-250
+
 
 def noncentrality_interval(
     observed: float,
@@ -35,7 +40,7 @@ def noncentrality_interval(
     """Interval for theta = sum w D^2 / sum w from the observed mean square.
 
     `sigma` (n,) label standard deviations, `shape` (n,) c with weighted mean 1 (default: all 1). The low end is 0
-    where q is no larger than label errors alone make it, and so is the high end where q is too small even for them.
+    where q is no larger than label errors alone make it; the high end is above 0 even where q is too small for them.
     """
     n = sigma.size
     total = float(n) if weight is None else float(np.sum(weight))
@@ -74,16 +79,18 @@ def interval_from_nodes(
     # theta from which q is 40 standard deviations away, or 0: further off, nodes that stand for bins stand for nothing
     spread = math.sqrt(float(np.sum(2.0 * count * nodes * nodes + 4.0 * observed * b2 * nodes)))
     start = max(observed - float(np.sum(count * nodes)) - 40.0 * spread, 0.0)
-    low = high = 0.0
+    low = 0.0
     below, above = both(start)
     if above < tail:
         low = _solve(lambda theta: both(theta)[1], tail, start, observed)
-    if below > tail:
-        reach = observed
-        while both(reach)[0] > tail:
-            reach *= 2.0
-        high = _solve(lambda theta: both(theta)[0], tail, low, reach)
-    return low, high
+    tail = min(tail, 2.0 * tail * below) if start == 0 else tail
+    if tail < _SMALLEST:
+        # so small a q that its probability falls like exp(-sum D^2 / 2 s^2)
+        return low, -2.0 * math.log1p(-level) / (float(np.sum(b2 / nodes)) + 2.0 * fixed / max(observed, _SMALLEST))
+    reach = observed
+    while both(reach)[0] > tail:
+        reach *= 2.0
+    return low, _solve(lambda theta: both(theta)[0], tail, low, reach)
 
 
 def _solve(probability: Callable[[float], float], target: float, low: float, high: float) -> float:

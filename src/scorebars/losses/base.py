@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -23,6 +24,9 @@ class Loss(ABC):
 
     continuous: bool = True
     """Whether the loss changes little where the label does."""
+
+    least_label: float = -math.inf
+    """At or below this label the loss does not exist."""
 
     @abstractmethod
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray: ...

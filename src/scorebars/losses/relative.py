@@ -59,6 +59,8 @@ class SymmetricPercentage(Loss):
 class SquaredLogError(Loss):
     """(log(1 + y) - log(1 + p))^2; labels at or below -1 have no logarithm: infinite"""
 
+    least_label = -1.0
+
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         defined = np.greater(y, -1.0)
         return np.where(defined, np.square(np.log1p(np.where(defined, y, 0.0)) - np.log1p(p)), math.inf)

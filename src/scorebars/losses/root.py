@@ -13,6 +13,7 @@ class RootLoss(Loss):
 
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
+        self.least_label = loss.least_label
         self.degree = None if loss.degree is None else loss.degree // 2
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:

@@ -11,7 +11,9 @@ from scorebars import tables
 from scorebars.answers.accuracy import AccuracyAnswers
 from scorebars.answers.label_loss import LabelLossAnswers
 from scorebars.answers.linear import LinearAnswers
+from scorebars.answers.sample_average import SubsetAccuracy
 from scorebars.errors import Flip
+from scorebars.metrics.indicators import cells_of
 from scorebars.metrics.labels import class_labels, class_model, labelled, labels_of
 from scorebars.metrics.registry import declares
 from scorebars.score import Answers, Declaration, Score
@@ -26,6 +28,11 @@ _ZERO_ONE = Declaration(
 
 def _accuracy(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> tuple[Answers, float, float]:
     """The answers, with the total weight and that of the right predictions."""
+    cells = cells_of(y_true, y_pred, yerr, sample_weight)
+    if cells is not None:
+        subset = SubsetAccuracy(_ACCURACY, cells)
+        w = cells.item_weights
+        return subset, float(np.add.reduce(w)), float(np.add.reduce(w[subset.data.shown == 1]))
     tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr)
     labels = class_labels(labels_of(y_true, yerr), y_pred, sample_weight)
     model = class_model(yerr, len(labels.y))

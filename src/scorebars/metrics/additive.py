@@ -56,14 +56,19 @@ def scored(answers: Answers, unit: Any = None) -> Score:
     degree = answers.declaration.degree
     if unit is not None and degree:
         answers.unit = unit**degree
+    warn_of_infinite(answers, stacklevel=5)
+    return Score(answers)
+
+
+def warn_of_infinite(answers: Answers, stacklevel: int = 3) -> None:
+    """Say where the expected value or the std does not exist, and what to use instead."""
     what = "expected value" if not math.isfinite(answers.expected) else "std" if not math.isfinite(answers.std) else ""
     if what:
         warnings.warn(
             f"the {what} of {answers.declaration.name} is infinite: {answers.why_undefined()}",
             UndefinedMomentWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
-    return Score(answers)
 
 
 def _joined(data: list[Measured], output_weights: Any) -> Measured | None:

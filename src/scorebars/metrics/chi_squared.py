@@ -7,6 +7,8 @@ from typing import Any
 
 from scorebars.answers.chi_squared import ChiSquaredAnswers, ChiSquaredScore, pulls
 from scorebars.losses import SquaredError
+from scorebars.measured import Measured
+from scorebars.metrics.additive import warn_of_infinite
 from scorebars.metrics.inputs import measured_totals
 from scorebars.metrics.registry import declares
 from scorebars.metrics.single import one_output
@@ -38,7 +40,10 @@ def reduced_chi_squared(y_true: Any, y_pred: Any, *, yerr: Any, sample_weight: A
         Labels and predictions.
     yerr : number, (n,), (2, n) or error model
         *Standard deviation* of each label, above zero. Asymmetric errors divide by (lower + upper)/2. Correlated errors
-        as ``Normal(cov=...)`` or ``Normal(sigma, shared=...)``.
+        as ``Normal(cov=...)`` or ``Normal(sigma, shared=...)``. With ``Repeats(values)`` each label is divided by the
+        error that its own repeats show: squares of Student's t instead of normals, and :math:`\nu/(\nu-2)` takes the
+        place of 1 in all answers (:math:`\nu` repeats less one; infinite up to 3 repeats). ``sigma="pooled"`` divides by
+        one error for all, and a perfect model scores :math:`F(n, \nu)`.
     sample_weight : (n,), optional
         How much each label counts; not with correlated errors.
 
@@ -56,5 +61,12 @@ def reduced_chi_squared(y_true: Any, y_pred: Any, *, yerr: Any, sample_weight: A
     """
     if yerr is None:
         raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
-    data = pulls(one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared"))
-    return ChiSquaredScore(ChiSquaredAnswers(_CHI_SQUARED, SquaredError(), data, measured_totals(SquaredError(), data)))
+    answers = reduced_chi_squared_answers(one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared"))
+    warn_of_infinite(answers)
+    return ChiSquaredScore(answers)
+
+
+def reduced_chi_squared_answers(data: Measured) -> ChiSquaredAnswers:
+    """The answers for labels, predictions and errors that were checked before."""
+    z = pulls(data)
+    return ChiSquaredAnswers(_CHI_SQUARED, SquaredError(), z, measured_totals(SquaredError(), z))

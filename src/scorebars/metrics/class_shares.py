@@ -41,18 +41,19 @@ def precision_score(
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
+    y_true, y_pred : (n,) or (n, L)
+        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
+        error model holds the labels.
+    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
         Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
         `Thresholded`.
     labels : sequence of classes, optional
         The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
     pos_label : class
         The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; weighted by the labels of each class; or (None)
-        a score for each class.
+    average : {"binary", "micro", "macro", "samples", "weighted", None}
+        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
+        weighted by the labels of each class; or (None) a score for each class.
     sample_weight : (n,), optional
         How much each item counts.
     zero_division : {"warn", 0.0, 1.0, np.nan}
@@ -101,18 +102,19 @@ def recall_score(
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
+    y_true, y_pred : (n,) or (n, L)
+        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
+        error model holds the labels.
+    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
         Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
         `Thresholded`.
     labels : sequence of classes, optional
         The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
     pos_label : class
         The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; weighted by the labels of each class; or (None)
-        a score for each class.
+    average : {"binary", "micro", "macro", "samples", "weighted", None}
+        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
+        weighted by the labels of each class; or (None) a score for each class.
     sample_weight : (n,), optional
         How much each item counts.
     zero_division : {"warn", 0.0, 1.0, np.nan}
@@ -158,18 +160,19 @@ def specificity_score(
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
+    y_true, y_pred : (n,) or (n, L)
+        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
+        error model holds the labels.
+    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
         Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
         `Thresholded`.
     labels : sequence of classes, optional
         The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
     pos_label : class
         The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; weighted by the labels of each class; or (None)
-        a score for each class.
+    average : {"binary", "micro", "macro", "samples", "weighted", None}
+        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
+        weighted by the labels of each class; or (None) a score for each class.
     sample_weight : (n,), optional
         How much each item counts.
     zero_division : {"warn", 0.0, 1.0, np.nan}

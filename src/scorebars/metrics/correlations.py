@@ -14,6 +14,7 @@ from scorebars.measured import Measured
 from scorebars.metrics.joint import joint_score
 from scorebars.metrics.registry import declares
 from scorebars.moments import statistics
+from scorebars.moments.sum_pairs import ConcordanceSums, PearsonSums
 from scorebars.score import Declaration, Score
 
 
@@ -41,19 +42,31 @@ _PEARSON = JointMetric(
     _declared("pearson_correlation", "Pearson correlation"),
     statistics.pearson,
     _pearson_law,
-    statistics.pearson_truth,
-    statistics.pearson_ceiling,
+    PearsonSums(),
+    scale="ratio",
+    needs_variation=True,
 )
 _CONCORDANCE = JointMetric(
     _declared("concordance_correlation", "Concordance correlation"),
     statistics.concordance,
     _concordance_law,
-    statistics.concordance_truth,
+    ConcordanceSums(),
+    scale="ratio",
 )
 _SPEARMAN = JointMetric(
-    _declared("spearman_correlation", "Spearman rank correlation"), statistics.spearman, _spearman_law
+    _declared("spearman_correlation", "Spearman rank correlation"),
+    statistics.spearman,
+    _spearman_law,
+    scale="ratio",
+    needs_variation=True,
 )
-_KENDALL = JointMetric(_declared("kendall_correlation", "Kendall's tau"), statistics.kendall, _kendall_law)
+_KENDALL = JointMetric(
+    _declared("kendall_correlation", "Kendall's tau"),
+    statistics.kendall,
+    _kendall_law,
+    scale="ratio",
+    needs_variation=True,
+)
 
 
 @declares(_PEARSON.declaration)
@@ -63,7 +76,8 @@ def pearson_correlation(y_true: Any, y_pred: Any, *, yerr: Any = None) -> Score:
     .. math:: r = \frac{\sum(y_i-\bar y)(p_i-\bar p)}{\sqrt{\sum(y_i-\bar y)^2\,\sum(p_i-\bar p)^2}}
 
     Label errors attenuate a correlation. `truth` is :math:`r/\sqrt{\mathrm{reliability}}`, with the reliability
-    :math:`1 - (1-1/M)S/SST`, :math:`S=\sum\sigma_i^2`; a perfect model reaches its square root.
+    :math:`1 - (1-1/M)S/SST`, :math:`S=\sum\sigma_i^2`; a perfect model reaches its square root. Predictions
+    that do not vary score 0, with a warning.
 
     Parameters
     ----------

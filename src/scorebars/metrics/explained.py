@@ -20,6 +20,7 @@ from scorebars.measured import Measured
 from scorebars.metrics.joint import joint, joint_score
 from scorebars.metrics.registry import declares
 from scorebars.moments import statistics
+from scorebars.moments.sum_pairs import ExplainedVarianceSums, R2Sums
 from scorebars.score import Declaration, Score, Scores
 
 
@@ -36,20 +37,23 @@ _R2 = JointMetric(
     _declared("r2_score", "R2, coefficient of determination"),
     statistics.r2,
     partial(_law, R2Law),
-    statistics.r2_truth,
-    statistics.r2_ceiling,
+    R2Sums(),
     partial(explained_moments, centred=False),
+    scale="lost",
 )
 _EXPLAINED = JointMetric(
     _declared("explained_variance_score", "Explained variance"),
     statistics.explained_variance,
     partial(_law, ExplainedVarianceLaw),
-    statistics.explained_variance_truth,
-    statistics.r2_ceiling,
+    ExplainedVarianceSums(),
     partial(explained_moments, centred=True),
+    scale="lost",
 )
 _D2 = JointMetric(
-    _declared("d2_absolute_error_score", "D2, share of absolute error explained"), statistics.d2_absolute, None
+    _declared("d2_absolute_error_score", "D2, share of absolute error explained"),
+    statistics.d2_absolute,
+    None,
+    scale="lost",
 )
 
 
@@ -82,6 +86,7 @@ def r2_score(
     the variance infinite for five or fewer: the labels can come to lie arbitrarily close together. The score against the
     truth takes the label errors out of both sums,
     :math:`1 - (SSE - S)/(SST - (1-1/M)S)` with :math:`S = \sum\sigma_i^2`; a perfect model reaches :math:`1 - S/SST`.
+    Its interval is Fieller's; where the labels scatter hardly more than their errors, `truth` raises UndefinedEstimate.
 
     Parameters are those of `mean_squared_error`, and ``multioutput="variance_weighted"``. Labels that do not vary give 1 for
     perfect predictions and 0 for others, as in scikit-learn; with ``force_finite=False`` they are refused.

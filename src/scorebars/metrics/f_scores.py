@@ -38,18 +38,19 @@ def f1_score(
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
+    y_true, y_pred : (n,) or (n, L)
+        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
+        error model holds the labels.
+    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
         Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
         `Thresholded`.
     labels : sequence of classes, optional
         The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
     pos_label : class
         The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; weighted by the labels of each class; or (None)
-        a score for each class.
+    average : {"binary", "micro", "macro", "samples", "weighted", None}
+        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
+        weighted by the labels of each class; or (None) a score for each class.
     sample_weight : (n,), optional
         How much each item counts.
     zero_division : {"warn", 0.0, 1.0, np.nan}
@@ -96,9 +97,10 @@ def fbeta_score(
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
+    y_true, y_pred : (n,) or (n, L)
+        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
+        error model holds the labels.
+    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
         Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
         `Thresholded`.
     beta : number of at least 0
@@ -107,9 +109,9 @@ def fbeta_score(
         The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
     pos_label : class
         The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; weighted by the labels of each class; or (None)
-        a score for each class.
+    average : {"binary", "micro", "macro", "samples", "weighted", None}
+        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
+        weighted by the labels of each class; or (None) a score for each class.
     sample_weight : (n,), optional
         How much each item counts.
     zero_division : {"warn", 0.0, 1.0, np.nan}
@@ -164,18 +166,19 @@ def jaccard_score(
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
+    y_true, y_pred : (n,) or (n, L)
+        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
+        error model holds the labels.
+    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
         Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
         `Thresholded`.
     labels : sequence of classes, optional
         The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
     pos_label : class
         The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; weighted by the labels of each class; or (None)
-        a score for each class.
+    average : {"binary", "micro", "macro", "samples", "weighted", None}
+        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
+        weighted by the labels of each class; or (None) a score for each class.
     sample_weight : (n,), optional
         How much each item counts.
     zero_division : {"warn", 0.0, 1.0}

@@ -14,6 +14,7 @@ from scorebars.errors.base import FloatArray
 from scorebars.measured import Measured, between
 from scorebars.metrics import inputs
 from scorebars.metrics.additive import Maker, scored
+from scorebars.metrics.undefined import warn_undefined
 from scorebars.score import Answers, Score, Scores
 
 
@@ -29,6 +30,8 @@ def joint(metric: JointMetric, least: int = 1) -> Maker:
                 f"{metric.declaration.name} is not defined with {data.n} label(s): it needs at least {least}, since it "
                 "compares labels with each other."
             )
+        if metric.needs_variation and np.ptp(np.asarray(data.p, dtype=np.float64)) == 0:
+            warn_undefined(f"y_pred does not vary, so {metric.declaration.name} is undefined and taken as 0.")
         if metric.declaration.degree == 1:
             return _in_any_unit(metric, data)
         try:

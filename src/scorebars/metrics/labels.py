@@ -151,6 +151,11 @@ def class_model(yerr: Any, n: int) -> ClassError:
         if not isinstance(yerr, ClassError):
             raise ValueError(f"yerr is {type(yerr).__name__}, which this metric cannot use.")
         model = yerr
+        if isinstance(model, Flip) and np.ndim(model.q) > 1:
+            raise ValueError(
+                f"yerr has shape {np.shape(model.q)}, which is for items with several labels. Give one probability for each "
+                "label."
+            )
     else:
         q = checks.probabilities(yerr, "yerr", "For classes, yerr is the probability that a label is wrong.")
         flip = Flip.trusted(q)

@@ -29,11 +29,11 @@ def _declared(name: str, title: str) -> Declaration:
     return Declaration(name, title, False, "regression", low=0.0, high=math.inf, degree=1, perfect=0.0)
 
 
-_MAXIMUM = JointMetric(_declared("max_error", "Maximum error"), statistics.largest, _maximum_law)
+_MAXIMUM = JointMetric(_declared("max_error", "Maximum error"), statistics.largest, _maximum_law, rank=1.0)
 _MEDIAN = JointMetric(
-    _declared("median_absolute_error", "Median absolute error"), statistics.median_absolute, _median_law
+    _declared("median_absolute_error", "Median absolute error"), statistics.median_absolute, _median_law, rank=0.5
 )
-_WEIGHTED_MEDIAN = JointMetric(_MEDIAN.declaration, statistics.median_absolute, None)
+_WEIGHTED_MEDIAN = JointMetric(_MEDIAN.declaration, statistics.median_absolute, None, rank=0.5)
 
 
 @declares(_MAXIMUM.declaration)
@@ -41,7 +41,9 @@ def max_error(y_true: Any, y_pred: Any, *, yerr: Any = None) -> Score:
     r"""How large is the worst residual, and how much of it may be label error?
 
     Under normal errors :math:`P(\max \le x) = \prod_i [\Phi((x-\delta_i)/\sigma_i) - \Phi((-x-\delta_i)/\sigma_i)]`,
-    exact at any number of labels. Parameters are those of `mean_squared_error` (one output, no weights).
+    exact at any number of labels. `truth` can only be bounded, and nothing bounds `total_interval` from above: the
+    largest error of the next test set exceeds this one's half of the time.
+    Parameters are those of `mean_squared_error` (one output, no weights).
 
     Examples
     --------

@@ -6,13 +6,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from scorebars.answers.cells import Cells, PooledLoss
 from scorebars.answers.label_loss import LabelLossAnswers
 from scorebars.answers.labelled import Labelled
 from scorebars.answers.linear import LinearAnswers
 from scorebars.errors.base import FloatArray
+from scorebars.metrics.indicators import cells_with_scores, indicator_matrix
 from scorebars.metrics.registry import declares
-from scorebars.metrics.score_columns import probability_columns, two_class_probabilities
+from scorebars.metrics.score_columns import (
+    columns,
+    probability_columns,
+    require_probabilities,
+    two_class_probabilities,
+    warn_unless_rows_sum_to_one,
+)
 from scorebars.score import Answers, Declaration, Score
 
 _LOG_LOSS = Declaration(
@@ -80,6 +89,11 @@ def log_loss(
     >>> print(round(s.observed, 4), s)
     0.299 0.36 ± 0.15
     """
+    found = _cells(y_true, y_proba, yerr, sample_weight, labels)
+    if found is not None:
+        cells, p = found
+        total = 1.0 if normalize else float(np.add.reduce(cells.item_weights))
+        return _of_cells(_LOG_LOSS, cells, *_log_tables(cells, p), total)
     data, p = probability_columns(y_true, y_proba, yerr, sample_weight, labels)
     answers: Answers = LabelLossAnswers(_LOG_LOSS, data, _log_costs(p), _own(data, _log_costs))
     if not normalize:
@@ -132,6 +146,14 @@ def brier_score_loss(
     """
     if scale_by_half != "auto" and not isinstance(scale_by_half, bool | np.bool_):
         raise ValueError(f"scale_by_half must be True, False or 'auto', got {scale_by_half!r}.")
+    found = None if np.ndim(y_proba) < 2 else _cells(y_true, y_proba, yerr, sample_weight, labels)
+    if found is not None:
+        cells, p = found
+        half = cells.outputs < 3 if isinstance(scale_by_half, str) else bool(scale_by_half)
+        factor = 0.5 if half else 1.0
+        own = None if cells.own is None else _square_tables(cells.own_probabilities[:, 1])
+        declaration = replace(_BRIER, high=factor * cells.outputs)
+        return _of_cells(declaration, cells, _square_tables(p.ravel()), own, factor)
     if np.ndim(y_proba) == 1 or np.shape(y_proba)[1:] == (1,):
         data, p = two_class_probabilities(y_true, y_proba, yerr, sample_weight, pos_label)
     else:
@@ -143,6 +165,53 @@ def brier_score_loss(
     return Score(
         LabelLossAnswers(_HALF_BRIER if half else _BRIER, data, table, None if perfect is None else factor * perfect)
     )
+
+
+def _cells(y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, labels: Any) -> tuple[Cells, NDArray[Any]] | None:
+    """Multilabel data with a probability for each label; None where y_true is something else."""
+    if indicator_matrix(y_true, "y_true") is None:
+        return None
+    p = columns(y_proba, "y_proba")
+    require_probabilities(p, "y_proba")
+    found = cells_with_scores(y_true, p, yerr, sample_weight, "y_proba")
+    assert found is not None
+    if labels is not None:
+        raise ValueError(
+            "labels name the classes of one label an item; the columns of multilabel targets need no names."
+        )
+    warn_unless_rows_sum_to_one(p)
+    return found[0], p
+
+
+def _of_cells(
+    declaration: Declaration, cells: Cells, table: FloatArray, best: FloatArray | None, factor: float
+) -> Score:
+    """The mean over items of the sum of what its labels cost, times `factor`."""
+    mean = PooledLoss(declaration, cells, table, best)
+    return Score(LinearAnswers(declaration, mean, factor * cells.outputs))
+
+
+def _log_tables(cells: Cells, p: NDArray[Any]) -> tuple[FloatArray, FloatArray | None]:
+    """Costs of both values of each label: as in scikit-learn only positive ones cost something.
+
+    Probabilities of an item that sum to 1 do best in proportion to the chance that each label is positive.
+    """
+    best = None
+    if cells.own is not None:
+        own = cells.matrix(cells.own_probabilities[:, 1])
+        total = np.add.reduce(own, axis=1)[:, None]
+        best = _positive_costs(np.where(total > 0, own / np.where(total > 0, total, 1.0), 1.0 / cells.outputs))
+    return _positive_costs(p), best
+
+
+def _positive_costs(p: NDArray[Any]) -> FloatArray:
+    costs = _log_costs(p).ravel()
+    return np.stack([np.zeros(len(costs)), costs], axis=1)
+
+
+def _square_tables(p: NDArray[Any]) -> FloatArray:
+    values = np.asarray(p, dtype=np.float64)
+    return np.stack([np.square(values), np.square(1.0 - values)], axis=1)
 
 
 def _own(data: Labelled, costs: Any) -> FloatArray | None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import tables
+from scorebars.answers.cells import Cells
 from scorebars.answers.class_answers import ClassAnswers
+from scorebars.answers.label_loss import LabelLossAnswers
 from scorebars.answers.labelled import Labelled
+from scorebars.answers.output_average import RankingAverage, ranking_answers
 from scorebars.answers.ranking import AucAnswers, AveragePrecisionAnswers, RankingAnswers
 from scorebars.answers.ranking_average import AveragedRanking, PairwiseAuc
+from scorebars.answers.sample_average import SampleRanking
 from scorebars.errors import ClassError
 from scorebars.errors.base import FloatArray
+from scorebars.metrics.indicators import cells_with_scores
 from scorebars.metrics.labels import all_classes
 from scorebars.metrics.registry import declares
 from scorebars.metrics.score_columns import (
@@ -31,6 +37,9 @@ _AUC = Declaration("roc_auc_score", "ROC AUC", True, "classification", low=0.0, 
 _PRECISION = Declaration(
     "average_precision_score", "Average precision", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0
 )
+_ONE_CLASS = "Only one class is present in y_true. ROC AUC score is not defined in that case."
+_NO_POSITIVE = "No positive class found in y_true, recall is set to one for all thresholds."
+_AVERAGES = ("micro", "macro", "samples", "weighted", None)
 
 
 @declares(_AUC)
@@ -58,18 +67,21 @@ def roc_auc_score(
 
     Parameters
     ----------
-    y_true : (n,) or None
-        Shown labels; None where the error model holds them.
+    y_true : (n,), (n, L) or None
+        Shown labels, or L yes-or-no labels for each item; None where the error model holds them.
     y_score : (n,) or (n, K)
-        Scores of the larger of two classes, or of all classes in sorted order (each row then sums to 1).
+        Scores of the larger of two classes, of all classes in sorted order (each row then sums to 1), or of each label of
+        multilabel data.
     yerr : number, (n,) or error model of class labels, optional
         Probability that a label is wrong, or a model.
-    average : {"macro", "weighted", "micro", None}
-        How classes are averaged; None gives a score for each. Two classes need no average.
+    average : {"macro", "weighted", "micro", "samples", None}
+        How classes or outputs are averaged; "samples" ranks the labels of each item and averages over items; None gives a
+        score for each. Two classes need no average.
     sample_weight : (n,), optional
         How much each item counts.
-    max_fpr : None
-        Only the whole curve has a law here: None or 1.
+    max_fpr : number in (0, 1], optional
+        The area under the curve up to this false positive rate, standardised to 0.5 for a coin and 1 for a perfect ranking
+        (McClish 1989). For two classes and for multilabel data.
     multi_class : {"raise", "ovr", "ovo"}
         For more than two classes: each against the rest, or all pairs.
     labels : sequence of classes in sorted order, optional
@@ -83,8 +95,11 @@ def roc_auc_score(
     >>> print(round(s.observed, 3), s, s.truth)
     0.778 0.751 ± 0.032 0.809 ± 0.036
     """
-    if max_fpr not in (None, 1):
-        raise ValueError(f"max_fpr={max_fpr!r} is not supported: only the whole curve has a law. Use max_fpr=None.")
+    limit = _false_positive_rate(max_fpr)
+    cells = cells_with_scores(y_true, y_score, yerr, sample_weight, "y_score")
+    if cells is not None:
+        _warn_one_class(*cells, average)
+        return _of_cells(_AUC, *cells, average, limit)
     tables.require_rows(y_true=y_true, y_score=y_score, yerr=yerr, sample_weight=sample_weight)
     scores = columns(y_score, "y_score")
     y, model = shown_labels(y_true, yerr, len(scores), "y_score")
@@ -93,8 +108,13 @@ def roc_auc_score(
     if scores.ndim == 1 or scores.shape[1] == 1:
         data = _binary_data(y, model, sample_weight)
         if len(np.unique(y)) < 2:
-            warn_undefined("Only one class is present in y_true. ROC AUC score is not defined in that case.")
-        return Score(AucAnswers(_AUC, data, scores.reshape(-1).astype(np.float64)))
+            warn_undefined(_ONE_CLASS)
+        return Score(ranking_answers(_AUC, data, scores.reshape(-1), limit))
+    if limit != 1:
+        raise ValueError(
+            "Partial AUC computation not available in multiclass setting, 'max_fpr' must be set to `None`, received "
+            f"`max_fpr={max_fpr}` instead: score each class against the rest."
+        )
     if multi_class not in ("ovr", "ovo"):
         raise ValueError(f"multi_class must be in ('ovo', 'ovr') for more than two classes, got {multi_class!r}.")
     allowed = ("macro", "weighted", None) if multi_class == "ovo" else ("micro", "macro", "weighted", None)
@@ -137,14 +157,15 @@ def average_precision_score(
 
     Parameters
     ----------
-    y_true : (n,) or None
-        Shown labels; None where the error model holds them.
+    y_true : (n,), (n, L) or None
+        Shown labels, or L yes-or-no labels for each item; None where the error model holds them.
     y_score : (n,) or (n, K)
         Scores of the positive class, or of all classes in sorted order.
     yerr : number, (n,) or error model of class labels, optional
         Probability that a label is wrong, or a model.
-    average : {"macro", "weighted", "micro", None}
-        How classes are averaged; None gives a score for each. Two classes need no average.
+    average : {"macro", "weighted", "micro", "samples", None}
+        How classes or outputs are averaged; "samples" ranks the labels of each item and averages over items; None gives a
+        score for each. Two classes need no average.
     pos_label : class
         The positive one of two classes.
     sample_weight : (n,), optional
@@ -158,6 +179,15 @@ def average_precision_score(
     >>> print(round(s.observed, 3), s, s.truth)
     0.867 0.819 ± 0.045 0.922 ± 0.051
     """
+    cells = cells_with_scores(y_true, y_score, yerr, sample_weight, "y_score")
+    if cells is not None:
+        if pos_label != 1:
+            raise ValueError(
+                "Parameter pos_label is fixed to 1 for multilabel-indicator y_true. Do not set pos_label or set pos_label "
+                "to 1."
+            )
+        _warn_no_positive(*cells, average)
+        return _of_cells(_PRECISION, *cells, average, None)
     tables.require_rows(y_true=y_true, y_score=y_score, yerr=yerr, sample_weight=sample_weight)
     scores = columns(y_score, "y_score")
     y, model = shown_labels(y_true, yerr, len(scores), "y_score")
@@ -168,17 +198,69 @@ def average_precision_score(
             )
         data, positive = two_classes(y, model, sample_weight, pos_label)
         if positive not in data.shown:
-            warn_undefined("No positive class found in y_true, recall is set to one for all thresholds.")
+            warn_undefined(_NO_POSITIVE)
         flat = scores.reshape(-1).astype(np.float64)
         return Score(AveragePrecisionAnswers(_PRECISION, data.against_rest(positive), flat))
-    if average not in ("macro", "weighted", "micro", None):
-        raise ValueError(f"average has to be one of 'macro', 'weighted', 'micro' or None, got {average!r}.")
+    if average not in _AVERAGES:
+        raise ValueError(f"average has to be one of {_AVERAGES}, got {average!r}.")
     if pos_label != 1:
         raise ValueError(
             "Parameter pos_label is fixed to 1 for multiclass y_true. Do not set pos_label or set pos_label to 1."
         )
     data, scores = _multiclass(y, model, scores, None, sample_weight)
+    if average == "samples":
+        own = None if data.own is None else _precision_table(data.own_probabilities)
+        return Score(LabelLossAnswers(_PRECISION, data, _precision_table(scores), own))
     return _averaged(_PRECISION, AveragePrecisionAnswers, data, scores, average)
+
+
+def _false_positive_rate(max_fpr: Any) -> float:
+    """Up to where the curve counts: 1 for all of it."""
+    if max_fpr is None:
+        return 1.0
+    if isinstance(max_fpr, bool) or not isinstance(max_fpr, numbers.Real) or not 0 < float(max_fpr) <= 1:
+        raise ValueError(f"Expected max_fpr in range (0, 1], got: {max_fpr!r}.")
+    return float(max_fpr)
+
+
+def _of_cells(
+    declaration: Declaration, cells: Cells, scores: FloatArray, average: Any, max_fpr: float | None
+) -> Score | Scores:
+    """A ranking metric of multilabel data: ROC AUC up to `max_fpr`, or average precision (None)."""
+    if average not in _AVERAGES:
+        raise ValueError(f"average has to be one of {_AVERAGES}, got {average!r}.")
+    if average is None:
+        each = [ranking_answers(declaration, cells.output(k), scores[:, k], max_fpr) for k in range(cells.outputs)]
+        return Scores(Score(one) for one in each)
+    if average == "micro":
+        return Score(ranking_answers(declaration, cells, scores.ravel(), max_fpr))
+    if average == "samples":
+        return Score(SampleRanking(declaration, cells, scores, max_fpr))
+    return Score(RankingAverage(declaration, cells, scores, average, max_fpr))
+
+
+def _positives(cells: Cells, average: Any) -> tuple[NDArray[Any], int]:
+    """The number of positive labels in everything that is ranked, and how many are ranked."""
+    shown = cells.matrix(cells.shown)
+    if average == "micro":
+        return np.array([shown.sum()]), shown.size
+    return shown.sum(axis=1 if average == "samples" else 0), shown.shape[1 if average == "samples" else 0]
+
+
+def _warn_one_class(cells: Cells, scores: FloatArray, average: Any) -> None:
+    found, ranked = _positives(cells, average)
+    if np.any((found == 0) | (found == ranked)):
+        warn_undefined(_ONE_CLASS)
+
+
+def _warn_no_positive(cells: Cells, scores: FloatArray, average: Any) -> None:
+    if np.any(_positives(cells, average)[0] == 0):
+        warn_undefined(_NO_POSITIVE)
+
+
+def _precision_table(scores: FloatArray) -> FloatArray:
+    """The average precision of an item's scores if its label is class k: 1 / (how many score as high)."""
+    return np.asarray(1.0 / np.add.reduce(scores[:, None, :] >= scores[:, :, None], axis=2))
 
 
 def _binary_data(y: NDArray[Any], model: ClassError, sample_weight: Any) -> Labelled:

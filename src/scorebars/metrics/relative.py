@@ -153,9 +153,10 @@ def mean_squared_log_error(
     .. math:: \mathrm{observed} = \frac1M\sum\bigl(\log(1 + y_i) - \log(1 + p_i)\bigr)^2
 
     Labels at or below -1 have no logarithm. **Where label errors allow them, as normal errors always do, the expected
-    value does not exist**: `expected` and `std` are ``inf``, with a warning that says how probable such labels are, and
-    `distribution` is that of labels above -1. `LogNormal`, `Poisson` and bounded errors are integrated. If the errors are
-    normal in :math:`\log(1+y)`, use `mean_squared_error` of the logarithms.
+    value does not exist**: `expected` and `std` are ``inf``, with a warning that says how probable such labels are.
+    `distribution`, `interval` and the interval of `perfect` are then those of labels whose errors are cut at -1: each label
+    has its law given that it is above, whether errors are independent or shared. `LogNormal`, `Poisson` and bounded errors
+    are integrated. If the errors are normal in :math:`\log(1+y)`, use `mean_squared_error` of the logarithms.
 
     Parameters are those of `mean_squared_error`. Labels or predictions of -1 or less are refused.
 
@@ -177,7 +178,8 @@ def root_mean_squared_log_error(
     r"""How large is the root mean squared difference of logarithms, and how well do the labels let us know it?
 
     The square root of `mean_squared_log_error`, for each output before any average. Its law is that of the root; the
-    expected value comes from draws (with their exact mean and variance as controls), exactly for a single label.
+    expected value comes from draws (with their exact mean and variance as controls), exactly for a single label. Where
+    labels can fall to -1 or below, `expected` is ``inf`` and the errors are cut at -1, as for `mean_squared_log_error`.
 
     Parameters are those of `mean_squared_error`. Labels or predictions of -1 or less are refused.
 

@@ -59,7 +59,8 @@ def intrinsic_scatter(
     -------
     Estimate
         `interval` is the likelihood profile (``"ml"``), or holds every scatter whose chi-squared is not too unlikely
-        (``"chi2"``). It speaks of the population of residuals, so `total_interval` is the same.
+        (``"chi2"``), both widened where residuals have heavier tails than normal ones. It speaks
+        of the population of residuals, so `total_interval` is the same.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def intrinsic_scatter(
     >>> from scorebars.metrics.scatter import intrinsic_scatter
     >>> masses = load_nuclear_masses()
     >>> print(intrinsic_scatter(masses.y, masses.predictions["FRDM2012"], masses.yerr))
-    0.5595 ± 0.0087
+    0.560 ± 0.014
     """
     if method not in _METHODS:
         raise ValueError(

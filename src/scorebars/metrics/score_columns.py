@@ -57,6 +57,18 @@ def require_probabilities(p: NDArray[Any], argument: str) -> None:
         raise checks.complain(argument, "has values outside [0, 1]", bad, p, "Predictions are probabilities here.")
 
 
+def warn_unless_rows_sum_to_one(p: NDArray[Any]) -> None:
+    """Probabilities of all classes sum to 1; scikit-learn goes on where they do not, and so do we."""
+    off = np.abs(np.add.reduce(p, axis=1) - 1) > np.sqrt(np.finfo(p.dtype).eps)
+    if off.any():
+        warnings.warn(
+            f"The y_prob values do not sum to one. Make sure to pass probabilities: y_proba has {int(off.sum())} such rows, "
+            f"the first at {int(np.argmax(off))}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def column_classes(y: NDArray[Any], model: ClassError, labels: Any, number: int, argument: str) -> NDArray[Any]:
     """The sorted classes of the columns: `labels`, or those of y_true and the model."""
     named = given_labels(labels)
@@ -115,14 +127,7 @@ def probability_columns(
         p = p[:, None]
     if p.shape[1] == 1:
         p = np.concatenate([1 - p, p], axis=1)
-    off = np.abs(np.add.reduce(p, axis=1) - 1) > np.sqrt(np.finfo(p.dtype).eps)
-    if off.any():
-        warnings.warn(
-            f"The y_proba values do not sum to one ({int(off.sum())} rows, the first at {int(np.argmax(off))}). Make sure "
-            "to pass probabilities.",
-            UserWarning,
-            stacklevel=3,
-        )
+    warn_unless_rows_sum_to_one(p)
     y, model = shown_labels(y_true, yerr, len(p), "y_proba")
     classes = column_classes(y, model, labels, p.shape[1], "y_proba")
     return data_of(y, model, classes, sample_weight), p

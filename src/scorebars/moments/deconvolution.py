@@ -7,6 +7,7 @@ Observed residuals are d_i = D_i + s_i Z with known s_i. The nonparametric maxim
 
 over all laws; on a grid that is a concave programme for the weights w_k (`simplex`). It assumes that D and s are
 independent, and nothing about the shape. The mean of any loss under the law estimates the mean loss against the truth.
+Where D follows s, residuals are first divided by a scale that does so too (`dependence`).
 
 How well is such a mean known? All laws whose log likelihood is within chi^2_1 / 2 of the best are compatible with the
 data: the range of the mean over these laws is its likelihood-profile interval, found here without simulation. For the
@@ -31,6 +32,7 @@ _QUANTILE_POINTS = 75
 _SPREAD_POINTS = 75
 _CLOSEST = 1e-6
 """Grid points nearer than this part of a typical error are one."""
+_MOST_SWEEPS = 300
 _PRECISION = 2e-3
 """Relative precision of a profile's end."""
 
@@ -82,9 +84,16 @@ class Deconvolution:
     """The log likelihood per label is within this of the best on the grid."""
 
     @classmethod
-    def fit(cls, residual: FloatArray, sd: FloatArray, share: FloatArray, grid: FloatArray) -> Deconvolution:
-        """Labels with errors sd > 0 that count by their share (any positive sum)."""
-        cells = cells_of(residual, sd, share, grid, typical_spacing(residual, grid))
+    def fit(
+        cls, residual: FloatArray, sd: FloatArray, share: FloatArray, grid: FloatArray, group: FloatArray | None = None
+    ) -> Deconvolution:
+        """Labels with errors sd > 0 that count by their share (any positive sum), in cells of like `group` (the error)."""
+        group = sd if group is None else group
+        return cls.of_cells(cells_of(residual, sd, share, grid, typical_spacing(residual, grid), group), grid)
+
+    @classmethod
+    def of_cells(cls, cells: Cells, grid: FloatArray) -> Deconvolution:
+        """Labels that were gathered in cells already."""
         mixture = Mixture(normal_likelihood(cells.residual, cells.sd, grid), cells.share)
         weights = mixture.most_likely(mixture.first_weights())
         gradient = (cells.share / (mixture.likelihood @ weights)) @ mixture.likelihood
@@ -115,14 +124,33 @@ class Deconvolution:
     # means and their scatter -------------------------------------------------------------------
 
     def mean_of(self, values: FloatArray) -> float:
-        """Mean loss under the law; if it depends on the cell, the mean over the items of E[loss | d]."""
-        if values.ndim == 1:
-            return float(self.weights @ values)
-        return float(self.cells.share @ self._item_means(values))
+        """Mean over the items of E[loss | d]; on a fine grid that is the mean under the law, if all have the same."""
+        inner = np.sum(self._posterior * self._inner_shift * np.gradient(values, self.grid, axis=-1), axis=1)
+        return float(self.cells.share @ (self._item_means(values) + inner))
+
+    def law_mean_of(self, values: FloatArray) -> float:
+        """Mean under the law of the loss, which is averaged over the cells if it depends on them."""
+        return float(self.weights @ self.averaged(values))
+
+    def averaged(self, values: FloatArray) -> FloatArray:
+        """The loss at each grid point, averaged over the cells."""
+        return values if values.ndim == 1 else np.asarray(self.cells.share @ values)
 
     def _item_means(self, values: FloatArray) -> FloatArray:
-        """E[loss | d] of each cell."""
+        """E[loss | d] of each cell, for residuals on the grid."""
         return np.asarray(np.sum(self._posterior * values, axis=1))
+
+    @cached_property
+    def _inner_precision(self) -> FloatArray:
+        """1 / variance of D within the neighbourhood of a grid point, given the label: that of the label and of the step."""
+        return np.asarray(1.0 / np.square(self.cells.sd)[:, None] + 12.0 / np.square(np.gradient(self.grid)))
+
+    @property
+    def _inner_shift(self) -> FloatArray:
+        """How far within a step of the grid the label pulls D: where the step is wide, all the way to the label."""
+        half = np.gradient(self.grid) / 2
+        pull = (self.cells.residual[:, None] - self.grid) / (np.square(self.cells.sd)[:, None] * self._inner_precision)
+        return np.clip(pull, -half, half)
 
     def posterior_variance(self, values: FloatArray) -> float:
         """Variance of the items' mean loss given their observed residuals and the law.
@@ -132,8 +160,7 @@ class Deconvolution:
         """
         centred = values - self._item_means(values)[:, None]
         spread = np.sum(self._posterior * np.square(centred), axis=1)
-        width, slope = np.gradient(self.grid), np.gradient(values, self.grid, axis=-1)
-        inner = np.square(slope) / (1.0 / np.square(self.cells.sd)[:, None] + 12.0 / np.square(width))
+        inner = np.square(np.gradient(values, self.grid, axis=-1)) / self._inner_precision
         return float(self.cells.square @ (spread + np.sum(self._posterior * inner, axis=1)))
 
     def item_influence(self, values: FloatArray) -> FloatArray:
@@ -143,6 +170,28 @@ class Deconvolution:
         if values.ndim == 1:
             return np.asarray((pull @ mixture.likelihood) * values - (pull * first) @ mixture.likelihood)
         return np.asarray(pull @ (mixture.likelihood * (values - first[:, None])))
+
+    @cached_property
+    def smooth_weights(self) -> FloatArray:
+        """Weights of a smooth law that fits as well: the most likely law sits on few points, other laws fit almost as well.
+
+        EM starts from an even law over the grid and stops once its log likelihood is within 1/2, one standard deviation, of
+        the best.
+        """
+        mixture = self._mixture
+        enough = mixture.log_likelihood(self.weights) - 0.5 / self.effective_labels
+        width = np.gradient(self.grid)
+        weights = width / width.sum()
+        for _ in range(_MOST_SWEEPS):
+            density = mixture.likelihood @ weights
+            if float(mixture.share @ np.log(density)) >= enough:
+                return np.asarray(weights)
+            weights = weights * ((mixture.share / density) @ mixture.likelihood)
+        # the even law is too far away: mix in as much of the best one as is needed
+        part = 0.5
+        while mixture.log_likelihood((1.0 - part) * weights + part * self.weights) < enough and part < 1.0:
+            part = min(1.2 * part, 1.0)
+        return np.asarray((1.0 - part) * weights + part * self.weights)
 
     # the likelihood profile --------------------------------------------------------------------
 

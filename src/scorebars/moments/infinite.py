@@ -23,8 +23,8 @@ def why_infinite(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatAr
         below = errors.cdf(y, np.full_like(y, -1.0))
         return (
             f"under {errors!r} errors labels fall to -1 or below with probability up to {float(np.max(below)):.3g} "
-            f"({int(np.sum(below > 0))} of {len(y)} labels), where the logarithm is undefined. Use observed, the "
-            "distribution (of labels above -1), or LogNormal errors."
+            f"({int(np.sum(below > 0))} of {len(y)} labels), where the logarithm is undefined. Use observed, LogNormal "
+            "errors, or the distribution: that of labels whose errors are cut at -1."
         )
     if isinstance(errors, StudentT):
         return (

@@ -78,6 +78,21 @@ class Scatter:
         d2, variance = self._moved(v)
         return float(np.sum(self.w * d2 / np.square(variance)))
 
+    def excess(self, v: float) -> float:
+        """How many times more than for normal residuals the slope scatters, at least 1 (sandwich over information)."""
+        d2, variance = self._moved(v)
+        if not float(variance.min()) > 0:
+            return 1.0
+        scores = np.square(self.w / variance * (d2 / variance - 1.0))
+        return max(float(np.sum(scores)) / (2.0 * float(np.sum(self.w / np.square(variance)))), 1.0)
+
+    def excess_chi_squared(self, v: float) -> float:
+        """How many times more than for normal residuals chi^2 scatters, at least 1."""
+        d2, variance = self._moved(v)
+        if not float(variance.min()) > 0:
+            return 1.0
+        return max(float(np.sum(np.square(self.w * (d2 / variance - 1.0)))) / (2.0 * self.labels), 1.0)
+
     def _exact_offset(self) -> float:
         """The offset at v = 0: that of the labels without error, if there are any."""
         exact = self.s2 == 0

@@ -24,7 +24,7 @@ _FIRST_SWEEPS = 20
 """EM sweeps from equal weights: the quadratic steps converge from there at once."""
 _STEPS = 200
 _RIDGE = 1e-10
-"""Neighbouring components are almost the same: this part of the diagonal keeps the second derivatives regular."""
+"""Neighbouring components are almost the same, and some explain no datum: this part keeps the second derivatives regular."""
 _BLOCKS = 8
 """Rounds in which many weights may become zero or positive at once; afterwards one at a time, which always ends."""
 
@@ -95,7 +95,8 @@ class Mixture:
         candidates = np.flatnonzero((weights > 0) | peak)
         pulls = self.likelihood[:, candidates] * (np.sqrt(self.share) / density)[:, None]
         second = pulls.T @ pulls
-        second[np.diag_indices(len(candidates))] *= 1.0 + _RIDGE
+        diagonal = np.diag_indices(len(candidates))
+        second[diagonal] += _RIDGE * (second[diagonal] + np.max(second[diagonal]))
         first = (2.0 * gradient - slope)[candidates]
         target = np.zeros(len(weights))
         target[candidates] = smallest_quadratic(second, first, weights[candidates])

@@ -1,4 +1,4 @@
-"""Classical metrics of many rows of labels (m, n) against one row of predictions (n,), and their corrections.
+"""Classical metrics of many rows of labels (m, n) against one row of predictions (n,).
 
 Weights are (n,) or None. Sums are taken about the mean of each row, so that nothing cancels.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from scorebars.errors.base import FloatArray
-from scorebars.measured import Measured
 
 
 def _mean(x: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -101,82 +100,36 @@ def spearman(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> Fl
     """Correlation of ranks, ties at their mean rank."""
     from scipy.stats import rankdata
 
-    return pearson(rankdata(labels, axis=-1), rankdata(p), None)
+    return pearson(rankdata(labels, axis=-1), rankdata(p, axis=-1), None)
 
 
 def kendall(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Kendall's tau-b; 0 where either does not vary."""
+    labels, p = np.broadcast_arrays(labels, p)
+    if labels.shape[1] <= _PAIRED_UP_TO:
+        return _kendall_of_pairs(labels, p)
     from scipy.stats import kendalltau
 
     out = []
-    for row in labels:
-        varies = np.ptp(row) > 0 and np.ptp(p) > 0
-        out.append(float(kendalltau(row, p).statistic) if varies else 0.0)
+    for row, other in zip(labels, p, strict=True):
+        varies = np.ptp(row) > 0 and np.ptp(other) > 0
+        out.append(float(kendalltau(row, other).statistic) if varies else 0.0)
     return np.array(out)
 
 
-# corrected for the labels' own errors -------------------------------------------------------------
+_PAIRED_UP_TO = 100
+"""Rows of up to so many labels are compared pair by pair, many rows at once: 2000 rows of 7 labels in 1.5 ms, not 700 ms."""
+_PAIRS = 4_000_000
 
 
-def _error_sums(data: Measured) -> tuple[float, float]:
-    """sum w s^2, and what the labels' errors add to sum w (y - mean y)^2."""
-    y = np.asarray(data.y, dtype=np.float64)
-    s2 = data.errors.label_variance(y)
-    if data.weight is None:
-        total = float(np.sum(s2))
-        return total, total * (1.0 - 1.0 / data.n)
-    share = data.weight / data.weight.sum()
-    return float(np.sum(data.weight * s2)), float(np.sum(data.weight * s2 * (1.0 - share)))
-
-
-def _corrected_scatter(labels: FloatArray, data: Measured) -> FloatArray:
-    """sum w (t - mean t)^2 of the truths, not below a small part of what the labels show."""
-    shown = _square_sum(_centred(labels, data.weight), data.weight)
-    return np.maximum(shown - _error_sums(data)[1], 1e-3 * shown)
-
-
-def r2_truth(labels: FloatArray, data: Measured) -> FloatArray:
-    """1 - (SSE - S) / (SST - (1 - 1/M) S), S = sum s^2: consistent, not unbiased."""
-    p = np.asarray(data.p, dtype=np.float64)
-    lost = _square_sum(labels - p, data.weight) - _error_sums(data)[0]
-    return explained(lost, _corrected_scatter(labels, data))
-
-
-def explained_variance_truth(labels: FloatArray, data: Measured) -> FloatArray:
-    """The same with the scatter of the residuals about their mean."""
-    p = np.asarray(data.p, dtype=np.float64)
-    lost = _square_sum(_centred(labels - p, data.weight), data.weight) - _error_sums(data)[1]
-    return explained(lost, _corrected_scatter(labels, data))
-
-
-def pearson_truth(labels: FloatArray, data: Measured) -> FloatArray:
-    """r / sqrt(reliability): the correlation that label errors have not attenuated."""
-    shown = _square_sum(_centred(labels, data.weight), data.weight)
-    reliability = np.where(shown > 0, _corrected_scatter(labels, data) / np.where(shown > 0, shown, 1.0), 1.0)
-    return pearson(labels, np.asarray(data.p, dtype=np.float64), data.weight) / np.sqrt(reliability)
-
-
-def concordance_truth(labels: FloatArray, data: Measured) -> FloatArray:
-    """Label errors add sum s^2 / M to the denominator, nothing to the covariance."""
-    p, weight = np.asarray(data.p, dtype=np.float64), data.weight
-    y, x = _centred(labels, weight), _centred(p, weight)
-    total = float(data.n) if weight is None else float(weight.sum())
-    joint = np.sum(y * x if weight is None else weight * y * x, axis=-1) / total
-    apart = np.square(_mean(labels, weight) - _mean(p, weight))
-    shown = (_square_sum(y, weight) + _square_sum(x, weight)) / total + apart
-    below = np.maximum(shown - _error_sums(data)[0] / total, 1e-3 * shown)
-    return np.where(below > 0, 2.0 * joint / np.where(below > 0, below, 1.0), 1.0)
-
-
-def r2_ceiling(data: Measured) -> float:
-    """1 - S / SST: what a perfect model reaches on these labels."""
-    y = np.asarray(data.y, dtype=np.float64)
-    shown = float(_square_sum(_centred(y[None], data.weight), data.weight)[0])
-    return 1.0 if shown == 0 else 1.0 - _error_sums(data)[0] / shown
-
-
-def pearson_ceiling(data: Measured) -> float:
-    """sqrt(reliability)"""
-    y = np.asarray(data.y, dtype=np.float64)
-    shown = float(_square_sum(_centred(y[None], data.weight), data.weight)[0])
-    return 1.0 if shown == 0 else max(1.0 - _error_sums(data)[1] / shown, 0.0) ** 0.5
+def _kendall_of_pairs(labels: FloatArray, p: FloatArray) -> FloatArray:
+    first, second = np.triu_indices(labels.shape[1], 1)
+    out = np.zeros(len(labels))
+    step = max(1, _PAIRS // max(len(first), 1))
+    for start in range(0, len(labels), step):
+        rows = slice(start, start + step)
+        above, other = (np.sign(x[rows][:, first] - x[rows][:, second]) for x in (labels, p))
+        untied = np.sqrt(np.count_nonzero(above, axis=1) * np.count_nonzero(other, axis=1).astype(float))
+        agree = np.einsum("ij,ij->i", above, other)
+        out[rows] = np.divide(agree, untied, out=np.zeros(len(agree)), where=untied > 0)
+    return out

@@ -19,7 +19,7 @@ from scorebars.studies.folded import Folded
 from scorebars.studies.number_batch import NumberBatch
 from scorebars.studies.summary_json import array_in, array_out, folded_in, folded_out, number_in, number_out
 
-_NAME, _VERSION = "scorebars/accumulator/", "2"
+_NAME, _VERSION = "scorebars/accumulator/", "3"
 SCHEMA = _NAME + _VERSION
 
 Batch = NumberBatch | ClassBatch

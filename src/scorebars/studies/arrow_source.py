@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ ROWS = 1 << 20
 """Of a batch: enough that a batch's own cost does not count, few enough that several fit in little memory."""
 _STEP = 1 << 16
 """Bytes of a column that are read at a time."""
+FIRST = 1000
+"""So many rows tell whether whole numbers are classes."""
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".feather": "feather", ".arrow": "feather"}
 _TEXT = ("csv", "json")
 """Of these files the types of columns are guessed from the first rows."""
@@ -35,13 +38,18 @@ class Source:
     def __init__(self, data: Any) -> None:
         self._data = _opened(data)
         self.schema = self._data.schema
+        self._kept: Any = None
+        """The batch of a reader that was looked at before the pass."""
 
-    def sample(self, name: str) -> NDArray[Any]:
-        """No rows of a column, but of its type as an array."""
-        import pyarrow as pa
-
-        kind = self.schema.field(name).type
-        return to_numpy(pa.array([], pa.float64() if pa.types.is_null(kind) else kind))
+    def first_rows(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The first rows of some columns; of a reader they are kept for the pass."""
+        if not hasattr(self._data, "read_next_batch"):
+            rows = self._data.head(FIRST, columns=list(names))
+        else:
+            if self._kept is None:
+                self._kept = next(iter(self._data), None)
+            rows = self._kept if self._kept is not None else self.schema.empty_table()
+        return {name: to_numpy(_combined(rows.column(name))[:FIRST]) for name in names}
 
     def rows(self) -> int | None:
         """How many, where that is known without reading: from the footers of Parquet files."""
@@ -56,7 +64,8 @@ class Source:
         bounds. Of text files, `numbers` are read as floating numbers even where the first rows hold whole ones.
         """
         if hasattr(self._data, "read_next_batch"):
-            yield from (_read(batch.select(names), None) for batch in self._data)
+            kept = () if self._kept is None else (self._kept,)
+            yield from (_read(batch.select(names), None) for batch in chain(kept, self._data))
             return
         options = {"columns": list(names), "batch_size": ROWS, "batch_readahead": 2}
         try:
@@ -101,6 +110,11 @@ class Source:
                 kind = pa.float64()
             schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
         return schema
+
+
+def _combined(column: Any) -> Any:
+    """A column of a table or of a batch as one array."""
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
 
 
 def _read(batch: Any, fragment: Any) -> Piece:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -14,12 +14,12 @@ from scorebars._render import text
 from scorebars.answers.difference import DifferenceAnswers
 from scorebars.answers.rescaled import Rescaled
 from scorebars.errors.base import FloatArray
-from scorebars.laws.normal import NormalLaw
 from scorebars.score import Declaration, Score
 from scorebars.studies.contest import Contest
+from scorebars.studies.contest_metric import contest_metric
 from scorebars.studies.contests import contest
-from scorebars.studies.evaluate import guess_task, labels_of
-from scorebars.studies.gather import gather
+from scorebars.studies.gather import gather, labels_of
+from scorebars.studies.task import assumed_task
 
 _NOISY_MAE = (
     "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "
@@ -76,6 +76,11 @@ class Comparison:
     omitted: int = 0
     """Rows that were left out because they miss a value (``nan_policy="omit"``)."""
 
+    @property
+    def declaration(self) -> Declaration:
+        """What is true of the metric whatever the data."""
+        return self._contest.declaration
+
     def _check(self, *names: str) -> None:
         for name in names:
             if name not in self.models:
@@ -103,16 +108,19 @@ class Comparison:
             degree=name.degree,
             perfect=0.0,
         )
-        answers = DifferenceAnswers(
-            declared, self._contest.n, match.observed, match.law, match.truth, match.terms, match.shares
+        return DifferenceAnswers(
+            declared,
+            self._contest.n,
+            self._contest.kind,
+            self._contest.labels.repeats,
+            match.observed,
+            match.law,
+            match.item_std,
+            match.common_std,
+            match.truth,
+            sampled=self.sampling,
+            undefined=self._contest.undefined_share(a, b),
         )
-        if self.sampling:
-            spread = answers._item_std() if match.terms is not None else match.sampled_std
-            law = NormalLaw(match.observed, spread, method="delta")
-            answers = DifferenceAnswers(
-                declared, self._contest.n, match.observed, law, match.truth, match.terms, match.shares, sampled=True
-            )
-        return answers
 
     def probability(self, a: str, b: str) -> float:
         """Probability that a is strictly better than b when the labels (and with `sampling` the items) vary."""
@@ -120,7 +128,7 @@ class Comparison:
         if a == b:
             return 0.0
         if not self.sampling and self._contest.monotone is not None:
-            law = self._contest.monotone.match(a, b).law
+            law = self._contest.monotone.match(a, b).law()
         else:
             law = self._answers(a, b).law()
         if self._contest.declaration.greater_is_better:
@@ -141,6 +149,9 @@ class Comparison:
         """Probability of each rank for each model, from joint draws of all scores on common labels."""
         rng = np.random.default_rng(rng)
         values = self._contest.draws(draws, rng, self.sampling)
+        values = values[np.all(np.isfinite(values), axis=1)]
+        if not len(values):
+            raise ValueError(f"{self.metric} is not defined for redrawn labels, so models cannot be ranked by it.")
         if self._contest.declaration.greater_is_better:
             values = -values
         ranks = np.argsort(np.lexsort((rng.random(values.shape), values), axis=1), axis=1)  # ties fall either way
@@ -184,12 +195,14 @@ def compare(
     y: Hashable | None = None,
     pred: Any = None,
     yerr: Any = None,
-    metric: str | None = None,
+    metric: str | Callable[..., Any] | None = None,
     sample_weight: Any = None,
+    task: str | None = None,
     sampling: bool = False,
     rope: float = 0.0,
     level: float = 0.95,
     nan_policy: str = "raise",
+    **options: Any,
 ) -> Comparison:
     r"""Which model is better, and how sure can the labels make us?
 
@@ -201,6 +214,8 @@ def compare(
     - accuracy: only items on which the models differ count; exact;
     - others: by joint simulation of the labels.
 
+    The error that counts is that of the labels at hand: of the mean of the repeats, of the majority of the votes.
+
     Parameters
     ----------
     y_true, yerr, sample_weight : as in every metric
@@ -208,14 +223,19 @@ def compare(
         Predictions of two or more models.
     y, pred, nan_policy : as in `evaluate`
         ``compare(table, y="mass", pred=["a", "b"], yerr="mass_err")`` takes columns by name.
-    metric : name, optional
+    metric : name or function, optional
         By default the mean squared error, or the accuracy for classes.
+    task : {"regression", "classification"}, optional
+        What the labels are where no metric says it. Guessed otherwise, and the guess is said in `warnings` where whole
+        numbers were taken as classes.
     sampling : bool
         Whether the test set is a sample too (paired); else these items are all that counts.
     rope : number
         Differences up to this size are of no practical interest.
     level : probability
         How sure a verdict must be.
+    **options
+        Options of the metric: ``compare(..., metric="f1_score", average="macro")``.
 
     Examples
     --------
@@ -234,8 +254,15 @@ def compare(
         raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
     if not (rope >= 0 and math.isfinite(rope)):
         raise ValueError(f"rope must be a number of at least 0, got {rope!r}.")
+    warnings: list[str] = []
     if metric is None:
-        metric = "mean_squared_error" if guess_task(labels_of(data), data.yerr) == "regression" else "accuracy_score"
-    made = contest(metric, data.y_true, models, data.yerr, data.sample_weight)
-    warnings = [_NOISY_MAE] if metric == "mean_absolute_error" and made.noisy() else []
-    return Comparison(metric, list(models), level, sampling, rope, made, warnings, data.omitted)
+        found, said = assumed_task(task, labels_of(data), data.yerr, list(models.values()))
+        warnings += [said] if said else []
+        metric = "mean_squared_error" if found == "regression" else "accuracy_score"
+    chosen = contest_metric(metric, options)
+    if task is not None and chosen.declaration.task != task:
+        raise ValueError(f"{chosen.declaration.name} is a metric of {chosen.declaration.task}, but task is {task!r}.")
+    made = contest(chosen, data.y_true, models, data.yerr, data.sample_weight)
+    if chosen.declaration.name == "mean_absolute_error" and made.noisy():
+        warnings.append(_NOISY_MAE)
+    return Comparison(chosen.name, list(models), level, sampling, rope, made, warnings, data.omitted)

@@ -1,128 +1,187 @@
-"""How two or many models fare on the same labels, metric by metric."""
+"""Contests with formulas of their own: means over items, and the way from a user's arguments to a contest."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from scorebars import checks
 from scorebars.answers.difference import TruthDifference
-from scorebars.errors import Flip, Normal
+from scorebars.answers.intervals import Symmetric
+from scorebars.answers.labelled import Labelled
+from scorebars.answers.mean_loss import MeanLoss
+from scorebars.arrays import to_host
+from scorebars.errors import Normal
 from scorebars.errors.base import FloatArray
 from scorebars.laws.accuracy_difference import accuracy_difference_law
 from scorebars.laws.base import Law
+from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.normal import NormalLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError
+from scorebars.losses import AbsoluteError, Loss, SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import inputs
-from scorebars.metrics.labels import class_labels, flip_model
-from scorebars.metrics.registry import entry_of
+from scorebars.metrics.labels import all_classes, class_array, class_model, labels_of
+from scorebars.moments import label_moments
 from scorebars.moments.correlated import sum_variance
 from scorebars.moments.differences import absolute_difference, squared_difference
-from scorebars.score import Declaration
-from scorebars.studies.contest import SEED, SLOW_DRAWS, Contest, Match
-from scorebars.studies.drawn_contests import DrawnClasses, DrawnNumbers
+from scorebars.studies.contest import CELLS, Contest
+from scorebars.studies.contest_labels import ClassLabels, NumberLabels
+from scorebars.studies.contest_metric import ContestMetric, telling_classes
 
 _DRAWS = 20_000
-_CELLS = 4_000_000
+_SLOW_DRAWS = 2_000
 _DRAWN_UP_TO = 2_000
 """Mean absolute errors of up to so many labels are drawn for their law; above, the normal law is as good."""
 
 
-class AdditiveContest(Contest):
-    """Means of a loss over measured labels; `root` takes the square root of the mean."""
+class MeanContest(Contest):
+    """A metric that is a mean over items, or the root of one."""
 
-    def __init__(self, declaration: Declaration, loss: Loss, data: Mapping[str, Measured], root: bool = False) -> None:
-        self.declaration, self._loss, self._data, self._root = declaration, loss, dict(data), root
-        first = next(iter(self._data.values()))
-        self.n, self._shares = first.n, first.shares
-        self._y, self._errors = np.asarray(first.y, float), first.errors
-        if root:
-            self.monotone = AdditiveContest(declaration, loss, data)
+    root = False
 
-    def _value(self, mean: FloatArray | float) -> Any:
-        return np.sqrt(mean) if self._root else mean
+    @abstractmethod
+    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
+        """What each item adds to the mean, for each row of labels."""
 
-    def _observed(self, name: str) -> float:
-        losses = self._loss(self._y, np.asarray(self._data[name].p, float))
-        return float(self._value(float(np.sum(self._shares * losses))))
+    @abstractmethod
+    def expected_items(self, name: str) -> FloatArray:
+        """The same on average over redrawn labels, (n,)."""
 
-    def match(self, a: str, b: str) -> Match:
-        first, second = (np.asarray(self._data[name].p, float) for name in (a, b))
-        terms = self._loss(self._y, first) - self._loss(self._y, second)
-        observed = self._observed(a) - self._observed(b)
-        law = self._law(first, second)
-        return Match(
-            observed, law, self._truth(first, second), None if self._root else terms, self._shares, self._boot(a, b)
+    def _of_mean(self, mean: Any) -> Any:
+        return np.sqrt(mean) if self.root else mean
+
+    @property
+    def draws_of_law(self) -> int:  # type: ignore[override]
+        return _DRAWS if self.n <= 20_000 else _SLOW_DRAWS
+
+    def values(self, rows: NDArray[Any], name: str) -> FloatArray:
+        return np.asarray(self._of_mean(self.items(rows, name) @ self.shares))
+
+    def _influences(self, name: str) -> FloatArray:
+        """Deviations from the mean, exactly what leaving out single items gives for equal weights."""
+        if self.n < 2:
+            return np.full(1, math.inf)
+        berkson = self.kind == "berkson"
+        terms = self.expected_items(name) if berkson else self.items(self.labels.shown[None], name)[0]
+        return self._deviations(terms)
+
+    def _deviations(self, terms: FloatArray) -> FloatArray:
+        mean = float(np.sum(self.shares * terms))
+        slope = 0.5 / math.sqrt(max(mean, 1e-300)) if self.root else 1.0
+        return np.asarray(slope * math.sqrt(self.n / (self.n - 1)) * self.shares * (terms - mean))
+
+    def _total(self, value: float, terms: FloatArray, common: float) -> Symmetric:
+        """Where the mean of `terms` lies in the population."""
+        if self.n < 2:
+            return Symmetric(value, math.inf)
+        items = math.sqrt(float(np.sum(np.square(self._deviations(terms)))))
+        return Symmetric(value, math.hypot(items, common), df=self.n - 1)
+
+    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
+        if not sampling:
+            return super().draws(count, rng, sampling)
+        out = np.empty((count, len(self.predictions)))
+        step = max(1, CELLS // self.n)
+        berkson = self.kind == "berkson"
+        terms = np.stack(
+            [
+                self.expected_items(name) if berkson else self.items(self.labels.shown[None], name)[0]
+                for name in self.predictions
+            ]
         )
+        for start in range(0, count, step):
+            size = min(step, count - start)
+            times = rng.multinomial(self.n, np.full(self.n, 1.0 / self.n), size) * self.shares
+            out[start : start + size] = (times @ terms.T) / times.sum(axis=1, keepdims=True)
+        return np.asarray(self._of_mean(out)) + self._shifts_in_common(count, rng)
 
-    def _law(self, a: FloatArray, b: FloatArray) -> Law:
+
+class LossContest(MeanContest):
+    """Means of a loss of measured numbers."""
+
+    labels: NumberLabels
+
+    def __init__(self, loss: Loss, root: bool, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.loss, self.root = loss, root
+        if root:
+            self.monotone = LossContest(loss, False, *arguments)
+
+    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
+        with np.errstate(all="ignore"):
+            return self.loss(rows, self.predictions[name])
+
+    def expected_items(self, name: str) -> FloatArray:
+        y = self.labels.shown
+        return np.asarray(label_moments(self.loss, self.labels.errors, y, self.predictions[name]).mean)
+
+    def law(self, a: str, b: str) -> Law:
         """Exact and normal for squares; closed moments for absolute errors; else drawn."""
-        shares, y, errors = self._shares, self._y, self._errors
-        if isinstance(self._loss, SquaredError | SignedError) and not self._root:
-            gap = b - a
-            if isinstance(self._loss, SignedError):
-                return NormalLaw(float(np.sum(shares * -gap)), 0.0)
-            moments = squared_difference(errors.mean(y), errors.variance(y), a, b)
+        first, second = self.predictions[a], self.predictions[b]
+        shares, y, errors = self.shares, self.labels.shown, self.labels.errors
+        if isinstance(self.loss, SquaredError) and not self.root:
+            moments = squared_difference(errors.mean(y), errors.variance(y), first, second)
             mean = float(np.sum(shares * moments.mean))
             return NormalLaw(
-                mean, math.sqrt(self._linear_variance(gap)), "exact" if isinstance(errors, Normal) else "delta"
+                mean, math.sqrt(self._variance(second - first)), "exact" if isinstance(errors, Normal) else "delta"
             )
-        draws = self._difference_draws(a, b)
-        if (
-            isinstance(self._loss, AbsoluteError)
-            and isinstance(errors, Normal)
-            and errors.independent
-            and not self._root
-        ):
-            moments = absolute_difference(y, np.broadcast_to(errors.absolute_sd, y.shape), a, b)
-            mean = float(np.sum(shares * moments.mean))
-            variance = float(np.sum(np.square(shares) * moments.variance))
-            if self.n > _DRAWN_UP_TO or variance == 0:
-                return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
-            return SampleLaw(draws, mean=mean, var=variance)
-        return SampleLaw(draws) if float(np.ptp(draws)) > 0 else NormalLaw(float(draws[0]), 0.0)
+        plain = isinstance(self.loss, AbsoluteError) and isinstance(errors, Normal) and errors.independent
+        if not plain or self.labels.exact:
+            return super().law(a, b)
+        model = self.labels.model
+        assert isinstance(model, Normal)
+        sd = np.broadcast_to(model.absolute_sd / np.sqrt(model.repeats), y.shape)
+        moments = absolute_difference(y, sd, first, second)
+        mean = float(np.sum(shares * moments.mean))
+        variance = float(np.sum(np.square(shares) * moments.variance))
+        if self.n > _DRAWN_UP_TO or variance == 0:
+            return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
+        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance)
 
-    def _linear_variance(self, gap: FloatArray, repeats: FloatArray | float = 1.0) -> float:
+    def _variance(self, gap: FloatArray) -> float:
         """Variance of 2 sum shares_i gap_i e_i."""
-        if isinstance(self._errors, Normal):
-            return sum_variance(self._errors.averaged(repeats), 2.0 * self._shares * gap)
-        return float(np.sum(np.square(2.0 * self._shares * gap) * self._errors.variance_of_mean(self._y, repeats)))
+        errors = self.labels.errors
+        if isinstance(errors, Normal):
+            return sum_variance(errors, 2.0 * self.shares * gap)
+        return float(np.sum(np.square(2.0 * self.shares * gap) * errors.variance(self.labels.shown)))
 
-    def _truth(self, a: FloatArray, b: FloatArray) -> TruthDifference | None:
-        """Squares: the classical difference is unbiased. Others have no unbiased difference."""
-        if not isinstance(self._loss, SquaredError) or self._root:
-            return None
-        errors, y = self._errors, self._y
-        if errors.kind == "berkson":
-            law = self._law(a, b)
-            return TruthDifference(float(law.mean), float(law.std), "exact", "Berkson error: the expected difference")
-        truth = errors.unbiased_label(y)
-        value = float(np.sum(self._shares * (b - a) * (2.0 * truth - a - b)))
-        return TruthDifference(value, math.sqrt(self._linear_variance(b - a, errors.repeats)), "unbiased")
+    def common_std(self, a: str, b: str) -> float:
+        if not isinstance(self.loss, SquaredError) or self.root:
+            return super().common_std(a, b)
+        rows = self.labels.common
+        if rows is None:
+            return 0.0
+        return float(np.linalg.norm(rows @ (2.0 * self.shares * (self.predictions[b] - self.predictions[a]))))
 
-    def _labels(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return self._errors.sample(self._y, count, rng)
+    def truth(self, a: str, b: str) -> TruthDifference:
+        """Squares: the difference is linear in the labels, so unbiased labels give an unbiased difference."""
+        if not isinstance(self.loss, SquaredError) or self.root:
+            return super().truth(a, b)
+        first, second = self.predictions[a], self.predictions[b]
+        gap = second - first
+        truth = self.labels.errors.unbiased_label(self.labels.shown)
+        terms = gap * (2.0 * truth - first - second)
+        value, std = float(np.sum(self.shares * terms)), math.sqrt(self._variance(gap))
+        total = self._total(value, terms, self.common_std(a, b))
+        return TruthDifference(value, std, Symmetric(value, std), total, "unbiased")
 
-    def _difference_draws(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        rng = np.random.default_rng(SEED)
-        count = _DRAWS if self.n <= 20_000 else SLOW_DRAWS
-        out = np.empty(count)
-        step = max(1, _CELLS // self.n)
-        for start in range(0, count, step):
-            labels = self._labels(min(step, count - start), rng)
-            values = [self._value(self._loss(labels, p) @ self._shares) for p in (a, b)]
-            out[start : start + step] = values[0] - values[1]
-        return out
+    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
+        if isinstance(self.loss, SquaredError) and isinstance(self.labels.errors, Normal) and not sampling:
+            return self._squared_draws(count, rng)  # the root would not change any rank
+        return super().draws(count, rng, sampling)
 
-    def _squared_draws(self, predictions: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    def _squared_draws(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Mean squared errors up to what all models share: exactly normal, so only (models, models) numbers are drawn."""
-        levers = 2.0 * self._shares * (predictions - predictions.mean(axis=0))
-        errors = self._errors
+        predictions = np.stack(list(self.predictions.values()))
+        levers = 2.0 * self.shares * (predictions - predictions.mean(axis=0))
+        errors = self.labels.errors
         assert isinstance(errors, Normal)
         if errors.cov is not None:
             cov = levers @ errors.cov @ levers.T
@@ -131,148 +190,96 @@ class AdditiveContest(Contest):
             if errors.shared is not None:
                 cov = cov + (levers @ errors.shared.T) @ (errors.shared @ levers.T)
         values, vectors = np.linalg.eigh(cov)
-        centre = np.square(self._y - predictions) @ self._shares
+        centre = np.square(self.labels.shown - predictions) @ self.shares
         return np.asarray(
             centre - (rng.standard_normal((count, len(centre))) * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         )
 
-    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
-        predictions = [np.asarray(one.p, float) for one in self._data.values()]
-        if isinstance(self._loss, SquaredError) and isinstance(self._errors, Normal) and not sampling:
-            return self._squared_draws(np.stack(predictions), count, rng)  # the root would not change any rank
-        out = np.empty((count, len(predictions)))
-        step = max(1, _CELLS // self.n)
-        losses = np.stack([self._loss(self._y, p) for p in predictions])
-        for start in range(0, count, step):
-            block = slice(start, min(start + step, count))
-            size = block.stop - start
-            if sampling:  # the observed losses of redrawn items hold the label errors already
-                times = rng.multinomial(self.n, np.full(self.n, 1.0 / self.n), size) * self._shares
-                out[block] = (times @ losses.T) / times.sum(axis=1, keepdims=True)
-            else:
-                labels = self._labels(size, rng)
-                for k, p in enumerate(predictions):
-                    out[block, k] = self._loss(labels, p) @ self._shares
-        return np.asarray(self._value(out))
-
-    def _boot(self, a: str, b: str) -> float:
-        """Standard error of a difference of roots over test sets, by the delta method."""
-        if not self._root:
-            return math.inf
-        losses = [self._loss(self._y, np.asarray(self._data[name].p, float)) for name in (a, b)]
-        slopes = [0.5 / max(self._observed(name), 1e-300) for name in (a, b)]
-        terms = slopes[0] * losses[0] - slopes[1] * losses[1]
-        deviation = self._shares * (terms - float(np.sum(self._shares * terms)))
-        return math.sqrt(float(np.sum(np.square(deviation))) * self.n / max(self.n - 1, 1))
-
     def noisy(self) -> bool:
-        sd = np.sqrt(self._errors.label_variance(self._y))
-        residuals = [np.abs(self._y - np.asarray(one.p, float)) for one in self._data.values()]
+        sd = np.sqrt(self.labels.errors.variance(self.labels.shown))
+        residuals = [np.abs(self.labels.shown - p) for p in self.predictions.values()]
         return bool(np.median(sd) > 0.5 * min(float(np.median(r)) for r in residuals))
 
 
-class AccuracyContest(Contest):
-    """Accuracies on labels that are wrong with known probabilities: exact through the items that differ."""
+class AccuracyContest(MeanContest):
+    """Shares of labels that the prediction meets, or misses: exact through the items on which two models differ."""
 
-    def __init__(
-        self, declaration: Declaration, y_true: Any, models: Mapping[str, Any], yerr: Any, weight: Any
-    ) -> None:
-        self.declaration = declaration
-        self._sign = 1.0 if declaration.greater_is_better else -1.0
-        labels = {name: class_labels(y_true, p, weight) for name, p in models.items()}
-        first = next(iter(labels.values()))
-        self.n, self._weight, self._y = len(first.y), first.weight, first.y
-        self._p = {name: one.p for name, one in labels.items()}
-        self._flip: Flip = flip_model(yerr, self.n)
-        self._classes = np.unique(np.concatenate([first.y, *self._p.values()]))
-        self._others = max(len(self._classes), 2) - 1
-        self._shares = np.full(self.n, 1.0 / self.n) if self._weight is None else self._weight / self._weight.sum()
-        if self._flip.correlation:
-            raise ValueError(
-                "compare takes independent flips: errors common to all labels do not help to tell models apart."
-            )
+    labels: ClassLabels
 
-    def _agreement(self, name: str) -> FloatArray:
-        q = np.asarray(self._flip.q)
-        return np.where(self._y == self._p[name], 1.0 - q, q / self._others)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._sign = 1.0 if self.declaration.greater_is_better else -1.0
+        self._codes = {name: np.searchsorted(self.labels.data.classes, p) for name, p in self.predictions.items()}
 
-    def match(self, a: str, b: str) -> Match:
-        right = {name: np.asarray(self._y == self._p[name], dtype=float) for name in (a, b)}
-        terms = right[a] - right[b]
-        differ = self._p[a] != self._p[b]
-        total = float(self.n) if self._weight is None else float(self._weight.sum())
-        weights = None if self._weight is None else self._weight[differ]
+    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
+        met = (rows == self.predictions[name]).astype(np.float64)
+        return met if self._sign > 0 else 1.0 - met
+
+    def _met(self, table: FloatArray, name: str) -> FloatArray:
+        """The entry of each item's row that belongs to its prediction."""
+        return np.asarray(table[np.arange(self.n), self._codes[name]])
+
+    def expected_items(self, name: str) -> FloatArray:
+        met = sum(chance * self._met(p, name) for chance, p in self.labels.cases)
+        return np.asarray(met if self._sign > 0 else 1.0 - met)
+
+    def law(self, a: str, b: str) -> Law:
+        differ = self._codes[a] != self._codes[b]
+        total = float(self.n) if self.weight is None else float(self.weight.sum())
+        weights = None if self.weight is None else self.weight[differ]
         first, second = (a, b) if self._sign > 0 else (b, a)
-        law = accuracy_difference_law(self._agreement(first)[differ], self._agreement(second)[differ], total, weights)
-        observed = self._sign * float(np.sum(self._shares * terms))
-        return Match(observed, law, self._truth(terms), self._sign * terms, self._shares)
+        laws = [
+            accuracy_difference_law(self._met(p, first)[differ], self._met(p, second)[differ], total, weights)
+            for _, p in self.labels.cases
+        ]
+        return laws[0] if len(laws) == 1 else MixtureLaw(laws, [chance for chance, _ in self.labels.cases])
 
-    def _truth(self, terms: FloatArray) -> TruthDifference | None:
-        """(c_a - c_b) / (1 - q - r) for each item: the flips shrink every difference by the same factor."""
-        contrast = np.broadcast_to(1.0 - np.asarray(self._flip.q) * (self._others + 1) / self._others, (self.n,))
-        if np.any(np.abs(contrast) < 1e-12):
-            return None
-        value = self._sign * float(np.sum(self._shares * terms / contrast))
-        q = np.asarray(self._flip.q)
-        spread = np.sum(np.square(self._shares * terms / contrast) * 4.0 * q * (1.0 - q))
-        return TruthDifference(value, math.sqrt(float(spread)), "unbiased")
+    def common_std(self, a: str, b: str) -> float:
+        means = [float(np.sum(self.shares * (self._met(p, a) - self._met(p, b)))) for _, p in self.labels.cases]
+        chances = np.array([chance for chance, _ in self.labels.cases])
+        centre = float(chances @ means)
+        return math.sqrt(float(chances @ np.square(np.array(means) - centre)))
 
-    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
-        codes = {name: np.searchsorted(self._classes, p) for name, p in self._p.items()}
-        shown = np.searchsorted(self._classes, self._y)
-        out = np.empty((count, len(codes)))
-        step = max(1, _CELLS // self.n)
-        for start in range(0, count, step):
-            size = min(step, count - start)
-            if sampling:
-                times = rng.multinomial(self.n, np.full(self.n, 1.0 / self.n), size) * self._shares
-                times = times / times.sum(axis=1, keepdims=True)
-                right = np.stack([(shown == c).astype(float) for c in codes.values()])
-                out[start : start + size] = times @ right.T
-                continue
-            wrong = rng.random((size, self.n)) < self._flip.q
-            moved = (shown + rng.integers(1, self._others + 1, (size, self.n))) % (self._others + 1)
-            labels = np.where(wrong, moved, shown)
-            for k, c in enumerate(codes.values()):
-                out[start : start + size, k] = (labels == c) @ self._shares
-        return out if self._sign > 0 else 1.0 - out
+    def truth(self, a: str, b: str) -> TruthDifference:
+        """U_i = 1[true class is a's] - 1[... b's], each by its unbiased estimate from the label.
 
-
-_LOSSES: dict[str, Loss] = {
-    "mean_squared_error": SquaredError(),
-    "root_mean_squared_error": SquaredError(),
-    "mean_absolute_error": AbsoluteError(),
-    "mean_error": SignedError(),
-}
+        Given the truth its variance is E U_i^2 - E 1[...] - E 1[...] on items where the predictions differ, which U_i and
+        the indicators themselves estimate without bias.
+        """
+        data = self.labels.data
+        indicators = data.indicators
+        first, second = self._met(indicators, a), self._met(indicators, b)
+        differ = self._codes[a] != self._codes[b]
+        terms = np.where(differ, first - second, 0.0)
+        own = np.where(differ, np.square(terms) - first - second, 0.0)
+        variance, common = max(float(np.sum(np.square(self.shares) * own)), 0.0), 0.0
+        step = data.common_step
+        if step is not None:
+            moved = self.shares * (self._met(step, a) - self._met(step, b))
+            off = float(np.sum(moved)) ** 2 - float(np.sum(np.square(moved)))
+            common = max(data.common_correlation * off, 0.0)
+        value, std = self._sign * float(np.sum(self.shares * terms)), math.sqrt(variance + common)
+        total = self._total(value, self._sign * terms, math.sqrt(common))
+        return TruthDifference(value, std, Symmetric(value, std, -1.0, 1.0), total, "unbiased")
 
 
-def _require_callable(metric: str, function: Any, sample_weight: Any) -> None:
-    """Refuse metrics that need more than labels and predictions, and weights where the metric takes none."""
-    parameters = signature(function).parameters
-    needed = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
-    if needed:
-        raise ValueError(
-            f"compare does not take {metric}: it needs {', '.join(needed)}, which compare has no place for. Compare by "
-            "another metric, or look at each model's own score."
-        )
-    if sample_weight is not None and "sample_weight" not in parameters:
-        raise ValueError(f"{metric} takes no sample_weight. Compare without weights, or by another metric.")
-
-
-def contest(metric: str, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any) -> Contest:
+def contest(metric: ContestMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any) -> Contest:
     """The contest of these models under this metric."""
-    entry = entry_of(metric)
-    declaration = entry.declaration
-    _require_callable(metric, entry.function, sample_weight)
-    if metric in ("accuracy_score", "zero_one_loss"):
-        return AccuracyContest(declaration, y_true, models, yerr, sample_weight)
-    if declaration.task != "regression":
-        return DrawnClasses(declaration, entry.function, y_true, models, yerr, sample_weight)
-    if metric == "mean_error":
+    if sample_weight is not None and "sample_weight" not in signature(metric.function).parameters:
         raise ValueError(
-            "compare does not take mean_error: of two biases neither sign is better. Use mean_squared_error."
+            f"{metric.declaration.name} takes no sample_weight. Compare without weights, or by another metric."
         )
-    data = {}
+    make = _class_contest if metric.declaration.task == "classification" else _number_contest
+    found = make(metric, y_true, models, yerr, sample_weight)
+    found.check()
+    return found
+
+
+def _number_contest(
+    metric: ContestMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
+) -> Contest:
+    declaration = metric.declaration
+    data: dict[str, Measured] = {}
     for name, p in models.items():
         one = inputs.measured(y_true, p, yerr, sample_weight)
         if len(one) > 1:
@@ -281,10 +288,49 @@ def contest(metric: str, y_true: Any, models: Mapping[str, Any], yerr: Any, samp
         data[name] = one[0]
     scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
     data = {name: one.scaled(scale) for name, one in data.items()}
-    found: Contest
-    if metric in _LOSSES:
-        found = AdditiveContest(declaration, _LOSSES[metric], data, root=metric.startswith("root"))
-    else:
-        found = DrawnNumbers(declaration, entry.function, data)
-    found.units = (scale,) * (declaration.degree or 0) if scale != 1.0 else ()
-    return found
+    first = next(iter(data.values()))
+    arguments = (
+        metric,
+        NumberLabels(first.y, first.errors),
+        {name: np.asarray(one.p, float) for name, one in data.items()},
+        first.weight,
+        (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
+    )
+    if declaration.name == "root_mean_squared_error":
+        return LossContest(SquaredError(), True, *arguments)
+    if metric.needs_errors:
+        return Contest(*arguments)
+    answers = metric.score(first.y, first.p, None, first.weight)._answers
+    if isinstance(answers, MeanLoss):
+        return LossContest(answers.loss, False, *arguments)
+    return Contest(*arguments)
+
+
+def _class_contest(
+    metric: ContestMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
+) -> Contest:
+    y = class_array(labels_of(y_true, yerr), "y_true")
+    n = len(y)
+    of_classes = "y_pred" in signature(metric.function).parameters
+    predictions = {
+        name: class_array(p, "y_pred") if of_classes else np.asarray(to_host(p), dtype=np.float64)
+        for name, p in models.items()
+    }
+    for name, p in predictions.items():
+        if len(p) != n:
+            raise ValueError(
+                f"y_true and y_pred[{name!r}] have inconsistent numbers of samples: {n} and {len(p)}. Each label needs its "
+                "own prediction."
+            )
+    weight = checks.weights(sample_weight, n)
+    model = class_model(yerr, n)
+    model.check_labels(y)
+    named = metric.options.get("labels")
+    shown = [y, *([] if named is None else [np.asarray(named)]), *(predictions.values() if of_classes else ())]
+    classes = all_classes(model, *shown)
+    data = Labelled(classes, np.searchsorted(classes, y), None, model, weight)
+    first = next(iter(predictions.values()))
+    arguments = (telling_classes(metric, classes, first), ClassLabels(data), predictions, weight)
+    if metric.declaration.name in ("accuracy_score", "zero_one_loss") and not metric.options:
+        return AccuracyContest(*arguments)
+    return Contest(*arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,64 @@ import numpy as np
 from scorebars import tables
 from scorebars._render import text
 from scorebars.arrays import to_host
-from scorebars.score import Score
+from scorebars.errors import Normal
+from scorebars.metrics import inputs
+from scorebars.metrics.labels import labelled
+from scorebars.score import Score, UndefinedMomentWarning
 from scorebars.studies.evaluate import Evaluation, evaluate
 from scorebars.studies.gather import errors_of, rows
+
+_MOVES = 12
+"""How often the labels of a fold are moved."""
+_SEED = 20240517
+
+
+@dataclass(frozen=True)
+class TestedFold:
+    """Labels, predictions and errors of one fold."""
+
+    labels: np.ndarray
+    predicted: np.ndarray
+    yerr: Any
+    metrics: Any
+    task: str
+
+    __test__ = False  # no test class, whatever its name suggests to pytest
+
+    def label_variances(self, metric: str) -> tuple[float, float]:
+        """Variance of the metric when the labels at hand move within their errors, and when moved labels do."""
+        errors = _label_errors(self.yerr, self.labels, self.predicted, self.task)
+        if errors is None:
+            return 0.0, 0.0
+        model, moved = errors
+
+        def variance(labels: np.ndarray) -> float:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UndefinedMomentWarning)
+                score = evaluate(labels, self.predicted, yerr=model, metrics=self.metrics, task=self.task)[metric]
+                return score.variance
+
+        return variance(self.labels), float(np.mean([variance(labels) for labels in moved]))
+
+
+def _label_errors(
+    yerr: Any, labels: np.ndarray, predicted: np.ndarray, task: str
+) -> tuple[Any, list[np.ndarray]] | None:
+    """The errors of the labels at hand, and labels moved by them; None where labels do not err."""
+    rng = np.random.default_rng(_SEED)
+    if yerr is None or getattr(yerr, "kind", "") == "berkson":
+        return None
+    if task == "classification":
+        data, _ = labelled(labels, predicted, yerr, None)
+        cumulated = np.cumsum(data.model.label_probabilities(data.classes[data.shown], data.classes), axis=1)
+        drawn = [np.sum(rng.random((len(labels), 1)) > cumulated[:, :-1], axis=1) for _ in range(_MOVES)]
+        return yerr, [data.classes[k] for k in drawn]
+    model = inputs.error_model(yerr, labels.shape)
+    if isinstance(model, Normal):
+        model = model.label_level()
+    y = np.asarray(labels, dtype=np.float64)
+    shift = model.mean(y) - y
+    return model, list(model.sample(y, _MOVES, rng) - shift)
 
 
 @dataclass(frozen=True)
@@ -26,6 +82,8 @@ class CrossValidation:
 
     folds: list[Evaluation]
     indices: list[np.ndarray]
+    tested: list[TestedFold]
+    """What each fold was scored on."""
 
     @property
     def metrics(self) -> list[str]:
@@ -45,8 +103,16 @@ class CrossValidation:
         return float(np.std([s.observed for s in self[metric]], ddof=1)) if len(self.folds) > 1 else math.inf
 
     def label_std(self, metric: str) -> float:
-        """Standard deviation that the label errors alone give a fold's score: root mean square over the folds."""
-        return math.sqrt(float(np.mean([s.std**2 for s in self[metric]])))
+        """Standard deviation that the label errors alone give a fold's observed score: root mean square over the folds.
+
+        It is that of labels scattering about the true values. The labels at hand carry their errors already, so that
+        letting them move once more overstates it; what moving them twice adds is taken off. 0 under Berkson error, where
+        the labels themselves do not err.
+        """
+        once, twice = np.mean([fold.label_variances(metric) for fold in self.tested], axis=0)
+        if not math.isfinite(once + twice):
+            return math.inf
+        return math.sqrt(max(2.0 * once - twice, once / 3.0))  # a third is left of the squares of a perfect model
 
     def beyond_labels(self, metric: str) -> float:
         """What of the spread between folds the label errors do not explain; 0 where they explain all of it."""
@@ -123,13 +189,15 @@ def cross_validate(
     else:
         splits = list(check_cv(cv, labels, classifier=is_classifier(estimator)).split(X, labels, groups))
     task = "classification" if is_classifier(estimator) else "regression"
-    folds, indices = [], []
+    folds, indices, tested = [], [], []
     for train, test in splits:
         model = clone(estimator).fit(rows(X, train), labels[train], **(fit_params or {}))
         predicted = model.predict(rows(X, test))
-        folds.append(evaluate(labels[test], predicted, yerr=_errors_of(yerr, test, n), metrics=metrics, task=task))
+        fold = TestedFold(labels[test], predicted, _errors_of(yerr, test, n), metrics, task)
+        folds.append(evaluate(fold.labels, predicted, yerr=fold.yerr, metrics=metrics, task=task))
         indices.append(np.asarray(test))
-    return CrossValidation(folds, indices)
+        tested.append(fold)
+    return CrossValidation(folds, indices, tested)
 
 
 def _errors_of(yerr: Any, index: np.ndarray, n: int) -> Any:

@@ -16,8 +16,10 @@ import numpy as np
 from scorebars.engines.config import one_thread
 from scorebars.errors import ErrorModel
 from scorebars.studies.accumulate import Accumulator
+from scorebars.studies.arrow_source import FIRST
 from scorebars.studies.columns import Columns, for_all_labels, reworded
-from scorebars.studies.evaluate import Evaluation, guess_task
+from scorebars.studies.evaluate import Evaluation
+from scorebars.studies.task import guess_task
 
 BRANCHES = 8
 """Accumulators that one task merges: few tasks, for each costs the scheduler some milliseconds."""
@@ -59,11 +61,13 @@ def accumulate_dask(
     dask: Any = import_module("dask")
     if y is not None or pred is not None:
         columns, parts = _frames(y_true, y, pred, yerr, sample_weight)
-        empty = _empty(metrics, task, y_true[y], yerr)
+        names = (y, *columns.models.values())
+        empty = _empty(metrics, task, [y_true[name] for name in names], yerr if columns.yerr is None else y_true[yerr])
         level = [dask.delayed(_of_frame)(empty, k, part, columns) for k, part in enumerate(parts)]
     else:
         models, chunks = _arrays(y_true, y_pred, yerr, sample_weight)
-        empty = _empty(metrics, task, y_true, yerr)
+        predictions = y_pred.values() if isinstance(y_pred, Mapping) else [y_pred]
+        empty = _empty(metrics, task, [y_true, *predictions], yerr)
         level = [dask.delayed(_of_arrays)(empty, k, models, *part) for k, part in enumerate(chunks)]
     while len(level) > 1:
         level = [dask.delayed(_merged)(*level[k : k + BRANCHES]) for k in range(0, len(level), BRANCHES)]
@@ -74,19 +78,22 @@ def accumulate_dask(
     return found
 
 
-def _empty(metrics: Any, task: str | None, labels: Any, yerr: Any) -> Accumulator:
+def _empty(metrics: Any, task: str | None, columns: Sequence[Any], yerr: Any) -> Accumulator:
     """What each chunk begins with; metrics are refused here, not on the workers, and the task is guessed once for all."""
     if metrics is None and task is None:
-        task = guess_task(_sample(labels), yerr)
+        labels, *predictions = (_first(column) for column in columns)
+        task = guess_task(labels, _first(yerr), predictions)
     return Accumulator(metrics, task=task)
 
 
-def _sample(labels: Any) -> Any:
-    """Labels that tell of all: none at all where their type tells it, else the first one, which has to be computed."""
-    none = np.asarray(labels._meta)
-    if none.dtype.kind != "O":
+def _first(column: Any) -> Any:
+    """The first rows where they have to be looked at, none at all where the type tells the task; no column stays as it is."""
+    if not hasattr(column, "_meta"):
+        return column
+    none = np.asarray(column._meta)
+    if none.dtype.kind not in "Oiu":
         return none
-    return labels.head(1, npartitions=-1) if hasattr(labels, "head") else labels.blocks[0].compute()[:1]
+    return column.head(FIRST, npartitions=-1) if hasattr(column, "head") else column.blocks[0].compute()[:FIRST]
 
 
 def _merged(first: Accumulator, *others: Accumulator) -> Accumulator:

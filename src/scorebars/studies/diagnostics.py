@@ -5,19 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
 from scorebars._render import text
-from scorebars.errors import Normal
+from scorebars.answers.squared import squared_law
+from scorebars.errors import Empirical, LogNormal, MeasurementError, Normal, Poisson
 from scorebars.errors.base import FloatArray
 from scorebars.errors.repeats import Repeats
+from scorebars.laws.additive import mean_law
+from scorebars.laws.samples import SampleLaw
+from scorebars.losses import SquaredError
+from scorebars.measured import Measured
 from scorebars.metrics import inputs
+from scorebars.metrics.chi_squared import reduced_chi_squared_answers
 from scorebars.studies.gather import gather
 
 _DEFAULT_SHARE = 0.2
+_ONE_SIGMA = 0.8413447460685429
+"""P(a standard normal variable < 1)."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +35,12 @@ class ErrorCheck:
 
     Attributes
     ----------
-    pulls : (n,) residuals y - p in units of the label error, NaN where the error is zero
-    reduced_chi_squared, pvalue_high, pvalue_low : mean squared pull, and the probabilities that a perfect model would
-        show one at least as high, or as low
+    pulls : (n,) residuals y - p in units of the label error, NaN where the error is zero. What a perfect model would show
+        on average (the offset of asymmetric errors) is taken off; errors that depend on the truth are those at the
+        prediction, which a perfect model has right.
+    reduced_chi_squared, pvalue_high, pvalue_low : mean squared pull (correlated errors: d' S^-1 d / n), and the
+        probabilities that a perfect model would show one at least as high, or as low, under this error model
+    perfect_chi_squared : what a perfect model shows on average: 1, more where errors come from few repeats
     noise_share : mean squared label error over mean squared residual
     zero_share, repeated_share, repeated_value : labels with error zero, and with the most frequent value
     growth : slope of log(error) against log(|label|); 1 for relative errors, 0 for constant ones; None if undefined
@@ -52,12 +64,15 @@ class ErrorCheck:
     repeats_pvalue: float | None
     warnings: list[str]
     omitted: int = 0
+    perfect_chi_squared: float = 1.0
 
     def __str__(self) -> str:
         lines = [
             f"label errors of {self.n} labels",
-            f"pulls: mean {np.nanmean(self.pulls):.3g}, std {np.nanstd(self.pulls):.3g} (a perfect model: 0 and 1)",
-            f"reduced chi-squared {self.reduced_chi_squared:.4g} (p-value of a perfect model {self.pvalue_high:.3g})",
+            f"pulls: mean {np.nanmean(self.pulls):.3g}, std {np.nanstd(self.pulls):.3g} (a perfect model: 0 and "
+            f"{math.sqrt(self.perfect_chi_squared):.3g})",
+            f"reduced chi-squared {self.reduced_chi_squared:.4g} (a perfect model: {self.perfect_chi_squared:.3g}; at "
+            f"least this with probability {self.pvalue_high:.3g})",
             f"noise share {self.noise_share:.3g}: how much of the mean squared residual is label error",
             f"zero errors {self.zero_share:.1%}; most frequent error {self.repeated_value:g} ({self.repeated_share:.1%})",
         ]
@@ -107,30 +122,28 @@ def check_errors(
     data = inputs.measured(given.y_true, next(iter(given.models.values())), given.yerr, None)[0]
     inputs.diagnose(data)
     label, d = np.asarray(data.y, float), data.residual
-    sd = np.sqrt(data.errors.label_variance(label))
-    known = sd > 0
+    sd = _error_sizes(data.errors, label)
+    found_pulls = _pulls(data)
+    known = np.isfinite(found_pulls)
     if not known.any():
         raise ValueError("all label errors are zero: there is nothing to check. Pass yerr.")
-    pulls = np.full(data.n, np.nan)
-    pulls[known] = d[known] / sd[known]
-    chi2, count = float(np.sum(np.square(pulls[known]))), int(known.sum())
-    if isinstance(data.errors, Normal) and data.errors.cov is not None:
-        chi2 = float(d @ np.linalg.lstsq(data.errors.cov, d, rcond=None)[0])
+    chi2 = _chi_squared(data, found_pulls, known)
     mean_square = float(np.mean(np.square(d)))
     values, times = np.unique(sd, return_counts=True)
     top = int(np.argmax(times))
     ratio, ratio_p = (None, None) if repeats is None else _against_repeats(sd, data.errors.repeats, repeats)
     found = ErrorCheck(
         n=data.n,
-        pulls=pulls,
-        reduced_chi_squared=chi2 / count,
-        pvalue_high=float(chdtrc(count, chi2)),
-        pvalue_low=float(chdtr(count, chi2)),
+        pulls=found_pulls,
+        reduced_chi_squared=chi2.observed,
+        pvalue_high=chi2.high,
+        pvalue_low=chi2.low,
+        perfect_chi_squared=chi2.perfect,
         noise_share=float(np.mean(np.square(sd))) / mean_square if mean_square > 0 else math.inf,
-        zero_share=float(np.mean(~known)),
+        zero_share=float(np.mean(sd == 0)),
         repeated_share=float(times[top]) / data.n,
         repeated_value=float(values[top]),
-        growth=_growth(label[known], sd[known]),
+        growth=_growth(label[sd > 0], sd[sd > 0]),
         repeats_ratio=ratio,
         repeats_pvalue=ratio_p,
         warnings=[],
@@ -138,6 +151,82 @@ def check_errors(
     )
     found.warnings.extend(_warnings(found, scalar=bool(np.ptp(sd) == 0)))
     return found
+
+
+class _ChiSquared(NamedTuple):
+    observed: float
+    perfect: float
+    low: float
+    high: float
+
+
+def _centre(data: Measured) -> FloatArray:
+    """Where a perfect model says that labels scatter (Berkson: predictions): the prediction, or the label itself."""
+    at_label = data.errors.kind == "berkson" or isinstance(data.errors, Empirical)
+    return np.asarray(data.y if at_label else data.p, dtype=np.float64)
+
+
+def _impossible(data: Measured) -> NDArray[np.bool_]:
+    """Predictions that cannot be true values, such as a negative count."""
+    return (_centre(data) < 0) if isinstance(data.errors, Poisson | LogNormal) else np.zeros(data.n, dtype=bool)
+
+
+def _error_sizes(errors: MeasurementError, y: FloatArray) -> FloatArray:
+    """Standard deviations of the labels; half the central 68 % where a family has none."""
+    variance = errors.label_variance(y)
+    if np.all(np.isfinite(variance)):
+        return np.sqrt(variance)
+    half = (errors.ppf(y, np.asarray(_ONE_SIGMA)) - errors.ppf(y, np.asarray(1.0 - _ONE_SIGMA))) / 2.0
+    return np.where(np.isfinite(variance), np.sqrt(variance), half)
+
+
+def _offset(errors: MeasurementError, y: FloatArray) -> FloatArray:
+    """How far the mean of a fresh label lies from the value behind it; the median where there is no mean."""
+    with np.errstate(invalid="ignore"):
+        mean = errors.mean(y)
+    return np.asarray(np.where(np.isfinite(mean), mean, errors.ppf(y, np.asarray(0.5))) - y)
+
+
+def _pulls(data: Measured) -> FloatArray:
+    """Residuals label - prediction less what a perfect model shows on average, in units of the error."""
+    centre = np.where(_impossible(data), np.asarray(data.y, dtype=np.float64), _centre(data))
+    sign = -1.0 if data.errors.kind == "berkson" else 1.0
+    sd, d = _error_sizes(data.errors, centre), data.residual - sign * _offset(data.errors, centre)
+    return np.where(sd > 0, d / np.where(sd > 0, sd, 1.0), np.nan)
+
+
+def _chi_squared(data: Measured, pulls: FloatArray, known: NDArray[np.bool_]) -> _ChiSquared:
+    """The reduced chi-squared of the labels with an error, and where it lies among those of perfect models."""
+    part = Measured(data.y[known], data.p[known], data.errors[np.flatnonzero(known)])
+    errors, count = part.errors, part.n
+    observed = float(np.mean(np.square(pulls[known])))
+    if isinstance(errors, Normal):
+        if errors.independent or _regular(errors):
+            answers = reduced_chi_squared_answers(part)
+            return _ChiSquared(answers.observed, float(answers.perfect()), *answers.pvalues)
+        # labels known exactly in some combination: the sum of squared pulls with its own law
+        size = np.broadcast_to(errors.label_level().total, (count,))
+        law = squared_law(
+            Measured(part.y, part.p, errors, 1.0 / np.square(size)), errors.label_level(), np.zeros(count)
+        )
+        unit = count / float(np.sum(1.0 / np.square(size)))
+        return _ChiSquared(observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit)))
+    if _impossible(part).any():
+        return _ChiSquared(observed, 1.0, 1.0, 0.0)
+    centre = _centre(part)
+    shares = 1.0 / (count * np.square(_error_sizes(errors, centre)))
+    law = mean_law(SquaredError(), errors, centre, centre + _offset(errors, centre), shares)
+    least = 1.0 / (len(law.draws) + 1.0) if isinstance(law, SampleLaw) else 0.0
+    low, high = max(float(law.cdf(observed)), least), max(float(law.sf(observed)), least)
+    return _ChiSquared(observed, float(law.mean), low, high)
+
+
+def _regular(errors: Normal) -> bool:
+    """Whether the covariance has an inverse."""
+    if errors.cov is None:
+        return bool(np.all(np.asarray(errors.sigma) > 0))
+    scale = np.sqrt(np.diagonal(errors.cov))
+    return float(np.linalg.eigvalsh(errors.cov / np.outer(scale, scale))[0]) > 1e-13 * len(scale)
 
 
 def _growth(y: FloatArray, sd: FloatArray) -> float | None:
@@ -152,12 +241,14 @@ def _growth(y: FloatArray, sd: FloatArray) -> float | None:
 def _against_repeats(sd: FloatArray, quoted_repeats: FloatArray | float, repeats: Repeats) -> tuple[float, float]:
     """Pooled variance of the repeats over the quoted one; chi-square with the pooled degrees of freedom."""
     repeats.require_size(len(sd), "repeats")
+    if repeats.scatter is None:
+        raise ValueError("repeats holds no scatter: pass the measurements, Repeats(values), not errors that are known.")
     quoted = np.square(sd) * quoted_repeats
     nu = np.broadcast_to(np.asarray(repeats.repeats) - 1.0, sd.shape)
     use = (nu > 0) & (quoted > 0)
     if not use.any():
         raise ValueError("repeats and yerr have no label in common that has repeats and a quoted error above zero.")
-    total = float(np.sum((nu * np.square(repeats.sigma) / np.where(quoted > 0, quoted, 1.0))[use]))
+    total = float(np.sum((nu * repeats.scatter.own / np.where(quoted > 0, quoted, 1.0))[use]))
     degrees = float(nu[use].sum())
     p = 2 * min(float(chdtr(degrees, total)), float(chdtrc(degrees, total)))
     return degrees / total if total > 0 else math.inf, min(p, 1.0)

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars._render import tables, text
-from scorebars.arrays import library_of
-from scorebars.errors import ErrorModel, MeasurementError
 from scorebars.score import Score
-from scorebars.studies.gather import Gathered, errors_of, gather, rows
+from scorebars.studies.gather import Gathered, errors_of, gather, labels_of, rows
 from scorebars.studies.scoring import Metric, chosen_metrics, scores_of
+from scorebars.studies.task import assumed_task
 
 SCHEMA = "scorebars/evaluation/1"
 
@@ -34,6 +33,8 @@ class Evaluation:
     n: int
     omitted: int = 0
     """Rows that were left out because they miss a value (``nan_policy="omit"``)."""
+    assumed: str = ""
+    """What was assumed about the labels, and how to change it; empty where nothing had to be."""
 
     @property
     def models(self) -> list[str]:
@@ -114,7 +115,7 @@ class Evaluation:
     _repr_html_ = to_html
 
     def __str__(self) -> str:
-        return tables.plain(self)
+        return tables.plain(self) + (f"\nNote: {self.assumed}." if self.assumed else "")
 
     def __rich__(self) -> Any:
         return tables.rich_table(self)
@@ -159,7 +160,9 @@ def evaluate(
         By default the common ones of the task. Options go with the function, ``functools.partial(sb.fraction_within,
         tolerance=0.1)``; scores of one function with several options have names such as ``fraction_within(tolerance=0.1)``.
     task : {"regression", "classification"}, optional
-        Guessed from the labels and their errors: texts, booleans and flip models mean classes.
+        Guessed from labels, predictions and errors where no metrics are named: texts, booleans, models of class errors, and
+        whole numbers of few values that the predictions share mean classes. The result says so where numbers were taken
+        as classes.
     nan_policy : {"raise", "omit"}
         Refuse missing values (by their row labels), or leave such rows out for all models and say how many.
     progress : bool
@@ -190,8 +193,10 @@ def evaluate(
             metrics=metrics, task=task,
         )  # fmt: skip
     data = gather(y_true, y_pred, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight, by=by, nan_policy=nan_policy)
-    labels = labels_of(data)
-    chosen = chosen_metrics(metrics, task or guess_task(labels, data.yerr))
+    assumed = ""
+    if metrics is None:
+        task, assumed = assumed_task(task, labels_of(data), data.yerr, list(data.models.values()))
+    chosen = chosen_metrics(metrics, task or "regression")
     n = len(next(iter(data.models.values())))
     whole: NDArray[np.intp] | None = None
     parts = {None: whole} if data.by is None else {None: whole, **groups_of(data.by, n)}
@@ -200,7 +205,7 @@ def evaluate(
         for group, index in parts.items():
             found = scores_of(chosen, *_subset(index, data, prediction, n))
             scores.update({(model, name, group): score for name, score in found.items()})
-    return Evaluation(scores, next(iter(scores.values())).n, data.omitted)
+    return Evaluation(scores, next(iter(scores.values())).n, data.omitted, assumed)
 
 
 def streamed(data: Any) -> bool:
@@ -228,25 +233,6 @@ def _evaluate_streamed(
         raise ValueError("name the columns of a dataset: evaluate(dataset, y=..., pred=..., yerr=...).")
     home = import_module("scorebars.studies.stream")
     return home.evaluate_dataset(data, y=y, pred=pred, progress=progress, **options)
-
-
-def labels_of(data: Gathered) -> Any:
-    """The labels, or those that the error model holds where none are given."""
-    return data.yerr.labels() if data.y_true is None and hasattr(data.yerr, "labels") else data.y_true
-
-
-def guess_task(labels: Any, yerr: Any) -> str:
-    """Classes if the error model says so, or the labels are texts or booleans; else measured numbers."""
-    if isinstance(yerr, ErrorModel):
-        return "regression" if isinstance(yerr, MeasurementError) else "classification"
-    if library_of(labels) is not None:  # perhaps on a device: its type tells, and no label is copied
-        return "classification" if "bool" in str(labels.dtype) else "regression"
-    array = np.asarray(labels)
-    if array.dtype.kind == "O" and array.size:  # numbers among objects: nullable columns, uncertainties, NDData
-        classes = isinstance(array.flat[0], str | bool | np.bool_)
-    else:
-        classes = array.dtype.kind in "bUSO"
-    return "classification" if classes else "regression"
 
 
 def groups_of(by: Any, n: int) -> dict[str | None, NDArray[np.intp]]:

@@ -131,6 +131,7 @@ def _divided(part: Summary, power: int) -> Summary:
         certain,
         absolute,
         math.ldexp(part.certain_abs, -power),
+        math.ldexp(part.abs_w2, -power),
         None if part.gram is None else part.gram * np.ldexp(1.0, -power * np.add.outer(_PRODUCTS, _PRODUCTS)),
         (math.ldexp(low, -power), math.ldexp(high, -power)),
     )

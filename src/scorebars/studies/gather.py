@@ -163,6 +163,11 @@ def _numbers(column: Any) -> Any:
     return column.to_numpy(dtype=np.float64, na_value=np.nan) if tables.has_index(column) else np.asanyarray(column)
 
 
+def labels_of(data: Gathered) -> Any:
+    """The labels, or those that the error model holds where none are given."""
+    return data.yerr.labels() if data.y_true is None and hasattr(data.yerr, "labels") else data.y_true
+
+
 def named_predictions(y_pred: Any) -> dict[str, Any]:
     """Predictions by model name, from a mapping, a DataFrame, columns of an array, or a single array."""
     if y_pred is None:

@@ -4,45 +4,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from scorebars import checks
-from scorebars.errors import Flip, MeasurementError
+from scorebars.errors import MeasurementError
 from scorebars.errors.base import FloatArray
 from scorebars.metrics.inputs import measured
 from scorebars.metrics.labels import class_labels, flip_model
 from scorebars.moments.votes import majority_error
+from scorebars.studies.task import assumed_task
 
 _MOST_REPEATS = 10_000
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Variance of the estimate with M labels of n repeats each: (sampling + measurement/n + curvature/n^2) / M."""
+    """Variance of the estimate with M labels of n repeats each, a series in 1/n divided by M.
+
+    (sampling + measurement/n + curvature/n^2 + kurtosis/n^3) / M.
+    """
 
     sampling: float
     measurement: float
     curvature: float = 0.0
+    kurtosis: float = 0.0
 
     def per_label(self, repeats: float) -> float:
-        return self.sampling + self.measurement / repeats + self.curvature / repeats**2
+        found = self.sampling + self.measurement / repeats + self.curvature / repeats**2 + self.kurtosis / repeats**3
+        return max(found, 0.0)
 
 
 @dataclass(frozen=True)
 class VotingBudget:
-    """Variance per item of the difference of two accuracies, in units of the true difference, with n raters each."""
+    """Variance per item of the difference of two accuracies, in units of the true difference, with n raters each.
 
-    discordant: float
+    Where the two predictions differ the label meets one of them: with probability 1 - q + r where one is right, 2 r where
+    both are wrong, r = q / (K - 1).
+    """
+
+    one_right: float
+    """Share of items on which the two differ and one is right."""
+    both_wrong: float
+    """Share of items on which they differ and neither is right; 0 for two classes."""
     q: float
     difference: float
+    classes: int = 2
 
     def per_label(self, repeats: float) -> float:
-        contrast = 1.0 - 2.0 * float(majority_error(self.q, int(repeats)))
-        return max(self.discordant / contrast**2 - self.difference**2, 0.0)
+        wrong = float(majority_error(self.q, int(repeats), self.classes))
+        other = wrong / (self.classes - 1)
+        met = self.one_right * (1.0 - wrong + other) + self.both_wrong * 2.0 * other
+        return max(met / (1.0 - wrong - other) ** 2 - self.difference**2, 0.0)
 
 
 @dataclass(frozen=True)
@@ -70,6 +86,8 @@ class Plan:
     """The variance of the estimate at which the goal is reached."""
     difference: float | None = field(default=None, repr=False)
     level: float = field(default=0.95, repr=False)
+    assumed: str = ""
+    """What was assumed about the labels, and how to change it; empty where nothing had to be."""
 
     def std_at(self, labels: float, repeats: float = 1) -> float:
         """Standard error of the estimate with this many labels and repeats."""
@@ -87,7 +105,9 @@ class Plan:
 
     def __str__(self) -> str:
         power = "" if self.power is None else f", power {self.power:.3f}"
-        return f"{self.labels} labels with {self.repeats} repeat(s) each (cost {self.cost:g}{power}) {self.goal}"
+        return f"{self.labels} labels with {self.repeats} repeat(s) each (cost {self.cost:g}{power}) {self.goal}" + (
+            f"\nNote: {self.assumed}." if self.assumed else ""
+        )
 
 
 def plan(
@@ -103,11 +123,12 @@ def plan(
     level: float = 0.95,
     cost_label: float = 1.0,
     cost_repeat: float = 1.0,
+    task: str | None = None,
 ) -> Plan:
     r"""How many labels, and how many repeats of each, are needed?
 
-    Two goals: to tell two models apart (`difference` of their mean squared errors, or of their accuracies where
-    ``yerr`` is a `Flip`), or to bring the standard error of a model's mean squared error against the truth below `std`.
+    Two goals: to tell two models apart (`difference` of their mean squared errors, or of their accuracies for
+    classes), or to bring the standard error of a model's mean squared error against the truth below `std`.
     With variances per label :math:`V_s` (between items) and :math:`V_m` (of a single repeat):
 
     .. math::
@@ -130,6 +151,8 @@ def plan(
         Power and two-sided confidence level of the comparison.
     cost_label, cost_repeat : numbers
         What a label costs once, and each of its repeats.
+    task : {"regression", "classification"}, optional
+        Whether the pilot's labels are measured numbers or classes; guessed as in `evaluate`, and said where it was.
 
     Examples
     --------
@@ -153,11 +176,20 @@ def plan(
         )
     allocation: FloatArray | None = None
     budget: Budget | VotingBudget
+    said = ""
+    if not assumed:
+        predictions = _predictions(y_pred, 1 if std is not None else 2)
+        found, said = assumed_task(task, y_true, yerr, predictions)
     if assumed:
         budget = Budget(
             _variance(sampling_variance, "sampling_variance"), _variance(measurement_variance, "measurement_variance")
         )
-    elif isinstance(yerr, Flip):
+    elif found == "classification":
+        if std is not None:
+            raise ValueError(
+                "plan brings the std of a mean squared error below a target; for classes give the predictions of two "
+                'models and a difference. If the labels are measured numbers, say task="regression".'
+            )
         budget, difference = _voting_pilot(y_true, y_pred, yerr, difference)
     elif std is not None:
         budget = _one_model_pilot(y_true, y_pred, yerr)
@@ -173,7 +205,8 @@ def plan(
     goal = (
         f"to reach a std of {goal_value:g}" if difference is None else f"to detect a difference of {abs(goal_value):g}"
     )
-    return _cheapest(budget, difference, std, power, level, cost_label, cost_repeat, allocation, goal)
+    made = _cheapest(budget, difference, std, power, level, cost_label, cost_repeat, allocation, goal)
+    return replace(made, assumed=said)
 
 
 def _variance(value: float | None, name: str) -> float:
@@ -221,34 +254,52 @@ def _two_model_pilot(
 
 
 def _one_model_pilot(y_true: Any, y_pred: Any, yerr: Any) -> Budget:
-    """Variance of the truth's estimate of the MSE: V_s + 4 mean(D^2 sigma^2)/n + 2 mean(sigma^4)/n^2."""
+    """Variance of the truth's estimate of the MSE, with k4 the fourth cumulant of a single error:
+
+    V_s + 4 mean(D^2 sigma^2)/n + mean(2 sigma^4 + 4 D m3)/n^2 + mean(k4)/n^3.
+
+    V_s is what is left of the scatter of the pilot's squares. Where label errors make most of it, V_s is hardly known: one
+    standard error is added, so that the std is reached with most pilots and not with every second one.
+    """
     _require_errors(yerr)
     data = measured(y_true, _predictions(y_pred, 1)[0], yerr, None)[0]
-    y, d = np.asarray(data.y, float), data.residual
+    y, p = np.asarray(data.y, float), np.asarray(data.p, float)
     if len(y) < 2:
         raise ValueError("a pilot needs at least two labels to show how they scatter.")
-    s2, single = data.errors.label_variance(y), data.errors.variance(y)
-    true_square = np.square(d) - s2
-    own = 4.0 * np.square(d) * s2 - 2.0 * np.square(s2)
-    sampling = max(float(np.var(true_square, ddof=1) - np.mean(own)), 0.0)
-    measurement = max(4.0 * float(np.mean(true_square * single)), 0.0)
-    return Budget(sampling, measurement, 2.0 * float(np.mean(np.square(single))))
+    errors = data.errors
+    s2, single, at_hand = errors.label_variance(y), errors.variance(y), np.asarray(errors.repeats, dtype=np.float64)
+    m3, k4 = errors.third(y), errors.fourth(y) - 3.0 * np.square(single)
+    d = errors.unbiased_label(y) - p
+    square = np.square(d) - s2
+    own = 4.0 * square * s2 + 2.0 * np.square(s2) + 4.0 * d * m3 / at_hand**2 + k4 / at_hand**3
+    excess = np.square(square - np.mean(square)) - own
+    sampling = float(np.mean(excess)) + float(np.std(excess, ddof=1)) / math.sqrt(len(y))
+    measurement = max(4.0 * float(np.mean(square * single)), 0.0)
+    curvature = float(np.mean(2.0 * np.square(single) + 4.0 * d * m3))
+    return Budget(max(sampling, 0.0), measurement, max(curvature, 0.0), float(np.mean(k4)))
 
 
-def _voting_pilot(y_true: Any, y_pred: Any, yerr: Flip, difference: float | None) -> tuple[VotingBudget, float]:
-    """Only items on which the two classifiers differ matter; noise shrinks their difference by 1 - 2q."""
+def _voting_pilot(y_true: Any, y_pred: Any, yerr: Any, difference: float | None) -> tuple[VotingBudget, float]:
+    """Only items on which the two classifiers differ matter; noise shrinks their difference by 1 - q - r."""
     first, second = _predictions(y_pred, 2)
     a, b = class_labels(y_true, first), class_labels(y_true, second)
     q = float(np.mean(np.asarray(flip_model(yerr, len(a.y)).q)))
-    if q >= 0.5:
-        raise ValueError(f"q = {q:g} on average: labels that are wrong half of the time tell no classifiers apart.")
+    classes = max(len(np.unique(np.concatenate([a.classes, b.classes]))), 2)
+    other = q / (classes - 1)
+    contrast = 1.0 - q - other
+    if contrast <= 1e-12:
+        often = "half of the time" if classes == 2 else f"as often as by chance among {classes} classes"
+        raise ValueError(f"q = {q:g} on average: labels that are wrong {often} tell no classifiers apart.")
     right_a, right_b = np.asarray(a.y == a.p), np.asarray(b.y == b.p)
-    discordant = float(np.mean(right_a != right_b))
-    if difference is None:
-        difference = float(np.mean(right_a) - np.mean(right_b)) / (1.0 - 2.0 * q)
-    if discordant == 0:
+    differ = float(np.mean(a.p != b.p))
+    if differ == 0:
         raise ValueError("the two classifiers agree on every item of the pilot: there is nothing to tell apart.")
-    return VotingBudget(discordant, q, difference), difference
+    # the label meets one of two different predictions with probability 1 - q + r where one is right, else 2 r
+    met = float(np.mean(right_a != right_b))
+    one_right = min(max((met - 2.0 * other * differ) / contrast, 0.0), differ)
+    if difference is None:
+        difference = float(np.mean(right_a) - np.mean(right_b)) / contrast
+    return VotingBudget(one_right, differ - one_right, q, difference, classes), difference
 
 
 def _power(difference: float, variance: float, level: float) -> float:
@@ -305,7 +356,7 @@ def _continuous(budget: Budget, cost_label: float, cost_repeat: float) -> float:
 
 def _candidates(budget: Budget, cost_label: float, cost_repeat: float) -> range:
     best = _continuous(budget, cost_label, cost_repeat)
-    if budget.curvature:
+    if budget.curvature or budget.kurtosis:
         return range(1, 201)
     if not math.isfinite(best):
         return range(1, 101) if budget.measurement > 0 else range(1, 2)

@@ -21,7 +21,8 @@ from scorebars.studies.accumulate import Accumulator
 from scorebars.studies.arrow_source import Piece, Source, to_numpy
 from scorebars.studies.batch import KEPT
 from scorebars.studies.columns import Columns, reworded
-from scorebars.studies.evaluate import Evaluation, guess_task
+from scorebars.studies.evaluate import Evaluation
+from scorebars.studies.task import guess_task
 
 LANES = 4
 """More threads than these do not help."""
@@ -53,14 +54,18 @@ def evaluate_dataset(
     metrics : optional
         As in `Accumulator`.
     task : {"regression", "classification"}, optional
-        Where `metrics` is left out; guessed from the type of the column of labels.
+        Where `metrics` is left out; guessed from the first rows.
     progress : bool
         Show how far the pass is.
     """
     source = Source(dataset)
     columns = Columns.of(source.schema.names, y, pred, yerr, sample_weight)
     if task is None and metrics is None:
-        task = guess_task(source.sample(y), yerr)
+        first = source.first_rows(
+            [str(name) for name in (y, *columns.models.values(), columns.yerr) if name is not None]
+        )
+        errors = columns.errors if columns.yerr is None else first[str(columns.yerr)]
+        task = guess_task(first[y], errors, [first[str(name)] for name in columns.models.values()])
     total = Accumulator(metrics, task=task)
     _read(total, source, columns, progress)
     if total.n == 0:

@@ -97,6 +97,7 @@ def _out(part: Summary | ClassCounts) -> dict[str, Any]:
         "certain": None if part.certain is None else array_out(part.certain),
         "absolute": None if part.absolute is None else _bins_out(part.absolute),
         "certain_abs": number_out(part.certain_abs),
+        "abs_w2": number_out(part.abs_w2),
         "gram": None if part.gram is None else array_out(part.gram),
         "predictions": array_out(np.array(part.predictions)),
         **(_more_out(part) if isinstance(part, ExtendedSummary) else {}),
@@ -133,6 +134,7 @@ def _summary(data: dict[str, Any]) -> Summary:
         None if data["certain"] is None else array_in(data["certain"]),
         None if data["absolute"] is None else _bins(data["absolute"]),
         number_in(data["certain_abs"]),
+        number_in(data["abs_w2"]),
         None if data["gram"] is None else array_in(data["gram"]),
         (low, high),
     )

@@ -1,0 +1,93 @@
+"""Laws of squares over variances that were estimated apart: Fisher's F, and means of several of them."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import betaln, fdtr, fdtrc, fdtri
+
+from scorebars.laws.base import FloatArray, Law
+from scorebars.laws.samples import SampleLaw
+
+_DRAWS, _FEWEST_DRAWS = 20_000, 2_000
+_ENTRIES = 500_000
+"""Ratios drawn at once."""
+_BUDGET = 10_000_000
+"""Ratios drawn in all, where many have to be."""
+_SEED = 20240517
+
+
+class VarianceRatio(Law):
+    """(chi-squared with n degrees of freedom / n) / (chi-squared with nu / nu)."""
+
+    support = (0.0, math.inf)
+
+    def __init__(self, n: float, nu: float) -> None:
+        self.n, self.nu = float(n), float(nu)
+
+    def _mean(self) -> float:
+        return self.nu / (self.nu - 2.0) if self.nu > 2 else math.inf
+
+    def _var(self) -> float:
+        n, nu = self.n, self.nu
+        return 2.0 * (nu / (nu - 2.0)) ** 2 * (n + nu - 2.0) / (n * (nu - 4.0)) if nu > 4 else math.inf
+
+    def _cdf(self, x: float) -> float:
+        return float(fdtr(self.n, self.nu, x))
+
+    def _sf(self, x: float) -> float:
+        return float(fdtrc(self.n, self.nu, x))
+
+    def _ppf(self, q: float) -> float:
+        return float(fdtri(self.n, self.nu, q))
+
+    def _pdf(self, x: float) -> float:
+        if x <= 0:
+            return 0.0 if self.n > 2 or x < 0 else 1.0 if self.n == 2 else math.inf
+        half, rest = self.n / 2.0, self.nu / 2.0
+        r = self.n / self.nu * x
+        return math.exp(half * math.log(r) - (half + rest) * math.log1p(r) - betaln(half, rest)) / x
+
+
+def mean_of_ratios(weight: FloatArray, nu: FloatArray) -> Law:
+    """Law of sum weight_i F_i, with independent F_i of 1 and nu_i degrees of freedom; drawn with a fixed seed."""
+    if np.ptp(nu) == 0 and np.ptp(weight) == 0:
+        unit = float(weight[0]) * len(weight)
+        return _mean_of_equal_ratios(len(nu), float(nu[0]), unit)
+    return _drawn(weight, nu)
+
+
+@lru_cache(maxsize=32)
+def _mean_of_equal_ratios(n: int, nu: float, unit: float) -> Law:
+    return _drawn(np.full(n, unit / n), np.full(n, nu))
+
+
+def _drawn(weight: FloatArray, nu: FloatArray) -> Law:
+    rng = np.random.default_rng(_SEED)
+    count = int(min(max(_BUDGET // len(nu), _FEWEST_DRAWS), _DRAWS))
+    block = max(1, min(count, _ENTRIES // len(nu)))
+    parts = [
+        np.square(rng.standard_t(nu, (min(block, count - start), len(nu)))) @ weight for start in range(0, count, block)
+    ]
+    few, fewer = nu <= 2, nu <= 4
+    mean = np.where(few, np.inf, nu / np.where(few, 1.0, nu - 2.0))
+    with np.errstate(invalid="ignore"):
+        variance = np.where(fewer, np.inf, 2.0 * np.square(mean) * (nu - 1.0) / np.where(fewer, 1.0, nu - 4.0))
+        total = float(np.sum(np.square(weight) * variance, where=weight > 0))
+    return SampleLaw(np.concatenate(parts), mean=float(np.sum(weight * mean, where=weight > 0)), var=total)
+
+
+def weighted_ratio(weight: FloatArray, nu: float) -> Law:
+    """Law of sum weight_i chi-squared_1 over one chi-squared_nu / nu; drawn with a fixed seed."""
+    rng = np.random.default_rng(_SEED)
+    count = int(min(max(_BUDGET // len(weight), _FEWEST_DRAWS), _DRAWS))
+    block = max(1, min(count, _ENTRIES // len(weight)))
+    top = np.concatenate(
+        [
+            np.square(rng.standard_normal((min(block, count - start), len(weight)))) @ weight
+            for start in range(0, count, block)
+        ]
+    )
+    return SampleLaw(top * nu / rng.chisquare(nu, count))

@@ -1,0 +1,228 @@
+"""What the errors of labels do to sums of them and of their squares.
+
+A sum X = sum_i [a w_i y_i^2 + b_i y_i] - k (sum_i w_i y_i)^2 / W is a quadratic form of the labels, with the matrix
+Q = a diag(w) - k w w' / W. Label errors of covariance S add tr(Q S) to it on average. With h half the slope of X at the
+labels, the covariance of two such sums is
+
+    4 h_1' S h_2 + 2 tr(Q_1 S Q_2 S)          h at the true values,
+
+and h' S h at the labels is too large by tr(Q S Q S). Other families than the normal one bring their third and fourth
+moments, label by label.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scorebars.errors import MeasurementError, Normal, Repeats
+from scorebars.errors.base import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticSums:
+    """Two sums of labels: how much of the squares each takes, whether about the mean, and half their slopes."""
+
+    weight: FloatArray
+    square: tuple[float, float]
+    """a of both sums."""
+    centred: tuple[float, float]
+    """k of both sums."""
+    slope: FloatArray
+    """(2, n): h of both sums."""
+
+    def _times(self, which: int, x: FloatArray) -> FloatArray:
+        """Q x for x of shape (n,) or (n, k)."""
+        w = self.weight if x.ndim == 1 else self.weight[:, None]
+        common = self.centred[which] * (self.weight @ x) / float(self.weight.sum())
+        return np.asarray(self.square[which] * w * x - w * common)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelNoise:
+    """The errors of n labels: their variances, and what they have in common."""
+
+    variance: FloatArray
+    """Error variance of each label by itself."""
+    third: FloatArray | None = None
+    """Covariance of the label with its square about the label, where the family is not normal."""
+    fourth: FloatArray | None = None
+    """Variance of that square, estimated at the label."""
+    least: FloatArray | None = None
+    """Variance of that square at the true value."""
+    cov: FloatArray | None = None
+    shared: FloatArray | None = None
+    uncertain: FloatArray | None = None
+    """Variance of each estimated error variance, where sigma comes from repeats."""
+    common: float = 0.0
+    """Relative variance of one error variance that was estimated for all labels together."""
+
+    @classmethod
+    def of(cls, errors: MeasurementError, y: FloatArray) -> LabelNoise:
+        """Errors of the labels at hand, as they enter estimates of the truth."""
+        if isinstance(errors, Normal):
+            return cls.normal(errors.label_level(), y)._with_uncertainty(errors)
+        label = errors.unbiased_label(y)
+        with np.errstate(invalid="ignore", over="ignore"):
+            variance = -errors.unbiased_square(y, label)
+            step = np.sqrt(np.maximum(variance, 0.0))
+            step = np.where(step > 0, step, 1.0)
+            at, least = errors.unbiased_square_variance(y, label)
+            above, below = (errors.unbiased_square_variance(y, label + c * step)[0] for c in (1.0, -1.0))
+            third = np.where(np.isfinite(above - below), -(above - below) / (8.0 * step), 0.0)
+        return cls(np.asarray(variance), third, at, least)
+
+    @classmethod
+    def normal(cls, errors: Normal, y: FloatArray) -> LabelNoise:
+        """Normal errors of these standard deviations, shifts and covariances."""
+        own = np.broadcast_to(np.square(errors.sigma), y.shape)
+        return cls(np.asarray(own, dtype=np.float64), cov=errors.cov, shared=errors.shared)
+
+    def _with_uncertainty(self, errors: Normal) -> LabelNoise:
+        scatter = errors.scatter if isinstance(errors, Repeats) else None
+        if scatter is None:
+            return self
+        pooled = 0.0 if not np.any(scatter.weight < 1) else 2.0 / scatter.pooled_degrees
+        own = scatter.weight * scatter.own / errors.repeats
+        uncertain = np.where(scatter.nu > 0, 2.0 * np.square(own) / (scatter.nu + 2.0), 0.0)
+        return replace(self, uncertain=uncertain, common=pooled * float(np.mean(1.0 - scatter.weight)) ** 2)
+
+    @property
+    def total(self) -> FloatArray:
+        """Variance of each label, shared shifts included."""
+        return self.variance if self.shared is None else self.variance + np.square(self.shared).sum(axis=0)
+
+    def alone(self) -> LabelNoise:
+        """Independent errors of the size that the scatter of the items shows: what all have in common it does not."""
+        total, one = self.total, np.ones(self.variance.size)
+        pairs = max(total.size * (total.size - 1), 1)
+        common = max(self.product(one, one) - float(total.sum()), 0.0) / pairs
+        return replace(self, variance=np.maximum(total - common, 0.0), cov=None, shared=None)
+
+    def stretched(self, factor: FloatArray) -> LabelNoise:
+        """The errors of labels multiplied by `factor`."""
+        scaled = {"variance": (self.variance, 2), "third": (self.third, 3), "fourth": (self.fourth, 4)}
+        scaled |= {"least": (self.least, 4)}
+        return replace(self, **{k: None if v is None else v * factor**power for k, (v, power) in scaled.items()})  # type: ignore[arg-type]
+
+    def averaged(self, repeats: float) -> LabelNoise:
+        """The errors of means of `repeats` independent labels."""
+        if self.third is None or self.fourth is None or self.least is None:
+            return replace(self, variance=self.variance / repeats)
+        square = 2.0 * np.square(self.variance)
+        # of a mean of k the fourth cumulant falls by k^3, the squared variance by k^2
+        least = (self.least - square) / repeats**3 + square / repeats**2
+        fourth = least + (self.fourth - self.least) / repeats
+        return LabelNoise(self.variance / repeats, self.third / repeats**2, fourth, least)
+
+    def at_truth(self) -> LabelNoise:
+        """The same errors where the labels that slopes were taken at are the true values."""
+        return self if self.least is None else replace(self, fourth=self.least)
+
+    def product(self, x: FloatArray, y: FloatArray) -> float:
+        """x' S y."""
+        if self.cov is not None:
+            return float(x @ self.cov @ y)
+        own = float(np.sum(self.variance * x * y))
+        return own if self.shared is None else own + float((self.shared @ x) @ (self.shared @ y))
+
+    def added(self, sums: QuadraticSums) -> FloatArray:
+        """tr(Q S) of both sums: what the errors add to them on average."""
+        w = sums.weight
+        of_mean = self.product(w, w) / float(w.sum())
+        return np.array(
+            [a * float(w @ self.total) - k * of_mean for a, k in zip(sums.square, sums.centred, strict=True)]
+        )
+
+    def _trace(self, sums: QuadraticSums, one: int, two: int, other: LabelNoise) -> float:
+        """tr(Q_1 S Q_2 S'), S' the covariance of the other errors."""
+        if self.cov is not None or other.cov is not None:
+            left, right = (sums._times(q, s._matrix()) for q, s in ((one, self), (two, other)))
+            return float(np.sum(left * right.T))
+        w, total = sums.weight, float(sums.weight.sum())
+        a1, a2 = sums.square[one], sums.square[two]
+        k1, k2 = -sums.centred[one] / total, -sums.centred[two] / total
+        d1, d2 = self.variance, other.variance
+        w2 = w * w
+        both = w2 * d1 * d2
+        # the part of the mean takes all weights as their mean: it is 1/n of the whole, and sums of labels know no more
+        out = (
+            a1 * a2 * float(both.sum())
+            + (a1 * k2 + a2 * k1) * float(both.sum()) * total / w.size
+            + k1 * k2 * float(w2 @ d1) * float(w2 @ d2)
+        )
+        for mine, theirs, first in ((self, other, True), (other, self, False)):
+            if mine.shared is not None:
+                u = mine.shared.T
+                left, right = sums._times(one, u), sums._times(two, u)
+                out += float(np.sum(left * right * theirs.variance[:, None]))
+                if first and theirs.shared is not None:
+                    v = theirs.shared.T
+                    out += float(np.sum((v.T @ sums._times(one, u)) * (u.T @ sums._times(two, v)).T))
+        return out
+
+    def _matrix(self) -> FloatArray:
+        if self.cov is not None:
+            return self.cov
+        out = np.diag(self.variance)
+        return out if self.shared is None else out + self.shared.T @ self.shared
+
+    def covariance(self, sums: QuadraticSums, seen: LabelNoise | None = None) -> FloatArray:
+        """Estimated covariance (2, 2) of the two sums under these errors; `seen` are those of the labels at hand.
+
+        The part that comes from the slopes at the true values is estimated, and never negative.
+        """
+        seen = self if seen is None else seen
+        pairs = ((0, 0), (0, 1), (1, 1))
+        if self.fourth is None or self.third is None or self.least is None:
+            curved = [2.0 * self._trace(sums, i, j, self) for i, j in pairs]
+            sloped = [
+                4.0 * (self.product(sums.slope[i], sums.slope[j]) - self._trace(sums, i, j, seen)) for i, j in pairs
+            ]
+        else:
+            w, a, h = sums.weight, sums.square, sums.slope
+            curved = [_dot(a[i] * a[j] * w * w, self.least) for i, j in pairs]
+            with np.errstate(invalid="ignore"):
+                excess = np.where(np.isfinite(self.fourth), self.fourth - self.least, 0.0)
+            sloped = [
+                float(
+                    np.sum(
+                        a[i] * a[j] * w * w * excess
+                        + 2.0 * w * (a[i] * h[j] + a[j] * h[i]) * self.third
+                        + 4.0 * h[i] * h[j] * self.variance
+                    )
+                )
+                for i, j in pairs
+            ]
+        out = _symmetric(curved) + positive(_symmetric(sloped))
+        share = np.array(sums.square)
+        if self.uncertain is not None:
+            out = out + np.outer(share, share) * float(np.square(sums.weight) @ self.uncertain)
+        return out + self.common * np.outer(self.added(sums), self.added(sums))
+
+    def in_common(self, sums: QuadraticSums) -> FloatArray:
+        """What the errors' being shared adds to the covariance of the sums; the scatter of the items does not show it."""
+        if self.cov is None and self.shared is None:
+            return np.zeros((2, 2))
+        return self.covariance(sums) - self.alone().covariance(sums)
+
+
+def _dot(factor: FloatArray, values: FloatArray) -> float:
+    """Sum of products, 0 where the factor is 0 and the value infinite."""
+    return float(np.sum(np.where(factor == 0, 0.0, factor * np.where(factor == 0, 0.0, values))))
+
+
+def _symmetric(entries: list[float]) -> FloatArray:
+    xx, xy, yy = entries
+    return np.array([[xx, xy], [xy, yy]])
+
+
+def positive(matrix: FloatArray) -> FloatArray:
+    """A covariance (2, 2) from estimates of its entries: no variance below 0, no correlation beyond 1."""
+    if not np.all(np.isfinite(matrix)):
+        return matrix
+    xx, yy = (max(float(matrix[i, i]), 0.0) for i in (0, 1))
+    most = math.sqrt(xx) * math.sqrt(yy)
+    return _symmetric([xx, min(max(float(matrix[0, 1]), -most), most), yy])

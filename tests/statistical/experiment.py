@@ -1,0 +1,280 @@
+"""One repetition of an experiment: make items, measure them, ask a score for every interval it offers, look behind the curtain.
+
+`ANSWERS` names the intervals. Each promises to hold a value that a simulation knows and a user does not:
+
+    interval            the metric on labels redrawn from their error bars about the labels at hand
+    total_interval      the classical metric on new items, measured in the same way
+    truth               the metric of the same items against their true values
+    truth.total_interval   the metric against true values over all items of the world
+    remeasured          the classical metric of the same items, measured once more in the same way
+    perfect             the classical metric of predictions that are the true values, on the labels at hand
+
+`DIFFERENCES` are those of a comparison with a second model on the same items.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from worlds import WORLDS, Items, World
+
+import scorebars as sb
+from scorebars.metrics.registry import declarations, entry_of
+from scorebars.studies.capabilities import ARGUMENTS, ON_PROBABILITIES
+
+ANSWERS = ("interval", "total_interval", "truth", "truth.total_interval", "remeasured", "perfect")
+DIFFERENCES = ("difference.total_interval", "difference.truth", "difference.truth.total_interval")
+LEVELS = (0.95, 0.68)
+_POPULATION = 200_000
+_NO_POPULATION = ("max_error", "reduced_chi_squared")
+"""The largest of all residuals has no value, and chi-squared against the truth divides by errors of labels."""
+
+
+@dataclass
+class Cell:
+    """How one interval of one metric did in one world."""
+
+    count: int = 0
+    held: dict[float, int] = field(default_factory=lambda: dict.fromkeys(LEVELS, 0))
+    outside: int = 0
+    """Estimates outside their own interval."""
+    errors: list[float] = field(default_factory=list)
+    """Estimate minus value."""
+
+    def add(self, interval: Callable[[float], sb.Interval], estimate: float | None, value: float) -> None:
+        self.count += 1
+        for level in LEVELS:
+            low, high = interval(level)
+            if math.isnan(low) or math.isnan(high):
+                raise AssertionError("an end of an interval is NaN")
+            slack = 1e-9 * max(abs(value), abs(low), abs(high))
+            self.held[level] += low - slack <= value <= high + slack
+            if level == LEVELS[0] and estimate is not None:
+                self.outside += not low - slack <= estimate <= high + slack
+        if estimate is not None:
+            self.errors.append(estimate - value)
+
+    def summary(self) -> dict[str, float]:
+        """Coverage at each level, and bias and scatter of the estimate."""
+        found: dict[str, float] = {"count": self.count}
+        found |= {f"{level:.0%}": self.held[level] / self.count for level in LEVELS}
+        if self.errors:
+            found["bias"] = float(np.mean(self.errors))
+            found["scatter"] = float(np.std(self.errors))
+            found["outside"] = self.outside
+        return found
+
+
+def options_of(metric: str, world: World) -> dict[str, Any] | None:
+    """What the metric has to be told in this world; None where it does not take so many classes."""
+    given = dict(ARGUMENTS.get(metric, {}))
+    if metric == "fraction_within":
+        given["tolerance"] = 10.0 if world.name == "Poisson" else 1.0
+    if world.classes > 2:
+        names = inspect.signature(entry_of(metric).function).parameters
+        if metric == "top_k_accuracy_score":
+            given["k"] = 2
+        elif metric == "roc_auc_score":
+            given["multi_class"] = "ovr"
+        elif "pos_label" in names and "average" not in names and metric != "brier_score_loss":
+            return None
+        elif "average" in names:
+            given["average"] = "macro"
+    return given
+
+
+def predictions_of(metric: str, world: World, probability: np.ndarray) -> np.ndarray:
+    """What the metric takes: numbers, classes, or probabilities."""
+    if world.task == "regression":
+        return probability
+    if metric in ON_PROBABILITIES:
+        return probability[:, 1] if world.classes == 2 else probability
+    return np.argmax(probability, axis=1)
+
+
+def perfect_predictions(metric: str, world: World, items: Any) -> np.ndarray:
+    """The predictions of a model that knows the truth, and for probabilities how labels err."""
+    if world.task == "regression":
+        return items.truth
+    if metric not in ON_PROBABILITIES:
+        return items.truth
+    rng = np.random.default_rng(0)
+    shown = np.array([world.shown(world.measure(rng, items)) for _ in range(400)])
+    rows = np.stack([np.mean(shown[:, items.truth == k]) if np.any(items.truth == k) else 0.5 for k in range(2)])
+    return rows[items.truth]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One metric in one world, on test sets of n items."""
+
+    metric: str
+    world: World
+    n: int
+
+    @property
+    def score(self) -> Callable[..., sb.Score]:
+        options = options_of(self.metric, self.world)
+        assert options is not None
+        return partial(entry_of(self.metric).function, **options)
+
+    def classical(self, labels: np.ndarray, predictions: np.ndarray) -> float:
+        return float(self.score(labels, predictions).observed)
+
+    def once(self, rng: np.random.Generator, cells: dict[str, Cell], answers: tuple[str, ...] = ANSWERS) -> None:
+        """One test set; every interval that the score offers is held against the value it promises."""
+        world = self.world
+        items = world.items(rng, self.n)
+        measured = world.measure(rng, items)
+        labels = world.shown(measured)
+        p = predictions_of(self.metric, world, items.prediction)
+        if self.metric == "reduced_chi_squared":
+            classical = lambda y, p: float(self.score(y, p, yerr=world.model(measured, items)).observed)  # noqa: E731
+        else:
+            classical = self.classical
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            score = self.score(labels, p, yerr=world.model(measured, items))
+            for answer in answers:
+                offered = _offered(score, answer, world)
+                if offered is None:
+                    continue
+                interval, estimate = offered
+                if answer == "interval":
+                    value = classical(world.fresh(rng, measured, items), p)
+                elif answer == "total_interval":
+                    value = self._next(rng)
+                elif answer == "truth":
+                    value = classical(items.truth, p)
+                elif answer == "truth.total_interval":
+                    if self.metric in _NO_POPULATION:
+                        continue
+                    value = population(self.metric, world.name)
+                elif answer == "remeasured":
+                    value = classical(world.again(rng, items), p)
+                else:
+                    if world.task == "classification" and (world.berkson or world.classes > 2 or world.repeats > 1):
+                        continue
+                    value = classical(labels, perfect_predictions(self.metric, world, items))
+                if math.isfinite(value):
+                    cells.setdefault(answer, Cell()).add(interval, estimate, value)
+
+    def _next(self, rng: np.random.Generator) -> float:
+        """The classical metric on other items; against the truth where labels are set points."""
+        world = self.world
+        items = world.items(rng, self.n)
+        p = predictions_of(self.metric, world, items.prediction)
+        measured = items.truth if world.berkson else world.measure(rng, items)
+        if self.metric == "reduced_chi_squared":
+            return float(self.score(measured, p, yerr=world.model(measured, items)).observed)
+        return self.classical(measured if world.berkson else world.shown(measured), p)
+
+    def compare_once(self, rng: np.random.Generator, cells: dict[str, Cell]) -> None:
+        """One comparison of two models on one test set."""
+        world = self.world
+        items, other = world.items(rng, self.n), world.items(rng, self.n)
+        measured = world.measure(rng, items)
+        options = options_of(self.metric, world)
+        assert options is not None
+
+        def difference(labels: np.ndarray, items: Items) -> float:
+            pair = (predictions_of(self.metric, world, p) for p in (items.prediction, items.rival))
+            first, second = (self.classical(labels, p) for p in pair)
+            return first - second
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            models = {"a": items.prediction, "b": items.rival}
+            score = sb.compare(
+                world.shown(measured),
+                {name: predictions_of(self.metric, world, p) for name, p in models.items()},
+                yerr=world.model(measured, items),
+                metric=self.metric,
+                task=world.task,
+                **options,
+            ).difference("a", "b")
+            next_labels = other.truth if world.berkson else world.shown(world.measure(rng, other))
+            values = {
+                "total_interval": lambda: difference(next_labels, other),
+                "truth": lambda: difference(items.truth, items),
+                "truth.total_interval": lambda: (
+                    population(self.metric, world.name) - population(self.metric, world.name, rival=True)
+                ),
+            }
+            for answer, value in values.items():
+                if answer == "truth.total_interval" and self.metric in _NO_POPULATION:
+                    continue
+                offered = _offered(score, answer, world)
+                if offered is not None and math.isfinite(found := value()):
+                    cells.setdefault(f"difference.{answer}", Cell()).add(*offered, found)
+
+
+def _offered(score: sb.Score, answer: str, world: World) -> tuple[Callable[[float], sb.Interval], float | None] | None:
+    """The interval and the estimate it is about; None where the score says that it has none."""
+    try:
+        if answer == "interval":
+            score.interval(0.5)
+            return score.interval, None
+        if answer == "total_interval":
+            score.total_interval(0.5)
+            return score.total_interval, None
+        if answer.startswith("truth"):
+            estimate = score.truth
+            interval = estimate.interval if answer == "truth" else estimate.total_interval
+        else:
+            estimate = score.perfect if answer == "perfect" else score.remeasured(world.repeats)
+            interval = estimate.interval
+        interval(0.5)
+    except sb.UndefinedEstimate:
+        return None
+    low, high = score.declaration.low, score.declaration.high
+    return interval, min(max(estimate.value, low), high)
+
+
+@cache
+def population(metric: str, name: str, rival: bool = False) -> float:
+    """The metric over very many items, against their truth."""
+    world, rng = WORLDS[name], np.random.default_rng(20240517)
+    size = _POPULATION
+    items = world.items(rng, size)
+    options = options_of(metric, world)
+    assert options is not None
+    p = predictions_of(metric, world, items.rival if rival else items.prediction)
+    return float(entry_of(metric).function(items.truth, p, **options).observed)
+
+
+def situations(n: int) -> list[Situation]:
+    """Every metric that gives Scores in every world of its task."""
+    return [
+        Situation(metric, world, n)
+        for world in WORLDS.values()
+        for metric, declared in declarations().items()
+        if declared.scored and declared.task == world.task and options_of(metric, world) is not None
+    ]
+
+
+def measure(
+    situation: Situation, most: int, seconds: float, least: int = 20, seed: int = 1, compare: bool = False
+) -> dict[str, Cell]:
+    """Repeat until `most` repetitions or, after `least`, until the time is up; `compare` asks for DIFFERENCES."""
+    rng = np.random.default_rng(
+        [seed + compare, situation.n, *situation.metric.encode(), *situation.world.name.encode()]
+    )
+    cells: dict[str, Cell] = {}
+    start = time.perf_counter()
+    for count in range(most):
+        if count >= least and time.perf_counter() - start > seconds:
+            break
+        if compare:
+            situation.compare_once(rng, cells)
+        else:
+            situation.once(rng, cells)
+    return cells

@@ -1,0 +1,61 @@
+"""When does an interval hold what it promises, and which are known not to?
+
+An interval at 95 % should hold 92 to 98 % of the time, one at 68 % 64 to 73 %. A cell of the table is *short* where even
+the upper end of its own error bar is below that, *wide* where the lower end is above. What is short or wide and known to
+be is declared in `weak_cells.toml`, with the reason that the docs repeat; anything else fails the tests.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+DECLARED = Path(__file__).parent / "weak_cells.toml"
+RANGES = {"held95": (0.92, 0.98), "held68": (0.64, 0.73)}
+SHORT, WIDE = 2.0, 3.0
+"""Standard errors beyond the range. An interval that is too short misleads, one that is too wide only wastes, and among
+thousands of cells some are two standard errors off by chance."""
+
+
+def error_bar(share: float, count: int, sigmas: float) -> tuple[float, float]:
+    """Wilson's interval of a share."""
+    z2 = sigmas**2
+    centre = (share + z2 / (2 * count)) / (1 + z2 / count)
+    reach = sigmas * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2)) / (1 + z2 / count)
+    return centre - reach, centre + reach
+
+
+def verdict(row: dict[str, str]) -> str:
+    """ "held", "short" or "wide"; short at either level is short."""
+    wide = False
+    for column, (least, most) in RANGES.items():
+        share, count = float(row[column]), int(float(row["count"]))
+        if error_bar(share, count, SHORT)[1] < least:
+            return "short"
+        wide |= error_bar(share, count, WIDE)[0] > most
+    return "wide" if wide else "held"
+
+
+@dataclass(frozen=True)
+class Weak:
+    """A declared group of weak cells: patterns of names, which way they are off, and why."""
+
+    metric: str
+    model: str
+    answer: str
+    verdict: str
+    reason: str
+    largest_n: int = 10**9
+
+    def covers(self, row: dict[str, str]) -> bool:
+        names = ((self.metric, row["metric"]), (self.model, row["model"]), (self.answer, row["answer"]))
+        fits = all(any(fnmatchcase(name, one) for one in pattern.split(" | ")) for pattern, name in names)
+        return fits and self.verdict == verdict(row) and int(row["n"]) <= self.largest_n
+
+
+def declared() -> list[Weak]:
+    """What `weak_cells.toml` says."""
+    return [Weak(**entry) for entry in tomllib.loads(DECLARED.read_text()).get("weak", [])]
