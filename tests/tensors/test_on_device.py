@@ -14,7 +14,7 @@ from tensor_cases import To, draw
 import scorebars as sb
 from scorebars.arrays import library_of, to_host
 from scorebars.engines.on_device import OnDevice
-from scorebars.studies.evaluate import guess_task
+from scorebars.studies.task import guess_task
 
 FROM_SUMS = {
     "mean_squared_error": {},

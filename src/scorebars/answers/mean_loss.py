@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -40,15 +41,18 @@ class MeanLoss(Answers):
     """
 
     loss: Loss
-    kind: str
-    """Whether the label is the truth plus an error ("classical"), or the truth the label plus an error ("berkson")."""
 
     def __init__(self, declaration: Declaration, loss: Loss, data: Measured, totals: Totals) -> None:
         self.declaration, self.loss, self.n = declaration, loss, data.items
-        self._data, self._totals, self.kind = data, totals, data.errors.kind
+        self._data, self._totals = data, totals
         self._seen = data.fingerprint() if data.borrowed and not by_engine(loss, data) else ()
         self.observed = self._in_units(totals.observed)
         self.expected = self._in_units(totals.expected)
+
+    @cached_property
+    def kind(self) -> str:
+        """Whether label = truth + error ("classical") or truth = label + error ("berkson"); labels stay on their device."""
+        return self._data.errors.kind
 
     # units -------------------------------------------------------------------------------------
 

@@ -63,7 +63,10 @@ def assumed_task(task: str | None, labels: Any, yerr: Any, predictions: Sequence
             raise ValueError(f"task must be 'regression' or 'classification', got {task!r}.")
         return task, ""
     found = guess_task(labels, yerr, predictions)
-    numbers = found == "classification" and not isinstance(yerr, ErrorModel) and np.asarray(labels).dtype.kind in "iuf"
+    said = (
+        isinstance(yerr, ErrorModel) or library_of(labels) is not None
+    )  # tensors are classes only if they are booleans
+    numbers = found == "classification" and not said and np.asarray(labels).dtype.kind in "iuf"
     return found, SAID if numbers else ""
 
 
