@@ -104,6 +104,14 @@ def test_some(case):
     run(*case, seed=1)
 
 
+@pytest.mark.parametrize(
+    "metric, model", [("pearson_correlation", "Normal"), ("explained_variance_score", "Normal(shared)")]
+)
+def test_errors_too_small_to_matter(metric, model):
+    """Quantiles many standard deviations from where the search starts, and a loss to noise that vanishes."""
+    run(Situation(metric, WORLDS[model], 100), 1e-8, seed=2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ALL, ids=lambda c: f"{c[0].metric}-{c[0].world.name}-{c[0].n}-{c[1]:g}")
 def test_all(case):

@@ -312,6 +312,8 @@ class LostToNoise:
         if not math.isfinite(self.variance):
             return Interval(-math.inf, 1.0)
         shape = self.mean * self.mean / self.variance
+        if not shape > 0:  # errors that all labels share are nothing to a score about the mean
+            return Interval(self.value, self.value)
         tail = (1.0 - level) / 2
         most, least = (float(gammaincinv(shape, q)) * self.mean / shape for q in (1.0 - tail, tail))
         # the mean of a very skew law may lie outside

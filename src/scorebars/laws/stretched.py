@@ -14,6 +14,8 @@ from scorebars.laws.base import Law
 _ROUGHLY = 3e-3  # how near the rough normal quantile is brought
 _COMMON = 3.0  # normal quantiles up to which three points guide the search
 _SAME, _CLOSE = 1e-9, 0.02  # differences of normal quantiles between which a parabola through two points has its slope
+_FARTHEST = 37.0
+"""Normal quantiles beyond have a density below the smallest double."""
 _ROUNDING = 1e-15
 
 
@@ -109,7 +111,7 @@ class StretchedLaw(Law):
             return _Point(u, z, (1.0 + turn) * last.slope, abs(bend), turn * turn + way * way + _ROUNDING / abs(way))
         lower, upper, pdf = self.tails(x)
         z = _normal_quantile(lower, upper)
-        if pdf <= 0 or not math.isfinite(z):
+        if pdf <= 0 or not abs(z) < _FARTHEST:
             return _Point(u, z, 0.0)
         slope = pdf * pace * math.exp(0.5 * z * z) * math.sqrt(2.0 * math.pi)
         before, rough, _ = self._middle
