@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -126,8 +127,9 @@ class OutputAverage(OfCells):
     def _perfect_spread(self, p: FloatArray) -> Spread:
         return self._best()._spread(p)
 
+    @abstractmethod
     def _best(self) -> OutputAverage:
-        raise NotImplementedError
+        """The same metric of a perfect model."""
 
     def _true_value(self) -> tuple[float, str]:
         found = [part._true_value() for part in self._outputs]

@@ -1,7 +1,7 @@
 """The test set seen as a sample: where the classical metric falls on the next one, measured in the same way.
 
 The scatter of the observed losses holds both the choice of items and the errors of their labels. This test set and the
-next one scatter alike, so the variance of their difference is twice that of one (formula sheet, "Total interval").
+next one scatter alike, so the variance of their difference is twice that of one (docs/theory/new-test-sets.md).
 """
 
 from __future__ import annotations
