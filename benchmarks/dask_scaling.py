@@ -21,9 +21,9 @@ import distributed
 import numpy as np
 from timing import Row
 
-from scorebars.engines.config import one_thread
-from scorebars.studies.accumulate import Accumulator
-from scorebars.studies.dask_tree import accumulate_dask
+from scorebars.engines.engine import one_thread
+from scorebars.streaming.accumulator import Accumulator
+from scorebars.streaming.dask_tree import accumulate_dask
 
 CHUNK = 4_000_000
 ROUNDS = 3

@@ -26,8 +26,8 @@ from triton.testing import do_bench
 
 import scorebars as sb
 from scorebars.engines import normal_sums
-from scorebars.engines.array_api import array_sums
-from scorebars.engines.names import NAMES, SUMS
+from scorebars.engines.array_sums import array_sums
+from scorebars.engines.sums import NAMES, SUMS
 from scorebars.engines.triton_sums import triton_sums
 
 Work = tuple[str, int, int, Callable[[], Any]]  # name, labels, bytes of the arrays, what to run

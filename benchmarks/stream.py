@@ -60,10 +60,9 @@ def read(folder: str) -> int:
 
 def score(folder: str, metrics: list[str]) -> int:
     """Rows, as scorebars scores them."""
-    from scorebars.studies.accumulate import Accumulator
-    from scorebars.studies.stream import read_into
+    from scorebars.streaming.accumulator import Accumulator
 
-    total = read_into(Accumulator(metrics), pads.dataset(folder), y="y", pred="model", yerr="y_err")
+    total = Accumulator(metrics).update_from(pads.dataset(folder), y="y", pred="model", yerr="y_err")
     total.result()
     return total.n
 

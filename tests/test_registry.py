@@ -42,7 +42,7 @@ def drawn(metric, model, rng):
 
 def draw_labels(model, shown, rng):
     if isinstance(model, sb.Flip) and model.correlation:
-        from scorebars.laws.correlated_flips import conditional_flip_probabilities
+        from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
 
         weights, flips = conditional_flip_probabilities(np.broadcast_to(model.q, shown.shape), model.correlation)
         state = rng.choice(2, DRAWS, p=weights)

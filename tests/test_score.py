@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 import scorebars as sb
-from scorebars._render.text import decimals_for, with_error
+from scorebars._shared.text import decimals_for, with_error
 
 Y, P = [3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0]
 LABELS, GUESSES = [1] * 100, [1] * 85 + [0] * 15
@@ -241,7 +241,7 @@ def test_a_score_in_a_notebook():
         '<table class="scorebars"><caption>Mean squared error, n = 4</caption><tbody>'
         "<tr><td>observed</td><td><b>0.375</b></td><td>What does the classical metric say?</td></tr>"
         "<tr><td>expected</td><td><b>0.62 ± 0.35</b></td>"
-        "<td>What does it become when the labels move within their errors?</td></tr>"
+        "<td>What would it be if every label were redrawn from its error bar?</td></tr>"
         "<tr><td>truth</td><td><b>0.12 ± 0.25</b></td>"
         "<td>How far is the model from the true values behind the labels?</td></tr>"
         "<tr><td>remeasured</td><td><b>0.38 ± 0.35</b></td><td>What will it be on labels measured afresh?</td></tr>"
@@ -256,7 +256,7 @@ def test_explanation():
     lines = mse().explain().split("\n")
     assert lines[0] == "Mean squared error of 4 labels (smaller is better)."
     assert lines[1] == "observed 0.38: the classical metric, the labels taken as exact."
-    assert lines[2].startswith("expected 0.62 ± 0.35: the metric when the labels move within their errors")
+    assert lines[2].startswith("expected 0.62 ± 0.35: the metric if every label were redrawn from its error bar")
     assert "95 % of the time it falls between 0.11 and 1.46." in lines[2]
     assert lines[3].startswith("truth 0.12 ± 0.25: the metric against the true values behind the labels")
     assert lines[4].startswith("remeasured 0.38 ± 0.35: the metric to expect on labels measured once more")
@@ -396,9 +396,9 @@ def test_density_or_probability():
     continuous, discrete = mse().distribution, sb.accuracy_score(LABELS, GUESSES, yerr=0.05).distribution
     assert not continuous.discrete
     assert discrete.discrete
-    with pytest.raises(AttributeError, match="this law is continuous: use pdf"):
+    with pytest.raises(AttributeError, match="this distribution is continuous: use pdf"):
         continuous.pmf(0.5)
-    with pytest.raises(AttributeError, match="this law is discrete: use pmf"):
+    with pytest.raises(AttributeError, match="this distribution is discrete: use pmf"):
         discrete.pdf(0.5)
     assert discrete.pmf(0.8) > 0
     assert discrete.pmf(0.805) == 0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from scorebars import special
+from scorebars.numerics import special
 
 REFERENCE = {
     c["id"]: c for c in json.loads((Path(__file__).parent / "reference" / "reference.json").read_text())["cases"]

@@ -35,7 +35,7 @@ def distribution() -> Axes:
 
 def pulls() -> Axes:
     supernovae = sb.datasets.load_pantheon(binned=False)
-    return sb.plot.pulls(supernovae.y, supernovae.predictions["LCDM_Om0.298"], supernovae.yerr)
+    return sb.plot.pulls(supernovae.y, supernovae.predictions["LCDM_Om0.298"], yerr=supernovae.yerr)
 
 
 def noise_budget() -> Axes:
@@ -59,7 +59,7 @@ def ranking() -> Axes:
 
 def sensitivity() -> Axes:
     counties = sb.datasets.load_acs_poverty()
-    return sb.plot.sensitivity(counties.y, counties.predictions["acs5_2018"], counties.yerr, unit="%")
+    return sb.plot.sensitivity(counties.y, counties.predictions["acs5_2018"], yerr=counties.yerr, unit="%")
 
 
 def accuracy_vs_q() -> Axes:
@@ -72,7 +72,7 @@ def accuracy_vs_q() -> Axes:
 def flip_flow() -> Axes:
     counties = sb.datasets.load_acs_poverty()
     poor = sb.Thresholded(counties.y, counties.yerr, cut=15.0)
-    return sb.plot.flip_flow(None, (counties.predictions["ridge"] > 15.0).astype(int), poor)
+    return sb.plot.flip_flow(None, (counties.predictions["ridge"] > 15.0).astype(int), yerr=poor)
 
 
 def flip_flow_classes() -> Axes:

@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "adapters.sklearn": ["scorers"],
-    "engines.config": ["show_config"],
+    "engines.engine": ["show_config"],
     "errors": [
         "ClassFlip",
         "Empirical",
@@ -41,21 +41,27 @@ _HOMES = {
     "metrics.accuracy": ["accuracy_score", "zero_one_loss"],
     "metrics.agreement": ["balanced_accuracy_score", "cohen_kappa_score", "matthews_corrcoef"],
     "metrics.chi_squared": ["reduced_chi_squared"],
-    "metrics.class_shares": ["precision_score", "recall_score", "specificity_score"],
-    "metrics.confusion": ["confusion_matrix"],
+    "metrics.class_shares": [
+        "f1_score",
+        "fbeta_score",
+        "jaccard_score",
+        "precision_score",
+        "recall_score",
+        "specificity_score",
+    ],
+    "metrics.confusion_counts": ["confusion_matrix"],
     "metrics.correlations": [
         "concordance_correlation",
         "kendall_correlation",
         "pearson_correlation",
         "spearman_correlation",
     ],
-    "metrics.custom": ["metric"],
+    "metrics.own_metric": ["metric"],
     "metrics.explained": ["d2_absolute_error_score", "explained_variance_score", "r2_score"],
-    "metrics.f_scores": ["f1_score", "fbeta_score", "jaccard_score"],
     "metrics.order": ["max_error", "median_absolute_error"],
     "metrics.probabilities": ["brier_score_loss", "log_loss"],
     "metrics.ranking": ["average_precision_score", "roc_auc_score"],
-    "metrics.relative": [
+    "metrics.percentages": [
         "mean_absolute_percentage_error",
         "mean_squared_log_error",
         "root_mean_squared_log_error",
@@ -66,16 +72,20 @@ _HOMES = {
     "metrics.scatter": ["intrinsic_scatter"],
     "metrics.tolerance": ["fraction_within"],
     "metrics.top_k": ["top_k_accuracy_score"],
+    "answers.classes.confusion_matrix": ["ConfusionMatrix"],
+    "answers.means.chi_squared_answers": ["ChiSquaredScore"],
+    "laws.law": ["Law"],
     "score": ["Estimate", "Interval", "Score", "Scores", "UndefinedEstimate", "UndefinedMomentWarning"],
-    "studies.accumulate": ["Accumulator"],
+    "streaming.accumulator": ["Accumulator"],
     "studies.capabilities": ["Capabilities", "capabilities"],
-    "studies.compare": ["Comparison", "Ranking", "compare"],
+    "studies.comparison.compare": ["Comparison", "Ranking", "compare"],
     "studies.cross_validate": ["CrossValidation", "cross_validate"],
     "studies.diagnostics": ["ErrorCheck", "check_errors"],
-    "studies.evaluate": ["Evaluation", "evaluate"],
+    "evaluation.results": ["Evaluation"],
+    "studies.evaluate": ["evaluate"],
     "studies.plan": ["Plan", "plan"],
     "studies.propagate": ["Propagated", "propagate"],
-    "studies.task": ["guess_task"],
+    "evaluation.task": ["guess_task"],
 }
 _MODULES = ["datasets", "errors", "plot", "report"]
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,9 +1,19 @@
+from typing import overload
+from typing import Any
+from numpy.typing import ArrayLike
+from scorebars.errors.measurement_error import ErrorModel
+from typing import Literal
+from numpy.typing import NDArray
+from collections.abc import Sequence
+
 from scorebars import datasets as datasets
 from scorebars import errors as errors
 from scorebars import plot as plot
 from scorebars import report as report
 from scorebars.adapters.sklearn import scorers as scorers
-from scorebars.engines.config import show_config as show_config
+from scorebars.answers.classes.confusion_matrix import ConfusionMatrix as ConfusionMatrix
+from scorebars.answers.means.chi_squared_answers import ChiSquaredScore as ChiSquaredScore
+from scorebars.engines.engine import show_config as show_config
 from scorebars.errors import ClassFlip as ClassFlip
 from scorebars.errors import Empirical as Empirical
 from scorebars.errors import Flip as Flip
@@ -21,70 +31,144 @@ from scorebars.errors import Transition as Transition
 from scorebars.errors import Triangular as Triangular
 from scorebars.errors import Uniform as Uniform
 from scorebars.errors import Votes as Votes
-from scorebars.metrics.accuracy import accuracy_score as accuracy_score
-from scorebars.metrics.accuracy import zero_one_loss as zero_one_loss
-from scorebars.metrics.agreement import balanced_accuracy_score as balanced_accuracy_score
-from scorebars.metrics.agreement import cohen_kappa_score as cohen_kappa_score
-from scorebars.metrics.agreement import matthews_corrcoef as matthews_corrcoef
-from scorebars.metrics.chi_squared import reduced_chi_squared as reduced_chi_squared
-from scorebars.metrics.class_shares import precision_score as precision_score
-from scorebars.metrics.class_shares import recall_score as recall_score
-from scorebars.metrics.class_shares import specificity_score as specificity_score
-from scorebars.metrics.confusion import confusion_matrix as confusion_matrix
-from scorebars.metrics.correlations import concordance_correlation as concordance_correlation
-from scorebars.metrics.correlations import kendall_correlation as kendall_correlation
-from scorebars.metrics.correlations import pearson_correlation as pearson_correlation
-from scorebars.metrics.correlations import spearman_correlation as spearman_correlation
-from scorebars.metrics.custom import metric as metric
-from scorebars.metrics.explained import d2_absolute_error_score as d2_absolute_error_score
-from scorebars.metrics.explained import explained_variance_score as explained_variance_score
-from scorebars.metrics.explained import r2_score as r2_score
-from scorebars.metrics.f_scores import f1_score as f1_score
-from scorebars.metrics.f_scores import fbeta_score as fbeta_score
-from scorebars.metrics.f_scores import jaccard_score as jaccard_score
-from scorebars.metrics.order import max_error as max_error
-from scorebars.metrics.order import median_absolute_error as median_absolute_error
-from scorebars.metrics.probabilities import brier_score_loss as brier_score_loss
-from scorebars.metrics.probabilities import log_loss as log_loss
-from scorebars.metrics.ranking import average_precision_score as average_precision_score
-from scorebars.metrics.ranking import roc_auc_score as roc_auc_score
-from scorebars.metrics.relative import mean_absolute_percentage_error as mean_absolute_percentage_error
-from scorebars.metrics.relative import mean_squared_log_error as mean_squared_log_error
-from scorebars.metrics.relative import root_mean_squared_log_error as root_mean_squared_log_error
-from scorebars.metrics.relative import symmetric_mean_absolute_percentage_error as symmetric_mean_absolute_percentage_error
-from scorebars.metrics.residuals import mean_absolute_error as mean_absolute_error
-from scorebars.metrics.residuals import mean_error as mean_error
-from scorebars.metrics.residuals import mean_squared_error as mean_squared_error
-from scorebars.metrics.residuals import root_mean_squared_error as root_mean_squared_error
-from scorebars.metrics.robust import huber_loss as huber_loss
-from scorebars.metrics.robust import log_cosh_loss as log_cosh_loss
-from scorebars.metrics.robust import mean_pinball_loss as mean_pinball_loss
+from scorebars.evaluation.results import Evaluation as Evaluation
+from scorebars.evaluation.task import guess_task as guess_task
+from scorebars.laws.law import Law as Law
+from scorebars.metrics.confusion_counts import confusion_matrix as confusion_matrix
+from scorebars.metrics.own_metric import metric as metric
 from scorebars.metrics.scatter import intrinsic_scatter as intrinsic_scatter
-from scorebars.metrics.tolerance import fraction_within as fraction_within
-from scorebars.metrics.top_k import top_k_accuracy_score as top_k_accuracy_score
 from scorebars.score import Estimate as Estimate
 from scorebars.score import Interval as Interval
 from scorebars.score import Score as Score
 from scorebars.score import Scores as Scores
 from scorebars.score import UndefinedEstimate as UndefinedEstimate
 from scorebars.score import UndefinedMomentWarning as UndefinedMomentWarning
-from scorebars.studies.accumulate import Accumulator as Accumulator
+from scorebars.streaming.accumulator import Accumulator as Accumulator
 from scorebars.studies.capabilities import Capabilities as Capabilities
 from scorebars.studies.capabilities import capabilities as capabilities
-from scorebars.studies.compare import Comparison as Comparison
-from scorebars.studies.compare import Ranking as Ranking
-from scorebars.studies.compare import compare as compare
+from scorebars.studies.comparison.compare import Comparison as Comparison
+from scorebars.studies.comparison.compare import Ranking as Ranking
+from scorebars.studies.comparison.compare import compare as compare
 from scorebars.studies.cross_validate import CrossValidation as CrossValidation
 from scorebars.studies.cross_validate import cross_validate as cross_validate
 from scorebars.studies.diagnostics import ErrorCheck as ErrorCheck
 from scorebars.studies.diagnostics import check_errors as check_errors
-from scorebars.studies.evaluate import Evaluation as Evaluation
 from scorebars.studies.evaluate import evaluate as evaluate
 from scorebars.studies.plan import Plan as Plan
 from scorebars.studies.plan import plan as plan
 from scorebars.studies.propagate import Propagated as Propagated
 from scorebars.studies.propagate import propagate as propagate
-from scorebars.studies.task import guess_task as guess_task
 
 __version__: str
 __all__: list[str]
+
+def accuracy_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., normalize: bool = ..., sample_weight: ArrayLike | None = ...) -> Score: ...
+def zero_one_loss(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., normalize: bool = ..., sample_weight: ArrayLike | None = ...) -> Score: ...
+def balanced_accuracy_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., adjusted: bool = ...) -> Score: ...
+def cohen_kappa_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., weights: Any = ..., sample_weight: ArrayLike | None = ..., replace_undefined_by: Any = ...) -> Score: ...
+def matthews_corrcoef(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ...) -> Score: ...
+def reduced_chi_squared(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None, sample_weight: ArrayLike | None = ...) -> ChiSquaredScore: ...
+@overload
+def f1_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: None, sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Scores: ...
+@overload
+def f1_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: str = ..., sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Score: ...
+@overload
+def fbeta_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., beta: float, labels: Any = ..., pos_label: Any = ..., average: None, sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Scores: ...
+@overload
+def fbeta_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., beta: float, labels: Any = ..., pos_label: Any = ..., average: str = ..., sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Score: ...
+@overload
+def jaccard_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: None, sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Scores: ...
+@overload
+def jaccard_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: str = ..., sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Score: ...
+@overload
+def precision_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: None, sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Scores: ...
+@overload
+def precision_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: str = ..., sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Score: ...
+@overload
+def recall_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: None, sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Scores: ...
+@overload
+def recall_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: str = ..., sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Score: ...
+@overload
+def specificity_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: None, sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Scores: ...
+@overload
+def specificity_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., labels: Any = ..., pos_label: Any = ..., average: str = ..., sample_weight: ArrayLike | None = ..., zero_division: Any = ...) -> Score: ...
+def concordance_correlation(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ...) -> Score: ...
+def kendall_correlation(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ...) -> Score: ...
+def pearson_correlation(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ...) -> Score: ...
+def spearman_correlation(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ...) -> Score: ...
+@overload
+def d2_absolute_error_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def d2_absolute_error_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def explained_variance_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"], force_finite: bool = ...) -> Scores: ...
+@overload
+def explained_variance_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ..., force_finite: bool = ...) -> Score: ...
+@overload
+def r2_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"], force_finite: bool = ...) -> Scores: ...
+@overload
+def r2_score(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ..., force_finite: bool = ...) -> Score: ...
+def max_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ...) -> Score: ...
+@overload
+def median_absolute_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., multioutput: Literal["raw_values"], sample_weight: ArrayLike | None = ...) -> Scores: ...
+@overload
+def median_absolute_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ..., sample_weight: ArrayLike | None = ...) -> Score: ...
+@overload
+def mean_absolute_percentage_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def mean_absolute_percentage_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def mean_squared_log_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def mean_squared_log_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def root_mean_squared_log_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def root_mean_squared_log_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def symmetric_mean_absolute_percentage_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def symmetric_mean_absolute_percentage_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+def brier_score_loss(y_true: ArrayLike | None, y_proba: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., pos_label: Any = ..., labels: Any = ..., scale_by_half: Any = ...) -> Score: ...
+def log_loss(y_true: ArrayLike | None, y_proba: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., normalize: bool = ..., sample_weight: ArrayLike | None = ..., labels: Any = ...) -> Score: ...
+@overload
+def average_precision_score(y_true: ArrayLike | None, y_score: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., average: None, pos_label: Any = ..., sample_weight: ArrayLike | None = ...) -> Scores: ...
+@overload
+def average_precision_score(y_true: ArrayLike | None, y_score: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., average: str = ..., pos_label: Any = ..., sample_weight: ArrayLike | None = ...) -> Score: ...
+@overload
+def roc_auc_score(y_true: ArrayLike | None, y_score: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., average: None, sample_weight: ArrayLike | None = ..., max_fpr: Any = ..., multi_class: str = ..., labels: Any = ...) -> Scores: ...
+@overload
+def roc_auc_score(y_true: ArrayLike | None, y_score: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., average: str = ..., sample_weight: ArrayLike | None = ..., max_fpr: Any = ..., multi_class: str = ..., labels: Any = ...) -> Score: ...
+@overload
+def mean_absolute_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def mean_absolute_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def mean_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def mean_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def mean_squared_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def mean_squared_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def root_mean_squared_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def root_mean_squared_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def huber_loss(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., delta: float = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def huber_loss(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., delta: float = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def log_cosh_loss(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def log_cosh_loss(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def mean_pinball_loss(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., alpha: float = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def mean_pinball_loss(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., alpha: float = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+@overload
+def fraction_within(y_true: ArrayLike | None, y_pred: ArrayLike, *, tolerance: float, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["raw_values"]) -> Scores: ...
+@overload
+def fraction_within(y_true: ArrayLike | None, y_pred: ArrayLike, *, tolerance: float, yerr: ArrayLike | ErrorModel | None = ..., sample_weight: ArrayLike | None = ..., multioutput: Literal["uniform_average"] | Sequence[float] | NDArray[Any] = ...) -> Score: ...
+def top_k_accuracy_score(y_true: ArrayLike | None, y_score: ArrayLike, *, yerr: ArrayLike | ErrorModel | None = ..., k: Any = ..., normalize: bool = ..., sample_weight: ArrayLike | None = ..., labels: Any = ...) -> Score: ...

@@ -1,4 +1,4 @@
-"""Arrays of torch, JAX and CuPy: told apart without importing any of them, and brought to the host as NumPy arrays."""
+"""Array types, and arrays of torch, JAX and CuPy: told apart without importing any of them, and brought to the host."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+ComplexArray = NDArray[np.complex128]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 _LIBRARIES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "cupy": "cupy"}
 
@@ -40,3 +46,18 @@ def to_host(values: Any) -> Any:
         return (tensor.float() if short else tensor).numpy()
     array = np.asarray(values)
     return array.astype(np.float32) if short else array
+
+
+_MOST_MARKS = 1 << 16
+
+
+def classes_in(*parts: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The classes that occur, sorted; whole numbers of a small range are ticked off instead of sorted."""
+    if all(part.dtype.kind in "bui" for part in parts):
+        low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
+        if high - low <= 1:  # both occur
+            return np.array(sorted({low, high}), dtype=np.result_type(*parts))
+        if high - low < _MOST_MARKS and abs(low) < 1 << 62 and abs(high) < 1 << 62:
+            counts = [np.bincount(part.astype(np.int64, copy=False) - low, minlength=high - low + 1) for part in parts]
+            return (np.flatnonzero(sum(counts)) + low).astype(np.result_type(*parts))
+    return np.unique(np.concatenate(parts))

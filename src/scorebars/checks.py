@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.arrays import to_host
-
-FloatArray = NDArray[np.float64]
+from scorebars.arrays import FloatArray, to_host
 
 
 def complain(argument: str, what: str, bad: NDArray[np.bool_], values: NDArray[Any], hint: str) -> ValueError:
@@ -195,3 +193,28 @@ def repeats(value: Any) -> float:
     if not isinstance(value, numbers.Real) or math.isnan(value) or value < 1 or (value != math.inf and value % 1):
         raise ValueError(f"repeats must be a whole number of at least 1 (or math.inf), got {value!r}.")
     return float(value)
+
+
+def fraction(value: Any, argument: str) -> float:
+    """A number between 0 and 1, both allowed."""
+    if not _is_number(value) or not 0 <= float(value) <= 1:
+        raise ValueError(f"{argument} must be a number between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def above_zero(value: Any, argument: str) -> float:
+    """A finite number above 0."""
+    if not _is_number(value) or not 0 < float(value) < math.inf:
+        raise ValueError(f"{argument} must be a positive number, got {value!r}.")
+    return float(value)
+
+
+def at_least_zero(value: Any, argument: str) -> float:
+    """A finite number of at least 0."""
+    if not _is_number(value) or not 0 <= float(value) < math.inf:
+        raise ValueError(f"{argument} must be a number of at least 0, got {value!r}.")
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

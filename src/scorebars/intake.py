@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scorebars import checks, tables
+from scorebars.arrays import FloatArray
 from scorebars.errors import ErrorModel, Normal
-from scorebars.errors.base import FloatArray
 
 _MOST_CORRELATED = 5_000
 """Correlations of `uncertainties` variables become a covariance matrix up to this many labels."""

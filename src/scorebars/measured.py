@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.errors import MeasurementError, Normal
-from scorebars.errors.base import FloatArray
+from scorebars import checks
+from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError
+from scorebars.errors.normal import NEGATIVE_YERR
 
 _SAFE = 2.0**60
 """Magnitudes between 1/_SAFE and _SAFE can be raised to the fourth power and summed without leaving the doubles."""
@@ -54,31 +56,36 @@ class Measured:
     shelf: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Where an engine leaves what it has summed, so that several metrics share one pass."""
 
+    plain: InitVar[bool | None] = None
+    """Whether the errors are normal and independent, where that is known already."""
+
+    plain_normal: bool = field(init=False)
+    """Whether the errors are normal and independent."""
+    n: int = field(init=False)
+    """Number of labels."""
+    items: int = field(init=False)
+    """Number of items of the test set."""
+    kind: str = field(init=False)
+    """Whether label = truth + error ("classical") or truth = label + error ("berkson")."""
+    borrowed: bool = field(init=False)
+    """Whether the arrays are the user's own, who may change them."""
+
     BLOCK: ClassVar[int] = 65_536
-    """Labels per block where a law or estimate walks over the data: temporaries stay small at any size."""
+    """Labels per block where a distribution or estimate walks over the data: temporaries stay small at any size."""
 
     COPIED: ClassVar[int] = 4096
     """Up to this many labels a score keeps copies; above, it keeps references and checks that they did not change."""
 
-    @property
-    def n(self) -> int:
-        """Number of labels."""
-        return len(self.y)
+    def __post_init__(self, plain: bool | None) -> None:
+        self.n, self.kind = len(self.y), self.errors.kind
+        self.items, self.borrowed = self.n // self.outputs, self.n > self.COPIED
+        self.plain_normal = self.errors.plain_normal if plain is None else plain
 
-    @property
-    def items(self) -> int:
-        """Number of items of the test set."""
-        return len(self.y) // self.outputs
-
-    @property
-    def plain_normal(self) -> bool:
-        """Whether the errors are normal and independent."""
-        return isinstance(self.errors, Normal) and self.errors.independent
-
-    @property
-    def borrowed(self) -> bool:
-        """Whether the arrays are the user's own, who may change them."""
-        return len(self.y) > self.COPIED
+    def require_valid(self) -> None:
+        """Raise for the first argument that holds a value no score can be made of."""
+        checks.require_finite(np.asarray(self.y), "y_true")
+        checks.require_finite(np.asarray(self.p), "y_pred")
+        self.errors.require_valid("yerr", NEGATIVE_YERR)
 
     def fingerprint(self) -> tuple[float, ...]:
         """Sums that differ once an array was changed."""
@@ -87,8 +94,14 @@ class Measured:
             return tuple(float(np.add.reduce(a, axis=None, dtype=np.float64)) for a in arrays if a is not None)
 
     def kept(self) -> Measured:
-        """The data as a score keeps it: copies of small arrays, so that later changes by the user do no harm."""
-        if len(self.y) <= self.COPIED:
+        """The data as a score keeps it: copies of small arrays, so that later changes by the user do no harm.
+
+        The sums over labels with plain normal errors show bad values by themselves; others are checked here.
+        """
+        if not self.plain_normal:
+            self.require_valid()
+            self.errors.check_labels(self.labels, "y_true")
+        if not self.borrowed:
             self.y, self.p = self.y.copy(), self.p.copy()
             if self.weight is not None:
                 self.weight = self.weight.copy()
@@ -97,6 +110,16 @@ class Measured:
     @cached_property
     def total_weight(self) -> float:
         return float(self.n) if self.weight is None else float(np.add.reduce(self.weight))
+
+    @property
+    def labels(self) -> FloatArray:
+        """y as float64."""
+        return np.asarray(self.y, dtype=np.float64)
+
+    @property
+    def predictions(self) -> FloatArray:
+        """p as float64."""
+        return np.asarray(self.p, dtype=np.float64)
 
     @cached_property
     def residual(self) -> FloatArray:

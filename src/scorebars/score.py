@@ -6,16 +6,20 @@ answers is computed when it is first asked for, by the `Answers` object that the
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from scorebars import checks
-from scorebars._render import explain, html, text
-from scorebars.laws.base import Law
+from scorebars._shared import score_texts
+from scorebars._shared.text import with_error
+from scorebars.laws.law import Law
+
+if TYPE_CHECKING:
+    from scorebars.answers.base import Answers
 
 
 class UndefinedEstimate(ValueError):
@@ -51,6 +55,15 @@ class Declaration:
     """The value of a perfect model on exact labels."""
     scored: bool = True
     """Whether the function returns a Score; False for an estimate or a matrix."""
+    takes: str = "labels"
+    """What is predicted: ``"labels"`` (numbers or classes), ``"probabilities"``, or ``"scores"`` (larger: more likely)."""
+
+    @property
+    def direction(self) -> str:
+        """Which way is better, in words."""
+        if self.low < self.perfect < self.high:
+            return f"best at {self.perfect:g}"
+        return "larger is better" if self.greater_is_better else "smaller is better"
 
 
 class Estimate(float):
@@ -137,10 +150,10 @@ class Estimate(float):
         return self._bootstrap(draws, np.random.default_rng(rng), self.note)
 
     def __str__(self) -> str:
-        return text.with_error(float(self), self.std)
+        return with_error(float(self), self.std)
 
     def __repr__(self) -> str:
-        return f"Estimate({text.with_error(float(self), self.std)}, method={self.method!r})"
+        return f"Estimate({with_error(float(self), self.std)}, method={self.method!r})"
 
     def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else str(self)
@@ -148,64 +161,6 @@ class Estimate(float):
 
 def _rebuild_estimate(args: tuple[float, float | Callable[[], float]], extra: dict[str, Any]) -> Estimate:
     return Estimate(*args, **extra)
-
-
-class Answers(ABC):
-    """Where a Score finds its answers: one metric on one data set. Values are computed when asked for."""
-
-    declaration: Declaration
-    observed: float
-    expected: float
-    n: int
-    unit: Any = None
-    """The unit of the metric, where the labels brought one."""
-
-    @property
-    @abstractmethod
-    def std(self) -> float:
-        """Standard deviation of the metric when the labels move within their errors."""
-
-    @abstractmethod
-    def law(self) -> Law:
-        """The law of the metric when the labels move within their errors."""
-
-    @abstractmethod
-    def truth(self) -> Estimate:
-        """The metric against the true values behind the labels."""
-
-    @abstractmethod
-    def remeasured(self, repeats: float) -> Estimate:
-        """The metric on labels measured afresh."""
-
-    @abstractmethod
-    def perfect(self) -> Estimate:
-        """The metric of a perfect model on these labels."""
-
-    @abstractmethod
-    def noise_share(self) -> float:
-        """How much of the observed error is label error."""
-
-    @abstractmethod
-    def sampling_std(self) -> float:
-        """Standard deviation of the expected metric over test sets of this size."""
-
-    @abstractmethod
-    def total_interval(self, level: float) -> Interval:
-        """Where the metric falls on a new test set with its own label errors."""
-
-    def warnings(self) -> list[str]:
-        """Plain sentences about what is unusual here."""
-        return []
-
-    def present_repeats(self) -> int:
-        """How many repeats the labels at hand are means of; the nearest to their harmonic mean where these differ."""
-        data = getattr(self, "_data", None)
-        repeats = np.asarray(getattr(getattr(data, "errors", None), "repeats", 1.0), dtype=np.float64)
-        return max(1, round(float(1.0 / np.mean(1.0 / repeats))))
-
-    def why_undefined(self) -> str:
-        """Why `expected` or `std` is infinite, where it is, and what to use instead."""
-        return "its moments do not exist under these label errors."
 
 
 class Score(float):
@@ -278,13 +233,13 @@ class Score(float):
 
     def interval(self, level: float = 0.95) -> Interval:
         """Where the metric falls with probability `level` when the labels move within their errors."""
-        tail = (1.0 - checks.probability(level, "level")) / 2
-
-        def ends() -> Interval:
+        if type(level) is not float or not 0.0 < level < 1.0:
+            level = checks.probability(level, "level")
+        key, tail = f"interval {level!r}", (1.0 - level) / 2
+        if key not in self._cache:
             law = self.distribution
-            return Interval(float(law.ppf(tail)), float(law.ppf(1.0 - tail)))
-
-        found: Interval = self._once(f"interval {tail!r}", ends)
+            self._cache[key] = Interval(float(law.ppf(tail)), float(law.ppf(1.0 - tail)))
+        found: Interval = self._cache[key]
         return found
 
     @property
@@ -342,6 +297,12 @@ class Score(float):
         return self.distribution.method
 
     @property
+    def undefined(self) -> str:
+        """What does not exist under these label errors, and what to use instead; empty where `expected` and `std` do."""
+        what = "expected value" if not math.isfinite(self) else "std" if not math.isfinite(self.std) else ""
+        return f"the {what} of {self.name} is infinite: {self._answers.why_undefined()}" if what else ""
+
+    @property
     def greater_is_better(self) -> bool:
         """The metric's direction."""
         return self._answers.declaration.greater_is_better
@@ -353,21 +314,21 @@ class Score(float):
 
     def explain(self) -> str:
         """Plain sentences: what each number means here, and warnings."""
-        return explain.score(self, self._answers.warnings(), self._answers.present_repeats())
+        return score_texts.sentences(self, self._answers.warnings(), self._answers.present_repeats())
 
-    def to_dict(self) -> dict[str, float | int | str | None]:
-        """All answers under flat names; None where an estimate cannot be had."""
-        return text.flat(self)
+    def to_dict(self, level: float = 0.95) -> dict[str, float | int | str | None]:
+        """All answers under flat names, intervals at this `level`; None where an answer cannot be estimated."""
+        return score_texts.flat(self, level)
 
     def to_metrics(self) -> dict[str, float]:
         """The numbers of `to_dict` as ``"metric/answer"``, finite ones only: what experiment trackers take.
 
         ``mlflow.log_metrics(score.to_metrics())``, ``wandb.log(score.to_metrics())``.
         """
-        return text.for_trackers(self, self.name)
+        return score_texts.for_trackers(self, self.name)
 
     def __str__(self) -> str:
-        return text.with_error(float(self), self.std)
+        return with_error(float(self), self.std)
 
     def __repr__(self) -> str:
         return f"Score({self.name}: {self}, n={self.n})"
@@ -376,7 +337,7 @@ class Score(float):
         return format(float(self), spec) if spec else str(self)
 
     def _repr_html_(self) -> str:
-        return html.score(self)
+        return score_texts.notebook(self)
 
 
 class Scores(tuple[Score, ...]):

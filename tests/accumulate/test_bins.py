@@ -5,12 +5,11 @@ import pickle
 import numpy as np
 import pytest
 
-from scorebars.engines import binning, bins, kernel
-from scorebars.engines.binning import RATIO_COLUMNS, SQUARE_COLUMNS
-from scorebars.engines.summary import summarise
-from scorebars.engines.sums import normal_sums
+from scorebars.engines import bins, engine, normal_sums
+from scorebars.engines.bins import RATIO_COLUMNS, SQUARE_COLUMNS
+from scorebars.engines.store import summarise
 
-compiled = pytest.mark.skipif(kernel.load_bins().module is None, reason="the loops were not compiled")
+compiled = pytest.mark.skipif(engine.compiled("_bins").module is None, reason="the loops were not compiled")
 NEEDS = (["squares"], ["ratio"], ["absolute"], ["ratio", "absolute"])
 
 
@@ -69,21 +68,23 @@ def test_nothing_is_lost_on_the_way_into_the_bins(weighted):
     columns = [np.ones_like(y), w, w * d**2, np.maximum(4 * w * d**2 - 2 * v, 2 * v), w * d, w * c, w * c * d, w * c**2]
     held = found.squares.moments[:, 0].sum(axis=0) + found.squares.top.sum(axis=1) + found.certain
     assert np.allclose(held, np.sum(columns, axis=1), rtol=1e-12)
-    assert found.squares.top_v.size == bins.LARGEST
+    assert found.squares.top_v.size == bins.MOST_APART
     assert found.certain[0] == np.count_nonzero(v == 0)
 
 
 # the compiled loops trust nobody --------------------------------------------------------------------
 
 
-def call(name="square_bins", *, columns=4, z_bins=0, rows=3, bits=binning.SQUARE_BITS, sigma=None, **other):
+def call(name="square_bins", *, columns=4, z_bins=0, rows=3, bits=bins.SQUARE_BITS, sigma=None, **other):
     """Three labels of v = 1, 1.1 and 1.2, for which there are `rows` bins."""
     y, moments = np.zeros(3), np.zeros((rows * (z_bins + 1) + 1, bins.MOMENTS, columns))
     sigma = np.sqrt([1.0, 1.1, 1.2]) if sigma is None else sigma
     first = int(bins.leading_bits(np.ones(1), bits)[0])
     totals = np.zeros(other.get("totals", 1 if z_bins else 15 if columns == len(RATIO_COLUMNS) else 0))
     where = (bits, first, 2.0, rows, moments, totals, np.empty(other.get("apart", 3), np.int64))
-    count = getattr(kernel.load_bins().module, name)(y, y, sigma, None, 0.0, columns, z_bins, binning.Z_WIDTH, *where)
+    count = getattr(engine.compiled("_bins").module, name)(
+        y, y, sigma, None, 0.0, columns, z_bins, bins.Z_WIDTH, *where
+    )
     return count, moments, where[-1][:count].tolist()
 
 
@@ -128,7 +129,7 @@ def of_a_pattern(n, period):
 @pytest.mark.parametrize("period", [2, 13, 37])
 @pytest.mark.parametrize("needs", NEEDS, ids=" ".join)
 def test_labels_in_a_pattern(monkeypatch, needs, period):
-    fast, slow = both(monkeypatch, *of_a_pattern(37 * binning.SAMPLE, period), needs)
+    fast, slow = both(monkeypatch, *of_a_pattern(37 * bins.SAMPLE, period), needs)
     for name in ("squares", "absolute"):
         one, other = getattr(fast, name), getattr(slow, name)
         if one is not None:
@@ -157,7 +158,7 @@ def test_labels_unlike_those_that_are_known(monkeypatch, engine, needs, factor):
 def test_known_labels_that_lie_far_apart_tell_nothing():
     near, far = (bins.Bins.empty(1, 47).with_labels(np.ldexp(1.0, np.arange(n)), 0, np.ones((1, n))) for n in (9, 99))
     assert near.reach() is None  # too few
-    top = 2.0**9 + np.arange(bins.LARGEST), np.zeros(bins.LARGEST, np.int64), np.ones((1, bins.LARGEST))
+    top = 2.0**9 + np.arange(bins.MOST_APART), np.zeros(bins.MOST_APART, np.int64), np.ones((1, bins.MOST_APART))
     assert near.with_top(*top).reach() == (1.0, 512.0, 512.0)
     assert far.with_top(*top).reach() is None
 
@@ -181,11 +182,8 @@ def test_arguments_that_do_not_fit(arguments, match):
 
 
 def test_a_module_of_another_version_is_not_used(monkeypatch):
-    monkeypatch.setattr(kernel, "_BINS_LAYOUT", -1)
-    kernel.load_bins.cache_clear()
-    found = kernel.load_bins()
-    monkeypatch.undo()
-    kernel.load_bins.cache_clear()
+    monkeypatch.setattr(engine, "_BINS_LAYOUT", -1)
+    found = engine.compiled.__wrapped__("_bins")
     assert found.module is None
     assert found.note == "it was built from another version of the sources; install the package again"
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.answers.counted import rows_of
-from scorebars.engines.class_counts import MOST, ClassCounts
+from scorebars.engines.class_counts import MOST, ClassCounts, rows_of
 
 N = 70_000
 CUTS = (0, 50, 66_000, N)
@@ -219,7 +218,7 @@ def test_counts_are_those_of_the_labels():
 
 def test_the_accuracy_keeps_no_pairs_of_classes():
     y = np.arange(N) % 5000
-    (counts,) = sb.Accumulator("accuracy_score").update(y, np.roll(y, 1), yerr=0.1)._folded.models.values()
+    (counts,) = sb.Accumulator("accuracy_score").update(y, np.roll(y, 1), yerr=0.1)._stored.values()
     assert counts.count.size == 1
     assert len(counts.classes) == 5000
 

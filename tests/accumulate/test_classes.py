@@ -58,7 +58,7 @@ def test_scores_are_those_of_all_labels(both, metric):
 def test_truth_is_that_of_all_labels(both, metric):
     one, whole = (evaluation[metric] for evaluation in both)
     if (
-        np.ndim(whole._answers._inner._flip.q if metric == "zero_one_loss" else whole._answers._flip.q)
+        np.ndim(whole._answers.inner._flip.q if metric == "zero_one_loss" else whole._answers._flip.q)
         and whole.truth.std
     ):
         assert one.truth.std == pytest.approx(whole.truth.std, rel=1e-9)
@@ -76,7 +76,7 @@ def test_truth_next_to_a_useless_label_needs_all_labels():
 
 def test_q_are_gathered_only_where_they_are_many():
     for name, gathered in (("few q", False), ("many q", True)):
-        (counts,) = (accumulated(LABEL, SHOWN, FLIPS[name], (0, N)) + sb.Accumulator(METRICS))._folded.models.values()
+        (counts,) = (accumulated(LABEL, SHOWN, FLIPS[name], (0, N)) + sb.Accumulator(METRICS))._stored.values()
         assert counts.gathered == gathered
         assert counts.n == N
         assert np.unique(counts.q).size <= MOST

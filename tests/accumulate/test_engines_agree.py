@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.engines import kernel
+from scorebars.engines.engine import compiled
 
 N = 70_000
 RNG = np.random.default_rng(9)
@@ -25,7 +25,7 @@ def score(metric, task, engine, monkeypatch):
     return sb.Accumulator(asked).update(data[0], data[1], yerr=data[2]).result()[metric]
 
 
-@pytest.mark.skipif(kernel.load().chunk_sums is None, reason="there is no compiled engine here")
+@pytest.mark.skipif(compiled("_kernel").module is None, reason="there is no compiled engine here")
 @pytest.mark.parametrize(
     ("task", "metric"), [(task, metric) for task, metrics in sb.Accumulator.takes.items() for metric in metrics]
 )

@@ -7,6 +7,7 @@ import scorebars as sb
 
 pa = pytest.importorskip("pyarrow")
 pads = pytest.importorskip("pyarrow.dataset")
+import pyarrow.csv as pacsv  # noqa: E402
 import pyarrow.feather as pafeather  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
@@ -92,3 +93,31 @@ def test_texts_by_value_and_by_code(tmp_path):
     )
     assert sb.evaluate(folder, y="y", pred="p").metrics[0] == "accuracy_score"
     assert sb.evaluate(folder, y="y", pred="p")["accuracy_score"] == 1.0
+
+
+def test_a_text_whose_numbers_are_whole_at_first(tmp_path):
+    """The type of a column is not that of its first rows, also where these tell whether labels are classes."""
+    y = np.append(np.zeros(100_000), 0.5)
+    pacsv.write_csv(pa.table({"y": y, "p": y + 1}), tmp_path / "t.csv")
+    found = sb.evaluate(tmp_path / "t.csv", y="y", pred="p")
+    assert found["mean_error"].observed == 1
+    assert found.n == len(y)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_rows_that_miss_a_value_are_left_out(tmp_path, ending):
+    table = pa.table({"y": [0.0, None, 2.0, np.nan], "p": [1.0, 2.0, 3.0, 4.0]})
+    path = tmp_path / f"t.{ending}"
+    pq.write_table(table, path) if ending == "parquet" else pacsv.write_csv(table, path)
+    found = sb.evaluate(path, y="y", pred="p", metrics="mean_error", nan_policy="omit")
+    assert (found.n, found.omitted, found["mean_error"].observed) == (2, 2, 1)
+    with pytest.raises(ValueError, match=r"column 'y' has missing values: the first in row 1 of .*nan_policy='omit'"):
+        sb.evaluate(path, y="y", pred="p")
+    with pytest.raises(ValueError, match=r"'p' contains infinity: the first is inf in row 3 of the dataset \(row 3"):
+        table = pa.table({"y": [0.0, None, 2.0, 3.0], "p": [1.0, 2.0, 3.0, np.inf]})
+        pq.write_table(table, path) if ending == "parquet" else pacsv.write_csv(table, path)
+        sb.evaluate(path, y="y", pred="p", metrics="mean_error", nan_policy="omit")
+    with pytest.raises(ValueError, match="every one of the 2 rows misses a value"):
+        sb.evaluate(pads.dataset(pa.table({"y": [None, 1.0], "p": [1.0, None]})), y="y", pred="p", nan_policy="omit")
+    with pytest.raises(ValueError, match="nan_policy must be 'raise' or 'omit', got 'skip'"):
+        sb.evaluate(path, y="y", pred="p", nan_policy="skip")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.studies.summary_json import array_out, number_out
+from scorebars.streaming.accumulator_json import array_out
 
 N = 70_000
 RNG = np.random.default_rng(6)
@@ -79,9 +79,9 @@ TEXTS = texts()
         ("kept", ["batches"], [], "it names models, but holds no labels"),
         ("kept", ["models"], None, "different models"),
         ("kept", ["metrics"], ["mean_error", "no_metric"], "there is no metric 'no_metric'"),
-        ("kept", ["batches", 0, "sigma"], number_out(float("nan")), "yerr = nan is not finite"),
-        ("kept", ["batches", 0, "sigma"], number_out(-1.0), "yerr has negative values"),
-        ("kept", ["batches", 0, "sigma"], number_out(0.0), "yerr has zeros"),
+        ("kept", ["batches", 0, "sigma"], array_out(np.array(np.nan)), "yerr = nan is not finite"),
+        ("kept", ["batches", 0, "sigma"], array_out(np.array(-1.0)), "yerr has negative values"),
+        ("kept", ["batches", 0, "sigma"], array_out(np.array(0.0)), "yerr has zeros"),
         ("kept", ["batches", 0, "y"], array_out(np.full(10, np.inf)), "y_true contains infinity"),
         ("kept", ["batches", 0, "y"], array_out(np.array([])), "a batch holds no labels"),
         ("each", ["batches", 0, "sigma"], array_out(np.array([0.1])), "different lengths"),

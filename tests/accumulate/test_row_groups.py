@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.engines import config
-from scorebars.studies import arrow_source
-from scorebars.studies.arrow_source import Source
-from scorebars.studies.stream import LANES
+from scorebars.engines import engine
+from scorebars.streaming import sources
+from scorebars.streaming.accumulator import LANES
+from scorebars.streaming.sources import Source
 
 pa = pytest.importorskip("pyarrow")
 pads = pytest.importorskip("pyarrow.dataset")
@@ -38,7 +38,7 @@ def in_memory():
 
 @pytest.mark.parametrize("row_groups", [1_000, 70_001, N])
 def test_row_groups_of_any_size(tmp_path, monkeypatch, in_memory, row_groups):
-    monkeypatch.setattr(arrow_source, "ROWS", 50_000)
+    monkeypatch.setattr(sources, "ROWS", 50_000)
     path = written(tmp_path, row_groups)
     pieces = list(Source(path).pieces(["y", "p", "err"], ["y", "p", "err"]))
     assert sum(piece.rows for piece in pieces) == N
@@ -49,12 +49,12 @@ def test_row_groups_of_any_size(tmp_path, monkeypatch, in_memory, row_groups):
 
 
 def test_the_same_bits_on_any_number_of_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrow_source, "ROWS", 10_000)
+    monkeypatch.setattr(sources, "ROWS", 10_000)
     path = written(tmp_path, 10_000)
     found = []
     for threads in ("1", "2", "3", str(2 * LANES)):
         monkeypatch.setenv("SCOREBARS_THREADS", threads)
-        assert config.threads() == int(threads)
+        assert engine.threads() == int(threads)
         found.append(numbers(sb.evaluate(path, metrics=METRICS, **COLUMNS)))
     assert found[1:] == found[:-1]
 
@@ -94,7 +94,7 @@ def test_a_file_that_ends_early_is_named(tmp_path):
 
 
 def test_a_bad_value_is_named_by_its_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrow_source, "ROWS", 100_000)
+    monkeypatch.setattr(sources, "ROWS", 100_000)
     y = np.where(np.arange(N) == 222_222, np.nan, DATA["y"])
     path = written(tmp_path, 100_000, y=y)
     with pytest.raises(

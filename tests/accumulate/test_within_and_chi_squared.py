@@ -50,7 +50,9 @@ def test_share_within_a_tolerance(sigma):
 
 def test_share_within_against_the_truth_needs_all_labels():
     one = accumulated(WITHIN, 0.7).result()["fraction_within"]
-    with pytest.raises(sb.UndefinedEstimate, match="within a tolerance against the truth needs all labels at once"):
+    with pytest.raises(
+        sb.UndefinedEstimate, match="fraction within tolerance against the truth needs all labels at once"
+    ):
         _ = one.truth
     with pytest.raises(sb.UndefinedEstimate, match="of labels with less error needs all labels at once"):
         one.remeasured(3)

@@ -44,7 +44,18 @@ def test_scores_are_those_of_the_folds():
         assert float(display.scores[2][k].perfect) == pytest.approx(float(wanted.perfect), rel=1e-12)
     assert display.observed[0] > display.observed[2] > 0
     assert display.perfect == pytest.approx([np.mean(SIGMA**2)] * 3)
-    assert display.label_std[2] == pytest.approx(np.sqrt(np.mean([s.std**2 for s in display.scores[2]])))
+
+
+def test_label_errors_are_counted_once():
+    """The band is the spread of a fold's score over repeated measurements of the same items, not twice the error."""
+    rng = np.random.default_rng(5)
+    x, sigma = rng.normal(size=(400, 2)), 0.5
+    truth = x @ [1.0, -2.0]
+    display = LearningCurveDisplay.from_estimator(
+        LinearRegression(), x, truth + sigma * rng.standard_normal(400), yerr=sigma, train_sizes=[300], cv=KFold(4)
+    )
+    # squared residuals of a model that is nearly perfect: variance 2 sigma^4 / n
+    assert display.label_std[0] == pytest.approx(np.sqrt(2 / 100) * sigma**2, rel=0.1)
 
 
 def test_drawing():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.answers import many
-from scorebars.engines.summary import summarise
+from scorebars.answers import evidence
+from scorebars.engines.store import summarise
 
 N = 60_000
 
@@ -29,7 +29,7 @@ def test_bins_give_the_law_of_the_labels(metric, case, monkeypatch):
     binned = metric(y, p, yerr=sigma, sample_weight=weight)
     found = binned.interval(), binned.interval(0.5), binned.perfect.interval()
     assert any(key.startswith("summary") for key in _shelf(binned))
-    monkeypatch.setattr(many, "MANY", 10**9)
+    monkeypatch.setattr(evidence, "_MANY", 10**9)
     whole = metric(y, p, yerr=sigma, sample_weight=weight)
     assert float(binned) == pytest.approx(float(whole), rel=1e-13)
     for ends, exact in zip(found, (whole.interval(), whole.interval(0.5), whole.perfect.interval()), strict=True):
@@ -43,11 +43,11 @@ def test_bins_give_the_law_of_ratios(metric, case, monkeypatch):
     y, p, sigma, weight = labels(**case)
     summaries = []
     monkeypatch.setattr(
-        many, "summarise", lambda *given, **sums: summaries.append(summarise(*given, **sums)) or summaries[-1]
+        evidence, "summarise", lambda *given, **sums: summaries.append(summarise(*given, **sums)) or summaries[-1]
     )
     binned = metric(y, p, yerr=sigma, sample_weight=weight).interval()
     assert len(summaries) == 1
-    monkeypatch.setattr(many, "MANY", 10**9)
+    monkeypatch.setattr(evidence, "_MANY", 10**9)
     whole = metric(y, p, yerr=sigma, sample_weight=weight).interval()
     assert binned == pytest.approx(whole, abs=1e-9 * (whole.high - whole.low))
     assert len(summaries) == 1  # the other way was taken
@@ -58,7 +58,7 @@ def test_counted_hits_give_the_law_of_the_labels(case, monkeypatch):
     y, p, sigma, _ = labels(**case)
     counted = sb.fraction_within(y, p, yerr=sigma, tolerance=0.4)
     found = counted.interval(), counted.interval(0.5), counted.perfect.interval()
-    monkeypatch.setattr(many, "MANY", 10**9)
+    monkeypatch.setattr(evidence, "_MANY", 10**9)
     whole = sb.fraction_within(y, p, yerr=sigma, tolerance=0.4)
     assert found == (whole.interval(), whole.interval(0.5), whole.perfect.interval())
     assert counted.distribution.mean == pytest.approx(whole.distribution.mean, rel=1e-12)
@@ -67,7 +67,7 @@ def test_counted_hits_give_the_law_of_the_labels(case, monkeypatch):
 
 def _shelf(score):
     answers = score._answers
-    return getattr(answers, "_squared", answers)._data.shelf
+    return getattr(answers, "_squared", answers)._store.data.shelf
 
 
 def test_other_arrays_take_the_other_way():

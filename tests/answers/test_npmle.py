@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.answers.npmle import FEWEST, MeanOfLoss, ResidualLaw, true_residuals
-from scorebars.losses import AbsoluteError, SquaredError
+from scorebars.answers.truth.npmle import FEWEST, MeanOfLoss, true_residuals
+from scorebars.losses import AbsoluteError, Pinball, SquaredError
 from scorebars.measured import Measured
 
 LAWS = {
@@ -39,23 +39,13 @@ def score(d, sd, **more):
 # the law of the residuals ------------------------------------------------------------------------
 
 
-def test_means_and_quantiles_of_a_law():
-    law = ResidualLaw(np.array([-2.0, 0.0, 1.0]), np.array([0.25, 0.25, 0.5]))
-    assert law.mean_of(np.abs) == 1.0 and law.mean_of(np.square) == 1.5
-    assert law.mean_of(lambda d: np.abs(d) <= 1) == 0.75
-    assert [law.quantile_of(np.abs, q) for q in (0.0, 0.2, 0.5, 0.75, 0.8, 1.0)] == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
-
-
 def test_one_fit_serves_every_loss():
     true, d, sd = sample("laplace", 3000, 0.4, seed=1)
-    law = true_residuals(Measured(d, np.zeros(3000), sb.Normal(sd))).law
-    assert law.weight.sum() == pytest.approx(1)
-    assert law.mean_of(np.abs) == pytest.approx(np.mean(np.abs(true)), abs=0.06)
-    assert law.mean_of(np.square) == pytest.approx(np.mean(d**2) - 0.16, abs=0.02)
-    assert law.mean_of(lambda x: np.where(x > 0, 0.9 * x, -0.1 * x)) == pytest.approx(
-        np.mean(np.where(true > 0, 0.9 * true, -0.1 * true)), abs=0.03
-    )
-    assert law.quantile_of(np.abs, 0.9) == pytest.approx(np.quantile(np.abs(true), 0.9), abs=0.12)
+    residuals = true_residuals(Measured(d, np.zeros(3000), sb.Normal(sd)))
+    assert MeanOfLoss(residuals, AbsoluteError()).value == pytest.approx(np.mean(np.abs(true)), abs=0.06)
+    assert MeanOfLoss(residuals, SquaredError()).value == pytest.approx(np.mean(d**2) - 0.16, abs=0.02)
+    pinball = np.mean(np.where(true > 0, 0.9 * true, -0.1 * true))
+    assert MeanOfLoss(residuals, Pinball(0.9)).value == pytest.approx(pinball, abs=0.03)
 
 
 def test_labels_without_error_keep_their_residuals():
@@ -260,7 +250,7 @@ def test_bias_is_below_that_of_simex(law, npmle, simex):
     for seed in range(60):
         true, d, sd = sample(law, 500, 0.7, seed)
         s = score(d, sd)
-        rows.append(np.array([s.truth, s._answers._simex(s._answers._scaled_data())]) - np.mean(np.abs(true)))
+        rows.append(np.array([s.truth, s._answers._extrapolated(s._answers._labels())]) - np.mean(np.abs(true)))
     found, spread = np.mean(rows, axis=0), np.std(rows, axis=0) / math.sqrt(60)
     assert found[0] == pytest.approx(npmle, abs=0.01 + 3 * spread[0])
     assert found[1] == pytest.approx(simex, abs=0.01 + 3 * spread[1])

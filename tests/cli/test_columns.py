@@ -2,8 +2,8 @@
 
 import pytest
 
-from scorebars.cli.columns import assign
-from scorebars.cli.failures import Failure
+from scorebars.cli.column_roles import assign
+from scorebars.cli.console import Failure
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,18 @@ def test_examples(run):
 
 
 def test_every_command_and_exit_code_is_there():
-    from scorebars.cli import failures
+    from scorebars.cli import console
     from scorebars.cli.app import app
 
     text = PAGE.read_text(encoding="utf-8")
     for command in app.registered_commands:
         assert f"`scorebars {command.callback.__name__} " in text or f"`scorebars {command.callback.__name__}`" in text
-    codes = {0, *(value for name, value in vars(failures).items() if name.isupper() and isinstance(value, int))}
+    codes = {
+        0,
+        *(
+            value
+            for name, value in vars(console).items()
+            if name.isupper() and name[0] != "_" and isinstance(value, int)
+        ),
+    }
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)} == codes

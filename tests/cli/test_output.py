@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
+from scorebars._shared.evaluation_tables import booktabs, latex_text, markdown_table
+from scorebars._shared.writing import as_json
 from scorebars.cli.console import printable, rendered
-from scorebars.cli.output import as_csv, as_json, as_latex, as_markdown
+from scorebars.cli.output import as_csv
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "tex", "md", "txt"])
@@ -78,7 +80,7 @@ def test_missing_libraries_end_with_3(run, tmp_path, monkeypatch, name, module, 
 
 
 def test_unexpected_failures_end_with_4(run, masses, monkeypatch):
-    monkeypatch.setattr("scorebars.cli.evaluate.scored", lambda *_: {}["nothing"])
+    monkeypatch.setattr("scorebars.cli.evaluate_command._evaluation", lambda *_: {}["nothing"])
     done = run("evaluate", masses)
     assert done.exit_code == 4
     assert "This is a bug; --debug (before the command) shows where." in " ".join(done.stderr.split())
@@ -105,8 +107,8 @@ def test_texts():
     assert rendered("[bold]x[/bold]", width=40) == "[bold]x[/bold]\n"
     assert json.loads(as_json({"a": [float("inf"), -float("inf"), 1.5, None]})) == {"a": ["inf", "-inf", 1.5, None]}
     assert as_csv([{"a": 1}, {"b": "x,y"}]) == 'a,b\n1,\n,"x,y"\n'
-    assert as_markdown(["a|b"], [["1"]]) == "| a\\|b |\n| --- |\n| 1 |"
-    assert r"a\_b \& 50\% & 1 $\pm$ 2 \\" in as_latex(["x", "y"], [["a_b & 50%", "1 ± 2"]], 1)
+    assert markdown_table(["a|b"], [["1"]]) == "| a\\|b |\n| --- |\n| 1 |"
+    assert r"a\_b \& 50\% & 1 $\pm$ 2 \\" in booktabs(["x", "y"], [[latex_text("a_b & 50%"), latex_text("1 ± 2")]], 1)
 
 
 def test_report(run, masses, tmp_path):

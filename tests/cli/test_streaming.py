@@ -64,7 +64,7 @@ def test_truth_that_needs_all_labels_is_a_dash(run, files):
 
 
 def test_streamed_above_a_size(run, files, monkeypatch):
-    monkeypatch.setattr("scorebars.cli.evaluate.STREAM_ABOVE", 1000)
+    monkeypatch.setattr("scorebars.cli.evaluate_command.STREAM_ABOVE", 1000)
     refused = run("evaluate", files / "t.csv", "-m", "median_absolute_error")
     assert refused.exit_code == 2
     assert "median_absolute_error needs all labels at once." in refused.stderr
@@ -82,8 +82,11 @@ def broken(files, tmp_path, line, text):
     ("text", "message"),
     [
         ("1,oops,1,1,1", "column 'y_err' holds no number in row 120000 (line 120001 of b.csv): 'oops'."),
-        ("1,,1,1,1", "column 'y_err' has no value in row 120000 (line 120001 of b.csv)."),
-        ("1,-2,1,1,1", "column 'y_err' is negative in row 120000 (line 120001 of b.csv): -2.0."),
+        (
+            "1,,1,1,1",
+            "column 'y_err' has missing values: the first in row 120000 (line 120001 of b.csv), 1 in this batch.",
+        ),
+        ("1,-2,1,1,1", "column 'y_err' has negative values: the first is -2.0 in row 120000 (line 120001 of b.csv)"),
         ("1,2", "line 120001 of b.csv has 2 cells, but there are 5 column names."),
     ],
 )

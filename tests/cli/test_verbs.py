@@ -124,7 +124,7 @@ def test_compare_one_line_a_model(run):
 def test_check_ends_with_1_where_something_is_odd(run, masses):
     done = run("check", masses, "--json")
     assert done.exit_code == 1
-    expected = sb.check_errors(Y, MODELS["shell"], YERR)
+    expected = sb.check_errors(Y, MODELS["shell"], yerr=YERR)
     row = json.loads(done.stdout)["models"][1]
     assert row["warnings"] == expected.warnings
     assert row["reduced_chi_squared"] == expected.reduced_chi_squared
@@ -193,11 +193,11 @@ def test_explain_every_metric(run):
 
 def test_every_formula_is_readable():
     """No LaTeX command is left in what explain shows of any metric."""
-    from scorebars.cli.explain import UNDECLARED, sections
-    from scorebars.cli.options import SHORT, metric_names
+    from scorebars.cli.explain_command import UNDECLARED, sections
+    from scorebars.cli.options import SHORT_NAMES, metric_names
 
     names = metric_names()
-    assert set(SHORT.values()) <= set(names)
+    assert set(SHORT_NAMES.values()) <= set(names)
     import inspect
 
     for name in [*names, *UNDECLARED]:

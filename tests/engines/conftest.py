@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scorebars.engines import kernel
+from scorebars.engines.engine import compiled
 
 ENGINES = [
     "numpy",
-    pytest.param("kernel", marks=pytest.mark.skipif(kernel.load().chunk_sums is None, reason="no kernel")),
+    pytest.param("kernel", marks=pytest.mark.skipif(compiled("_kernel").module is None, reason="no kernel")),
 ]
 
 

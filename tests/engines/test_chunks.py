@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from scorebars.engines import BadValues, NormalSums, chunks, normal_sums
-from scorebars.engines.chunks import CHUNK, chunk_ranges, exact_sum, over_chunks
+from scorebars.engines.chunks import CHUNK, chunk_ranges, over_chunks
+from scorebars.engines.sums import exact_sum
 
 N = 5 * CHUNK + 321
 

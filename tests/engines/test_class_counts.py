@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scorebars.engines.class_counts import classes_in
+from scorebars.arrays import classes_in
 
 RNG = np.random.default_rng(3)
 

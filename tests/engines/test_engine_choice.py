@@ -9,16 +9,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from scorebars.engines import config, describe, kernel, normal_sums, numpy_twin
-from scorebars.engines.kernel import Kernel
-from scorebars.engines.names import NAMES
+from scorebars.engines import describe, engine, normal_sums
+from scorebars.engines.array_sums import numpy_sums
+from scorebars.engines.engine import Compiled, compiled
+from scorebars.engines.sums import NAMES
 
-needs_kernel = pytest.mark.skipif(kernel.load().chunk_sums is None, reason="no kernel")
+needs_kernel = pytest.mark.skipif(compiled("_kernel").module is None, reason="no kernel")
 
 
 def test_numpy_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCOREBARS_ENGINE", "numpy")
-    assert config.chunk_sums() is numpy_twin.chunk_sums
+    assert engine.chunk_sums() is numpy_sums
     assert describe()["engine"] == "numpy (SCOREBARS_ENGINE=numpy)"
 
 
@@ -26,7 +27,7 @@ def test_numpy_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("wish", ["", "auto", "kernel"])
 def test_kernel_where_there_is_one(monkeypatch: pytest.MonkeyPatch, wish: str) -> None:
     monkeypatch.setenv("SCOREBARS_ENGINE", wish)
-    assert config.chunk_sums() is kernel.load().chunk_sums
+    assert engine.chunk_sums() is compiled("_kernel").module.chunk_sums
     assert str(describe()["engine"]).startswith("compiled kernel, ")
 
 
@@ -40,7 +41,7 @@ def test_unknown_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "load", lambda: Kernel(None, "No module named '_kernel'"))
+    monkeypatch.setattr(engine, "compiled", lambda name: Compiled(None, f"No module named {name!r}"))
     monkeypatch.delenv("SCOREBARS_ENGINE", raising=False)
     assert describe()["engine"] == "numpy (no compiled kernel: No module named '_kernel')"
     assert normal_sums(np.zeros(2), np.ones(2), 0.0).abs == 2
@@ -54,33 +55,32 @@ def test_kernel_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None
         raise ImportError(f"No module named {name!r}")
 
     monkeypatch.setattr(importlib, "import_module", fail)
-    assert kernel.load.__wrapped__() == Kernel(None, "No module named 'scorebars.engines._kernel'")
+    assert compiled.__wrapped__("_kernel") == Compiled(None, "No module named 'scorebars.engines._kernel'")
 
 
 def test_kernel_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     stale = SimpleNamespace(NAMES=NAMES[1:], chunk_sums=None)
     monkeypatch.setattr(importlib, "import_module", lambda name: stale)
-    assert "install the package again" in kernel.load.__wrapped__().note
+    assert "install the package again" in compiled.__wrapped__("_kernel").note
 
 
 @pytest.mark.parametrize("wish", ["0", "-1", "two", "1.5"])
 def test_threads_must_be_a_number(monkeypatch: pytest.MonkeyPatch, wish: str) -> None:
     monkeypatch.setenv("SCOREBARS_THREADS", wish)
     with pytest.raises(ValueError, match=f"SCOREBARS_THREADS must be a whole number of at least 1, got '{wish}'"):
-        config.threads()
+        engine.threads()
 
 
 def test_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCOREBARS_THREADS", "3")
     assert describe()["threads"] == 3
     monkeypatch.delenv("SCOREBARS_THREADS")
-    assert 1 <= config.threads() <= 8
+    assert 1 <= engine.threads() <= 8
 
 
 @needs_kernel
 def test_kernel_refuses_what_it_cannot_read() -> None:
-    chunk_sums = kernel.load().chunk_sums
-    assert chunk_sums is not None
+    chunk_sums = compiled("_kernel").module.chunk_sums
     a = np.ones(4)
     for bad in (a.astype(int), a.reshape(2, 2), a.astype(">f8"), a.astype(complex)):
         with pytest.raises(TypeError, match="prediction must be a 1-D array of float32 or float64"):
@@ -92,15 +92,15 @@ def test_kernel_refuses_what_it_cannot_read() -> None:
         with pytest.raises(ValueError, match="must have the same length"):
             chunk_sums(a, *short, None, None)
     with pytest.raises(TypeError, match="chunk_sums"):
-        chunk_sums(a, a)  # type: ignore[call-arg]
+        chunk_sums(a, a)
     with pytest.raises(TypeError):
-        chunk_sums(a, a, 1.0, None, "wide", None)  # type: ignore[arg-type]
+        chunk_sums(a, a, 1.0, None, "wide", None)
 
 
 def test_one_thread_where_others_run_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCOREBARS_THREADS", "4")
-    with config.one_thread():
-        assert config.threads() == 1
+    with engine.one_thread():
+        assert engine.threads() == 1
         with ThreadPoolExecutor(1) as pool:  # another thread is asked for nothing
-            assert pool.submit(config.threads).result() == 4
-    assert config.threads() == 4
+            assert pool.submit(engine.threads).result() == 4
+    assert engine.threads() == 4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scorebars.engines import BadValues, NormalSums, normal_sums
-from scorebars.engines.names import SUMS
+from scorebars.engines.sums import SUMS
 
 
 def draw(n: int = 700, seed: int = 2) -> list[np.ndarray[Any, Any]]:
@@ -19,12 +19,9 @@ def draw(n: int = 700, seed: int = 2) -> list[np.ndarray[Any, Any]]:
 
 def in_units_of(sums: NormalSums, unit: float, weight_unit: float = 1.0) -> dict[str, float]:
     """Sums as if labels had been given in `unit`, a power of two; scales taken out."""
-    return {
-        name: getattr(sums, name)
-        * (sums.scale / unit) ** units.label
-        * (sums.weight_scale / weight_unit) ** units.weight
-        for name, units in SUMS.items()
-    }
+    label, weight = np.log2(unit) - np.log2(sums.scale), np.log2(weight_unit) - np.log2(sums.weight_scale)
+    in_labels = sums.divided(int(label))
+    return {name: np.ldexp(getattr(in_labels, name), int(-weight * (2 if "w2" in name else 1))) for name in SUMS}
 
 
 @pytest.mark.parametrize("power", [-1000, -600, -500, -300, -190, -150, 150, 180, 195, 300, 500, 800, 1015])

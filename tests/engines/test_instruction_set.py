@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scorebars.engines import kernel
+from scorebars.engines.engine import compiled
 
 CPUINFO = Path("/proc/cpuinfo")
 # what the levels of x86-64 consist of, in Linux's names (abm is lzcnt); the first level is every x86-64 processor
@@ -15,10 +15,10 @@ V3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 V4 = V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 
 
-@pytest.mark.skipif(kernel.load().chunk_sums is None, reason="no kernel")
+@pytest.mark.skipif(compiled("_kernel").module is None, reason="no kernel")
 @pytest.mark.skipif(platform.machine() != "x86_64" or not CPUINFO.exists(), reason="not Linux on x86-64")
 def test_the_processor_runs_what_it_can() -> None:
-    note = kernel.load().note
+    note = compiled("_kernel").note
     if note == "as compiled":
         pytest.skip("the compiler builds one version of the loops only")
     line = next(line for line in CPUINFO.read_text().splitlines() if line.startswith("flags"))

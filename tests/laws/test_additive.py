@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from scorebars import errors, losses
-from scorebars.laws.additive import mean_law
 from scorebars.laws.affine import ScaledLaw
-from scorebars.laws.normal import NormalLaw
+from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
+from scorebars.laws.mean_loss_law import mean_law
+from scorebars.laws.normal_law import NormalLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.laws.weighted_bernoulli import WeightedBernoulliSum
 from scorebars.moments import label_moments
 
 RNG = np.random.default_rng(2)

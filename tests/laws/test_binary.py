@@ -11,25 +11,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metrics_of_counts import TwoCounts
 from sklearn import metrics as sk
 
-from scorebars.laws import binary
-from scorebars.laws.binary import BinaryCounts
-from scorebars.moments import binary_metrics as bm
+from scorebars.laws.counts import two_counts as binary
+from scorebars.laws.counts.two_counts import BinaryCounts
 
 CASES = {
     c["id"]: c for c in json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
 }
 METRICS = {
-    "accuracy": bm.accuracy,
-    "precision": bm.precision,
-    "recall": bm.recall,
-    "specificity": bm.specificity,
-    "f1": bm.f_beta,
-    "jaccard": bm.jaccard,
-    "balanced_accuracy": bm.balanced_accuracy_of_both,
-    "mcc": bm.matthews,
-    "kappa": bm.cohen_kappa,
+    "accuracy": TwoCounts.accuracy,
+    "precision": TwoCounts.precision,
+    "recall": TwoCounts.recall,
+    "specificity": TwoCounts.specificity,
+    "f1": TwoCounts.f_beta,
+    "jaccard": TwoCounts.jaccard,
+    "balanced_accuracy": TwoCounts.balanced_accuracy_of_both,
+    "mcc": TwoCounts.matthews,
+    "kappa": TwoCounts.cohen_kappa,
 }
 
 
@@ -75,7 +75,7 @@ def sklearn_values(y, pred):
 
 
 def test_functions_are_those_of_scikit_learn():
-    functions = METRICS | {"fbeta": partial(bm.f_beta, beta=0.5)}
+    functions = METRICS | {"fbeta": partial(TwoCounts.f_beta, beta=0.5)}
     rng = np.random.default_rng(0)
     for _ in range(40):
         y, pred = rng.integers(0, 2, 6), rng.integers(0, 2, 6)
@@ -89,15 +89,15 @@ def test_functions_are_those_of_scikit_learn():
 
 def test_f_beta_limits():
     at = (3.0, 2.0, 7.0, 5.0)
-    assert bm.f_beta(*at, beta=0.0) == bm.precision(*at)
-    assert bm.f_beta(*at, beta=math.inf) == bm.recall(*at)
-    assert bm.f_beta(*at, beta=1e6) == pytest.approx(bm.recall(*at), rel=1e-9)
+    assert TwoCounts.f_beta(*at, beta=0.0) == TwoCounts.precision(*at)
+    assert TwoCounts.f_beta(*at, beta=math.inf) == TwoCounts.recall(*at)
+    assert TwoCounts.f_beta(*at, beta=1e6) == pytest.approx(TwoCounts.recall(*at), rel=1e-9)
 
 
 def test_balanced_accuracy_of_the_classes_present():
-    assert bm.balanced_accuracy(0.0, 0.0, 2.0, 6.0) == 0.75
-    assert bm.balanced_accuracy(2.0, 6.0, 2.0, 6.0) == 0.25
-    assert bm.balanced_accuracy(1.0, 1.0, 2.0, 6.0) == bm.balanced_accuracy_of_both(1.0, 1.0, 2.0, 6.0)
+    assert TwoCounts.balanced_accuracy(0.0, 0.0, 2.0, 6.0) == 0.75
+    assert TwoCounts.balanced_accuracy(2.0, 6.0, 2.0, 6.0) == 0.25
+    assert TwoCounts.balanced_accuracy(1.0, 1.0, 2.0, 6.0) == TwoCounts.balanced_accuracy_of_both(1.0, 1.0, 2.0, 6.0)
 
 
 @settings(max_examples=25, deadline=None)
@@ -122,28 +122,30 @@ def test_grid_agrees_with_listing_all_labels(items, name):
     assert law.cdf(0.5) == pytest.approx(below, abs=1e-12)
 
 
-@pytest.mark.parametrize("f", [bm.f_beta, bm.matthews, bm.recall, bm.precision, bm.cohen_kappa])
+@pytest.mark.parametrize(
+    "f", [TwoCounts.f_beta, TwoCounts.matthews, TwoCounts.recall, TwoCounts.precision, TwoCounts.cohen_kappa]
+)
 def test_coarse_grid_agrees_with_the_full_one(f, monkeypatch):
     counts = BinaryCounts([0.95, 0.06], [0.03, 0.97], [9000, 3000], [28000, 2000])
-    monkeypatch.setattr(binary, "MOST_CELLS", 10**7)
+    monkeypatch.setattr(binary, "_MOST_CELLS", 10**7)
     full = counts.law_of(f).law
-    monkeypatch.setattr(binary, "MOST_CELLS", 40_000)
+    monkeypatch.setattr(binary, "_MOST_CELLS", 40_000)
     moments = counts.moments_of(f)
     assert full.method == "exact" and moments.method == "quadrature"
     assert moments.mean == pytest.approx(full.mean, rel=1e-13)
     assert moments.var == pytest.approx(full.var, rel=1e-10)
     coarse = counts.law_of(f).law
     x = full.ppf(np.linspace(0.005, 0.995, 100))
-    np.testing.assert_allclose(coarse.cdf(x), full.cdf(x), atol=0.003 if f is not bm.precision else 0.03)
+    np.testing.assert_allclose(coarse.cdf(x), full.cdf(x), atol=0.003 if f is not TwoCounts.precision else 0.03)
     np.testing.assert_allclose(coarse.ppf([0.025, 0.975]), full.ppf([0.025, 0.975]), atol=0.05 * full.std)
 
 
 def test_simulation_of_labels():
     rng = np.random.default_rng(1)
     p, pred = rng.beta(0.3, 1, 60), rng.random(60) < 0.3
-    law = BinaryCounts(p[pred], p[~pred]).law_of(bm.f_beta).law
+    law = BinaryCounts(p[pred], p[~pred]).law_of(TwoCounts.f_beta).law
     y = rng.random((40_000, 60)) < p
-    draws = bm.f_beta(y[:, pred].sum(1), y[:, ~pred].sum(1), float(pred.sum()), float((~pred).sum()))
+    draws = TwoCounts.f_beta(y[:, pred].sum(1), y[:, ~pred].sum(1), float(pred.sum()), float((~pred).sum()))
     assert draws.mean() == pytest.approx(law.mean, abs=4 * law.std / 200)
     assert draws.std() == pytest.approx(law.std, rel=0.02)
     x = np.linspace(0.05, 0.95, 19)
@@ -152,7 +154,7 @@ def test_simulation_of_labels():
 
 def test_labels_without_error_give_a_constant():
     counts = counts_of([1, 0, 1, 1], [1, 1, 0, 1], [0.0] * 4)
-    law = counts.law_of(bm.f_beta).law
+    law = counts.law_of(TwoCounts.f_beta).law
     assert law.std == 0 and law.mean == pytest.approx(2 / 3) and law.ppf(0.5) == law.mean
 
 
@@ -161,7 +163,7 @@ def test_memory_stays_bounded():
     rng = np.random.default_rng(0)
     p, pred = rng.beta(1, 15, 10**6), rng.random(10**6) < 0.3
     tracemalloc.start()
-    low, high = BinaryCounts(p[pred], p[~pred]).law_of(bm.f_beta).law.ppf([0.025, 0.975])
+    low, high = BinaryCounts(p[pred], p[~pred]).law_of(TwoCounts.f_beta).law.ppf([0.025, 0.975])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert low < high
@@ -171,6 +173,8 @@ def test_memory_stays_bounded():
 def test_nothing_predicted_positive():
     counts = BinaryCounts([], [0.1, 0.6])
     with pytest.raises(ValueError, match="undefined"):
-        counts.moments_of(bm.precision)
-    assert counts.moments_of(bm.precision, undefined=1.0)[:3] == (1.0, 0.0, 0.0)
-    assert counts.moments_of(bm.recall).mean == 0 and counts.moments_of(bm.accuracy).mean == pytest.approx(0.65)
+        counts.moments_of(TwoCounts.precision)
+    assert counts.moments_of(TwoCounts.precision, undefined=1.0)[:3] == (1.0, 0.0, 0.0)
+    assert counts.moments_of(TwoCounts.recall).mean == 0 and counts.moments_of(
+        TwoCounts.accuracy
+    ).mean == pytest.approx(0.65)

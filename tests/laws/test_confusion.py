@@ -2,23 +2,20 @@
 
 import json
 import math
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from metrics_of_counts import TwoCounts, accuracy, balanced_accuracy, kappa_or_zero, macro_f1, matthews
 
-from scorebars.laws import confusion
-from scorebars.laws.binary import BinaryCounts
-from scorebars.laws.confusion import ClasswiseConfusion, UncertainConfusion
-from scorebars.laws.label_draws import draws_of_counts, draws_of_items, draws_of_moments, label_changes
-from scorebars.moments import binary_metrics as bm
-from scorebars.moments import confusion_metrics as cm
-from scorebars.moments.confusion import (
-    confusion_of_counts,
+from scorebars.answers.classes.confusion_answers import BalancedAccuracy, Kappa, OfPositives, Share
+from scorebars.laws.counts import confusion_law as confusion
+from scorebars.laws.counts.confusion_law import UncertainConfusion
+from scorebars.laws.counts.label_draws import draw_confusions, label_changes
+from scorebars.laws.counts.two_counts import BinaryCounts
+from scorebars.moments.confusion_moments import (
     confusion_of_probabilities,
     delta_moments,
-    true_confusion,
 )
 
 CASES = {
@@ -26,20 +23,12 @@ CASES = {
 }
 
 
-def macro_f1(c):
-    return cm.averaged(cm.f_beta_per_class(c), c, "macro")
-
-
-def kappa_or_zero(c):
-    return np.nan_to_num(cm.cohen_kappa(c))
-
-
 METRICS = {
-    "accuracy": cm.accuracy,
+    "accuracy": accuracy,
     "macro_f1": macro_f1,
-    "balanced_accuracy": cm.balanced_accuracy,
+    "balanced_accuracy": balanced_accuracy,
     "kappa": kappa_or_zero,
-    "mcc": cm.matthews,
+    "mcc": matthews,
 }
 
 
@@ -73,12 +62,12 @@ def test_counts_and_probabilities_agree():
     rng = np.random.default_rng(1)
     t = rng.dirichlet(np.ones(3), 3)
     y, pred, w = rng.integers(0, 3, 50), rng.integers(0, 3, 50), rng.random(50)
-    shown, squares = np.zeros((3, 3)), np.zeros((3, 3))
-    np.add.at(shown, (y, pred), w)
-    np.add.at(squares, (y, pred), w * w)
-    a, b = confusion_of_counts(shown, t, squares), confusion_of_probabilities(t[y], pred, w)
+    shown = np.zeros((3, 3))
+    np.add.at(shown, (y, pred), 1)
+    a, b = UncertainConfusion.of_counts(shown, t).moments, confusion_of_probabilities(t[y], pred)
     np.testing.assert_allclose(a.mean, b.mean, atol=1e-13)
     np.testing.assert_allclose(a.covariance, b.covariance, atol=1e-13)
+    b = confusion_of_probabilities(t[y], pred, w)
     factor = b.factor().reshape(-1, 9)
     np.testing.assert_allclose(factor.T @ factor, b.covariance, atol=1e-13)
 
@@ -86,17 +75,18 @@ def test_counts_and_probabilities_agree():
 def test_drawn_matrices_have_the_moments():
     p, pred, w = random_items(30, 3)
     moments = confusion_of_probabilities(p, pred, w)
-    draws = draws_of_items(p, pred, w, 40_000, np.random.default_rng(0))
+    draws = draw_confusions(p, pred, w, 40_000, np.random.default_rng(0))
     sd = np.sqrt(np.diag(moments.covariance))
     np.testing.assert_allclose((draws.mean(0) - moments.mean).ravel() / sd, 0, atol=5 / 200)
     np.testing.assert_allclose(np.cov(draws.reshape(-1, 9).T), moments.covariance, atol=0.03 * np.max(sd) ** 2)
     np.testing.assert_allclose(draws.sum(1), np.tile(np.bincount(pred, w), (40_000, 1)), rtol=1e-12)
 
 
-def test_normal_cells_have_the_moments():
+def test_normal_cells_have_the_moments(monkeypatch):
     p, pred, w = random_items(2000, 3)
     moments = confusion_of_probabilities(p, pred, w)
-    draws = draws_of_moments(moments, 40_000, np.random.default_rng(0))
+    monkeypatch.setattr(confusion, "_MOST_CHANGES", 0)
+    draws = UncertainConfusion(p, pred, w).samples(40_000)
     sd = np.sqrt(np.diag(moments.covariance))
     np.testing.assert_allclose((draws.mean(0) - moments.mean).ravel() / sd, 0, atol=5 / 200)
     np.testing.assert_allclose(np.cov(draws.reshape(-1, 9).T), moments.covariance, atol=0.03 * np.max(sd) ** 2)
@@ -106,8 +96,8 @@ def test_normal_cells_have_the_moments():
 def test_drawn_counts_have_the_moments():
     shown = np.array([[40, 3, 0], [2, 30, 5], [1, 0, 12]])
     t = np.array([[0.9, 0.08, 0.02], [0.1, 0.85, 0.05], [0.0, 0.2, 0.8]])
-    draws = draws_of_counts(shown, t, 40_000, np.random.default_rng(0))
-    moments = confusion_of_counts(shown, t)
+    draws = UncertainConfusion.of_counts(shown, t).samples(40_000)
+    moments = UncertainConfusion.of_counts(shown, t).moments
     np.testing.assert_allclose(draws.mean(0), moments.mean, atol=0.05)
     np.testing.assert_allclose(np.cov(draws.reshape(-1, 9).T), moments.covariance, atol=0.2)
     assert np.array_equal(draws.sum(1), np.tile(shown.sum(0), (40_000, 1)))
@@ -129,15 +119,15 @@ def test_label_changes_given_at_least_one():
     np.testing.assert_allclose(np.bincount(item) / 100_000, leave / any_change, atol=0.006)
 
 
-@pytest.mark.parametrize("f", [cm.accuracy, macro_f1, cm.balanced_accuracy, cm.matthews, kappa_or_zero])
+@pytest.mark.parametrize("f", [accuracy, macro_f1, balanced_accuracy, matthews, kappa_or_zero])
 def test_delta_method_agrees_with_simulation_for_many_labels(f):
     rng = np.random.default_rng(2)
     shown = np.array([[4000, 300, 100], [200, 3000, 500], [100, 200, 1200]])
     t = np.array([[0.9, 0.08, 0.02], [0.1, 0.85, 0.05], [0.05, 0.15, 0.8]])
-    uncertain = ClasswiseConfusion(shown, t)
+    uncertain = UncertainConfusion.of_counts(shown, t)
     moments = uncertain.moments_of(f)
     draws = f(uncertain.samples(20_000, rng))
-    assert moments.method == "delta" or f is not cm.accuracy
+    assert moments.method == "delta" or f is not accuracy
     assert draws.mean() == pytest.approx(moments.mean, abs=4 * draws.std() / math.sqrt(20_000))
     assert draws.std() == pytest.approx(math.sqrt(moments.var), rel=0.02)
     law = uncertain.law_of(f).law
@@ -147,7 +137,7 @@ def test_delta_method_agrees_with_simulation_for_many_labels(f):
 def test_gradient_reaches_the_linear_part():
     p, pred, w = random_items(200, 3, seed=3)
     moments = confusion_of_probabilities(p, pred, w)
-    delta = delta_moments(cm.accuracy, moments)
+    delta = delta_moments(accuracy, moments)
     total = w.sum()
     hit = p[np.arange(200), pred]
     assert delta.mean == pytest.approx(np.sum(w * hit) / total, rel=1e-9)
@@ -160,7 +150,7 @@ def test_small_sets_are_simulated_with_the_linear_part_exact():
     uncertain = UncertainConfusion(p, pred, w)
     moments = uncertain.moments_of(macro_f1)
     assert moments.method == "simulation" and 0 < moments.mean_error < math.sqrt(moments.var / 4000)
-    draws = macro_f1(draws_of_items(p, pred, w, 200_000, np.random.default_rng(9)))
+    draws = macro_f1(draw_confusions(p, pred, w, 200_000, np.random.default_rng(9)))
     assert moments.mean == pytest.approx(draws.mean(), abs=5 * moments.mean_error + 5 * draws.std() / 450)
     assert moments.var == pytest.approx(draws.var(), rel=0.05)
     assert uncertain.moments_of(macro_f1) == moments
@@ -171,10 +161,8 @@ def test_small_sets_are_simulated_with_the_linear_part_exact():
 def test_two_classes_agree_with_the_exact_grid():
     rng = np.random.default_rng(5)
     pred, p = rng.random(80) < 0.4, rng.beta(0.4, 0.6, 80)
-    exact = BinaryCounts(p[pred], p[~pred]).moments_of(bm.f_beta)
-    general = UncertainConfusion(np.stack([1 - p, p], 1), pred.astype(int)).moments_of(
-        lambda c: cm.f_beta_per_class(c)[..., 1]
-    )
+    exact = BinaryCounts(p[pred], p[~pred]).moments_of(TwoCounts.f_beta)
+    general = UncertainConfusion(np.stack([1 - p, p], 1), pred.astype(int)).moments_of(OfPositives(Share("f_beta")))
     assert general.mean == pytest.approx(exact.mean, abs=6 * max(general.mean_error, 1e-4))
     assert general.var == pytest.approx(exact.var, rel=0.06)
 
@@ -183,9 +171,7 @@ def test_undefined_values_are_conditioned_away_or_replaced():
     p = np.array([[0.5, 0.5], [1.0, 0.0]])
     uncertain = UncertainConfusion(p, [1, 0])
 
-    def recall(c):
-        return cm.recall_per_class(c)[..., 1]
-
+    recall = OfPositives(Share("recall"))
     assert uncertain.moments_of(recall)[:3] == (1.0, 0.0, 0.5)
     assert uncertain.moments_of(recall, undefined=0.0)[:3] == (0.5, 0.25, 0.5)
     with pytest.raises(ValueError, match="undefined"):
@@ -196,13 +182,13 @@ def test_certain_labels_are_quick_and_exact():
     y = np.random.default_rng(0).integers(0, 3, 200_000)
     p = np.eye(3)[y]
     p[:2] = [0.5, 0.25, 0.25]
-    moments = UncertainConfusion(p, y).moments_of(cm.accuracy)
+    moments = UncertainConfusion(p, y).moments_of(accuracy)
     assert moments.method == "exact" and moments.mean == pytest.approx(1 - (2 - p[0, y[0]] - p[1, y[1]]) / 200_000)
     shown = np.bincount(y, minlength=3) * np.eye(3, dtype=int)
-    constant = ClasswiseConfusion(shown, np.eye(3)).moments_of(cm.accuracy)
+    constant = UncertainConfusion.of_counts(shown, np.eye(3)).moments_of(accuracy)
     assert constant[:2] == (1.0, 0.0) and constant.method == "exact"
     t = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0.5, 0.5]])
-    few = ClasswiseConfusion([[10, 1, 0], [0, 5, 0], [0, 0, 2]], t).moments_of(cm.accuracy)
+    few = UncertainConfusion.of_counts([[10, 1, 0], [0, 5, 0], [0, 0, 2]], t).moments_of(accuracy)
     assert few.method == "exact" and few.mean == pytest.approx((15 + 1) / 18)
 
 
@@ -210,30 +196,18 @@ def test_many_different_labels_use_the_normal_cells(monkeypatch):
     p, pred, w = random_items(300, 3, seed=6)
     uncertain = UncertainConfusion(p, pred, w)
     plain = uncertain.samples(2000, 1)
-    monkeypatch.setattr(confusion, "MOST_EVENTS", 10)
+    monkeypatch.setattr(confusion, "_MOST_CHANGES", 10)
     normal = uncertain.samples(2000, 1)
     np.testing.assert_allclose(normal.mean(0), plain.mean(0), atol=1.0)
     assert normal.min() >= 0
-
-
-def test_true_confusion_is_unbiased():
-    t = np.array([[0.9, 0.1], [0.2, 0.8]])
-    truth = np.array([[60, 10], [5, 40]])
-    draws = draws_of_counts(truth, t, 20_000, np.random.default_rng(0))
-    estimates = np.array([true_confusion(c, t).mean for c in draws[:4000]])
-    np.testing.assert_allclose(estimates.mean(0), truth, atol=0.3)
-    covariance = true_confusion(t.T @ truth, t).covariance
-    np.testing.assert_allclose(np.cov(estimates.reshape(-1, 4).T), covariance, atol=0.06 * covariance.max())
-    with pytest.raises(np.linalg.LinAlgError):
-        true_confusion(truth, np.full((2, 2), 0.5))
 
 
 def test_metrics_with_options_are_vectorised():
     c = np.random.default_rng(0).integers(1, 30, (5, 4, 4)).astype(float)
     for f in (
         macro_f1,
-        cm.accuracy,
-        partial(cm.balanced_accuracy, adjusted=True),
-        partial(cm.cohen_kappa, weights="linear"),
+        accuracy,
+        BalancedAccuracy(adjusted=True),
+        Kappa((0, 1, 2, 3), "linear"),
     ):
         np.testing.assert_allclose(f(c), [float(f(one)) for one in c])

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorebars.laws.affine import ScaledLaw
-from scorebars.laws.correlated_flips import (
+from scorebars.laws.counts.correlated_flips import (
     conditional_flip_probabilities,
     correlated_correct_count,
     largest_correlation,
 )
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.mixture import MixtureLaw
-from scorebars.laws.poisson_binomial import PoissonBinomial
 
 CASES = {
     c["id"]: c for c in json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]

@@ -1,4 +1,4 @@
-"""Laws on listed values: merging, tails, quantiles, mixtures of counts."""
+"""Laws on listed values: merging, tails, quantiles."""
 
 import math
 import pickle
@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorebars.laws.counts import CountLaw, bernstein_halfwidth, mix_counts
+from scorebars.laws.counts.step_sums import bernstein_halfwidth
 from scorebars.laws.discrete import DiscreteLaw
-from scorebars.laws.poisson_binomial import PoissonBinomial
 
 
 def test_values_are_sorted_and_merged_within_rounding():
@@ -76,15 +75,6 @@ def test_quantiles_from_both_ends(atoms, q):
     x = np.linspace(-1, 1, 23)
     np.testing.assert_allclose(law.cdf(x) + law.sf(x), 1, atol=1e-15)
     np.testing.assert_allclose(law.cdf(x) - law.below(x), law.pmf(x), atol=1e-15)
-
-
-def test_counts_and_their_mixture():
-    a, b = CountLaw(-2, [0.5, 0.0, 0.5]), PoissonBinomial([0.5, 0.5, 1.0])
-    assert a.mean == -1 and a.var == 1 and a.support == (-2, 0)
-    mixed = mix_counts([a, b], [0.25, 0.75])
-    assert mixed.support == (-2, 3)
-    assert mixed.pmf([-2, -1, 0, 1, 2, 3]).tolist() == [0.125, 0, 0.125, 0.1875, 0.375, 0.1875]
-    assert mixed.mean == pytest.approx(0.25 * -1 + 0.75 * 2)
 
 
 def test_bernstein_bounds_a_poisson_tail():

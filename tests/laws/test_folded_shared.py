@@ -8,14 +8,12 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from scorebars.laws.folded import FoldedNormalMean
-from scorebars.laws.folded_correlated import correlated_law
-from scorebars.laws.folded_shared import shared_law
+from scorebars.laws.folded.folded_correlated import SlidingNormal, correlated_law, shared_law
+from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.mixture import MixtureLaw
-from scorebars.laws.normal import NormalLaw
+from scorebars.laws.normal_law import NormalLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.laws.shifted_mixture import ShiftedMixture
-from scorebars.moments.folded_covariance import variance_correlated, variance_shared
+from scorebars.moments.correlated import variance_correlated, variance_shared
 
 
 def problem(n, k, noise, seed=0):
@@ -74,7 +72,7 @@ def test_exact_parts_and_smeared_cells_agree():
     parts = [FoldedNormalMean(delta + 0.25 * x, sigma) for x in s]
     exact = MixtureLaw(parts, norm.pdf(s) / norm.pdf(s).sum())
     x = law.mean + law.std * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    assert isinstance(law, ShiftedMixture)
+    assert isinstance(law, SlidingNormal)
     assert law.cdf(x) == pytest.approx(exact.cdf(x), abs=2e-4)
     assert law.pdf(x) == pytest.approx(exact.pdf(x), rel=5e-3)
 
@@ -102,23 +100,13 @@ def test_weights_and_exact_labels():
 def test_cells_of_any_breadth():
     """A straight line of means: normal plus uniform, from a point to far wider than the normal."""
     for width in (0.0, 1e-3, 1.0, 1e6):
-        ends = np.array([0.0]), np.array([width])
-        zero = np.zeros(1)
-        law = ShiftedMixture(
-            np.ones(1),
-            *ends,
-            np.ones(1),
-            zero,
-            zero,
-            mean=width / 2,
-            var=1 + width**2 / 12,
-            support=(-math.inf, math.inf),
-        )
+        cells = np.array([[1.0], [0.0], [width], [1.0], [0.0], [0.0]])
+        law = SlidingNormal(cells, width / 2, 1 + width**2 / 12, lowest=-math.inf)
         x = width / 2 + 0.7
         u = np.linspace(0, width, 200_001)
         expected = np.mean(ndtr(x - u)) if width < 10 else x / width
         assert law.cdf(x) == pytest.approx(expected, abs=1e-5)
-    sharp = ShiftedMixture(np.ones(1), np.zeros(1), np.ones(1), zero, zero, zero, mean=0.5, var=1 / 12)
+    sharp = SlidingNormal(np.array([[1.0], [0.0], [1.0], [0.0], [0.0], [0.0]]), 0.5, 1 / 12)
     assert sharp.cdf([0.25, 0.75]) == pytest.approx([0.25, 0.75], abs=1e-10)
 
 

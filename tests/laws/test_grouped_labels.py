@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from metrics_of_counts import accuracy, matthews
 
-from scorebars.laws.binary import Axis, BinaryCounts
-from scorebars.laws.confusion import UncertainConfusion
-from scorebars.laws.label_draws import draws_of_items, group_changes
-from scorebars.laws.poisson_binomial import GatheredBinomial, PoissonBinomial, counted_trials
-from scorebars.moments import confusion_metrics as cm
-from scorebars.moments.confusion import confusion_of_probabilities
+from scorebars.laws.counts.confusion_law import UncertainConfusion
+from scorebars.laws.counts.label_draws import draw_confusions, label_changes
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial
+from scorebars.laws.counts.two_counts import BinaryCounts, coarser
+from scorebars.moments.confusion_moments import confusion_of_probabilities
 
 
 def groups(rows, most, seed=0):
@@ -32,7 +32,7 @@ def test_listed_outcomes():
     grouped = UncertainConfusion(p, pred, weight, count)
     single = UncertainConfusion(*(np.repeat(x, count, axis=0) for x in (p, pred, weight)))
     assert grouped.outcomes is not None
-    one, other = (uncertain.moments_of(cm.accuracy) for uncertain in (grouped, single))
+    one, other = (uncertain.moments_of(accuracy) for uncertain in (grouped, single))
     assert one.method == other.method == "exact"
     assert (one.mean, one.var) == pytest.approx((other.mean, other.var), rel=1e-13)
 
@@ -40,7 +40,7 @@ def test_listed_outcomes():
 def test_draws_have_the_moments_of_the_labels():
     p, pred, weight, count = groups(12, 6, seed=1)
     draws = 20_000
-    found = draws_of_items(p, pred, weight, draws, np.random.default_rng(5), count)
+    found = draw_confusions(p, pred, weight, draws, np.random.default_rng(5), count)
     expected = confusion_of_probabilities(p, pred, weight, count)
     np.testing.assert_allclose(found.sum(axis=1), np.broadcast_to(expected.mean.sum(axis=0), (draws, 3)), rtol=1e-12)
     spread = np.sqrt(np.diag(expected.covariance)).reshape(3, 3)
@@ -52,7 +52,7 @@ def test_draws_have_the_moments_of_the_labels():
 
 def test_no_item_changes_twice_in_a_draw():
     leave, count = np.array([0.6, 0.01, 0.3]), np.array([2, 1000, 5])
-    row, draw = group_changes(leave, count, 4000, np.random.default_rng(2))
+    row, draw = label_changes(leave, 4000, np.random.default_rng(2), count)
     changes = np.zeros((3, 4000))
     np.add.at(changes, (row, draw), 1)
     assert np.all(changes.max(axis=1) <= count)
@@ -67,9 +67,7 @@ def test_counts_that_are_not_whole_keep_their_sums():
 
 def test_trials():
     p, count = np.array([0.0, 0.2, 0.7, 1.0]), np.array([3.0, 40.0, 900.0, 2.0])
-    assert type(counted_trials(p, count)) is PoissonBinomial
-    assert type(counted_trials(p, np.add(count, [0, 0.5, 0.5, 0]))) is GatheredBinomial
-    whole, nearly = counted_trials(p, count), counted_trials(p, np.add(count, [0, 1e-9, -1e-9, 0]))
+    whole, nearly = PoissonBinomial(p, count), PoissonBinomial(p, np.add(count, [0, 1e-9, -1e-9, 0]))
     assert (nearly.trials, nearly.support) == (whole.trials, whole.support)
     assert nearly.ppf([0.01, 0.5, 0.99]) == pytest.approx(whole.ppf([0.01, 0.5, 0.99]))
     assert nearly.mean == pytest.approx(whole.mean, rel=1e-12)
@@ -90,11 +88,11 @@ def test_two_classes():
 def test_a_coarse_grid_does_not_depend_on_where_its_ends_are_cut():
     counts = np.arange(1000.0, 3000.0)
     pmf = np.exp(-0.5 * ((counts - 2000) / 120) ** 2)
-    coarse = [Axis(counts[k:], pmf[k:]).coarser(128) for k in (0, 5)]
-    shared = np.isin(coarse[0].counts, coarse[1].counts)
+    coarse = [coarser((counts[k:], pmf[k:]), 128) for k in (0, 5)]
+    shared = np.isin(coarse[0][0], coarse[1][0])
     assert np.count_nonzero(~shared) <= 1
-    assert np.all(coarse[0].counts % 16 == 0)
-    assert coarse[0].pmf.sum() == pytest.approx(1.0)
+    assert np.all(coarse[0][0] % 16 == 0)
+    assert coarse[0][1].sum() == pytest.approx(1.0)
 
 
 def test_the_delta_method_does_not_feel_the_order_of_labels():
@@ -106,7 +104,7 @@ def test_the_delta_method_does_not_feel_the_order_of_labels():
     p[np.arange(q.size), label] = 1 - q
     mixed = rng.permutation(q.size)
     one, other = (
-        UncertainConfusion(p[order], pred[order]).moments_of(cm.matthews) for order in (np.arange(q.size), mixed)
+        UncertainConfusion(p[order], pred[order]).moments_of(matthews) for order in (np.arange(q.size), mixed)
     )
     assert one.method == "delta"
     assert one.mean == pytest.approx(other.mean, rel=1e-12)

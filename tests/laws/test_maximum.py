@@ -13,11 +13,10 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import kstest
 
-from scorebars.laws import maximum
-from scorebars.laws.absolute_errors import above, below, density
-from scorebars.laws.maximum import MaxErrorLaw
-from scorebars.laws.panels import integrate
-from scorebars.special import folded_mean, folded_variance
+from scorebars.laws.order import largest
+from scorebars.laws.order.largest import MaxErrorLaw
+from scorebars.numerics.integration import integral
+from scorebars.numerics.special import folded_cdf, folded_mean, folded_pdf, folded_sf, folded_variance
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
 
@@ -77,7 +76,7 @@ def test_many_labels_interpolated_or_summed(monkeypatch):
     delta, sigma = problem(4000, 3)
     law = MaxErrorLaw(delta, sigma)
     assert law._parts[2] is not None
-    monkeypatch.setattr(maximum, "_DIRECT", 10_000)
+    monkeypatch.setattr(largest, "_SUMMED", 10_000)
     summed = MaxErrorLaw(delta, sigma)
     assert summed._parts[2] is None
     assert law.mean == pytest.approx(summed.mean, rel=1e-13)
@@ -130,18 +129,18 @@ def test_unit_and_order_do_not_matter(labels, power):
 
 def test_single_errors():
     x, size, sigma = np.array([1e-9, 0.3, 5.0, 40.0]), np.array([3.0, 0.0, 5.0, 0.1]), np.array([1.0, 2.0, 1e-3, 1.0])
-    assert below(x, size, sigma) + above(x, size, sigma) == pytest.approx(np.ones(4), rel=1e-15)
-    assert below(x[:1], size[:1], sigma[:1])[0] == pytest.approx(
-        2e-9 * density(x[:1], size[:1], sigma[:1])[0] / 2, rel=1e-9
+    assert folded_cdf(x, size, sigma) + folded_sf(x, size, sigma) == pytest.approx(np.ones(4), rel=1e-15)
+    assert folded_cdf(x[:1], size[:1], sigma[:1])[0] == pytest.approx(
+        2e-9 * folded_pdf(x[:1], size[:1], sigma[:1])[0] / 2, rel=1e-9
     )
-    assert above(x, size, sigma)[3] < 1e-300
+    assert folded_sf(x, size, sigma)[3] < 1e-300
 
 
 def test_integration_of_a_sharp_bend():
     def f(x):
         return np.stack([np.abs(x - 0.3), np.tanh((x - 0.7) / 1e-5)])
 
-    got = integrate(f, np.array([0.0, 1.0]), np.array([1e-13, 1e-13]))
+    got = integral(f, np.array([0.0, 1.0]), 1e-13)
     assert got == pytest.approx([0.045 + 0.245, -0.4], abs=1e-11)
 
 

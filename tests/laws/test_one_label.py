@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from scorebars import errors, losses
-from scorebars.laws.additive import mean_law
-from scorebars.laws.one_label import OneLabelLaw
+from scorebars.laws.mean_loss_law import OneLabelLaw, mean_law
 from scorebars.laws.samples import SampleLaw
 
 ONE = np.ones(1)

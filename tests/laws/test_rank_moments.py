@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, multivariate_normal, rankdata, spearmanr
 
-from scorebars.laws import rank_moments
-from scorebars.laws.rank_draws import drawn_rank_sums, inversions
-from scorebars.laws.rank_moments import orthant_excess, rank_sum_moments
-from scorebars.laws.ranks import kendall_law, spearman_law
+from scorebars.laws.ranking import rank_moments
+from scorebars.laws.ranking.rank_correlations import drawn_rank_sums, inversions, kendall_law, spearman_law
+from scorebars.laws.ranking.rank_moments import orthant_excess, rank_sum_moments
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
 RANK_CASES = [c for c in CASES if c["metric"] in ("spearman", "kendall")]
@@ -160,16 +159,6 @@ def test_orthant_of_one_variable():
     got = orthant_excess(np.array([0.3, -1.0]), np.array([1.0, -1.0]), np.array([1.0, 1.0]))
     phi = multivariate_normal(0, 1).cdf
     assert got == pytest.approx([phi(0.3) - phi(0.3) * phi(1.0), phi(-1.0) - phi(-1.0) ** 2], abs=1e-12)
-
-
-@pytest.mark.parametrize("signs", [True, False])
-def test_many_labels(signs, monkeypatch):
-    """The way for many labels, sums over pairs taken from some rows, against all rows."""
-    y, sigma, rank = problem(1500, 7, 0.2)
-    sigma[::50] = 0.0
-    mean, variance = rank_sum_moments(y, sigma, rank, signs)
-    monkeypatch.setattr(rank_moments, "_ALL_PAIRS", 300)
-    assert rank_sum_moments(y, sigma, rank, signs) == (pytest.approx(mean, rel=1e-5), pytest.approx(variance, rel=1e-3))
 
 
 def test_many_labels_by_simulation():

@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorebars.laws import weight_lattice
-from scorebars.laws.poisson_binomial import PoissonBinomial
-from scorebars.laws.smooth_bernoulli import cumulant_series, smooth_law
-from scorebars.laws.weight_lattice import RoundedLaw
-from scorebars.laws.weighted_bernoulli import (
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial
+from scorebars.laws.counts.weighted_bernoulli import (
     BernoulliSum,
+    GridLaw,
+    SmoothGridLaw,
     WeightedBernoulliSum,
-    enumerate_outcomes,
-    lattice_law,
+    _nearly_normal,
+    _sum_on_grid,
+    list_outcomes,
     whole_multiples,
+    whole_sum,
 )
 
 
@@ -41,7 +42,6 @@ def test_signs_and_certain_trials(trials):
     law = BernoulliSum(w, p)
     mean, std = moments(w, p)
     assert law.mean == pytest.approx(mean, abs=1e-13) and law.std == pytest.approx(std, abs=1e-7)
-    assert law._law.mean == pytest.approx(mean, abs=1e-13) and law._law.std == pytest.approx(std, abs=1e-7)
 
 
 def test_equal_weights_are_the_poisson_binomial_law():
@@ -58,12 +58,11 @@ def test_whole_multiples_agree_with_listing(kinds):
     rng = np.random.default_rng(1)
     w, p = rng.choice(kinds, 14), rng.random(14)
     unit, k = whole_multiples(w)
-    listed, lattice = enumerate_outcomes(w, p), lattice_law(k, p)
-    for value, prob in zip(listed.atoms.values, listed.atoms.pmf, strict=True):
-        assert lattice.pmf(round(value / unit)) == pytest.approx(prob, rel=1e-12)
+    listed, whole = list_outcomes(w, p), whole_sum(unit, k, p)
+    np.testing.assert_allclose(whole.pmf(listed.atoms.values), listed.atoms.pmf, atol=1e-15)
 
 
-def test_long_lattice_agrees_with_direct_convolution():
+def test_many_multiples_agree_with_direct_convolution():
     rng = np.random.default_rng(2)
     k, p = rng.integers(1, 60, 200), rng.beta(1, 4, 200)
     pmf = np.ones(1)
@@ -72,7 +71,7 @@ def test_long_lattice_agrees_with_direct_convolution():
         longer[: pmf.size] += (1 - prob) * pmf
         longer[step:] += prob * pmf
         pmf = longer
-    law = lattice_law(k, p)
+    law = whole_sum(1.0, k, p)
     np.testing.assert_allclose(law.pmf(np.arange(pmf.size)), pmf, atol=1e-15)
 
 
@@ -81,38 +80,45 @@ def test_irregular_weights_have_no_unit():
     assert whole_multiples(np.array([1.0, math.pi])) is None
 
 
-def test_rounded_lattice_agrees_with_listing():
+def test_grid_agrees_with_listing():
     rng = np.random.default_rng(3)
     w, p = rng.random(16) + 0.1, np.where(rng.random(16) < 0.7, 1 - rng.random(16) * 0.3, rng.random(16) * 0.5)
-    listed, rounded = enumerate_outcomes(w / w.max(), p), RoundedLaw.of_trials(w / w.max(), p)
-    assert rounded.mean == pytest.approx(listed.mean) and rounded.std == pytest.approx(listed.std)
+    listed, grid = list_outcomes(w / w.max(), p), _sum_on_grid(w / w.max(), p)
+    assert isinstance(grid, GridLaw)
+    assert grid.mean == pytest.approx(listed.mean) and grid.std == pytest.approx(listed.std)
     q = np.linspace(0.01, 0.99, 99)
-    np.testing.assert_allclose(rounded.ppf(q), listed.ppf(q), atol=1e-4 * rounded.std)
+    np.testing.assert_allclose(grid.ppf(q), listed.ppf(q), atol=5e-4 * grid.std)
     largest = np.argsort(listed.atoms.pmf)[-3:]
-    np.testing.assert_allclose(rounded.pmf(listed.atoms.values[largest]), listed.atoms.pmf[largest], rtol=0.02)
+    np.testing.assert_allclose(grid.pmf(listed.atoms.values[largest]), listed.atoms.pmf[largest], rtol=0.02)
 
 
-def test_smooth_law_agrees_with_a_fine_lattice():
+def assert_smooth(law, exact_cdf, unit, atol):
+    """Half a step beyond each stair of the exact staircase the smooth distribution function meets it to second order."""
+    assert isinstance(law, SmoothGridLaw)
+    stair = np.floor((law.mean + law.std * np.linspace(-5, 5, 41)) / unit)
+    x = (stair + 0.5) * unit
+    np.testing.assert_allclose(law.cdf(x), exact_cdf(stair), atol=atol)
+    np.testing.assert_allclose(law.cdf(x) + law.sf(x), 1.0, atol=1e-14)
+    width = 1e-2 * law.std
+    np.testing.assert_allclose(law.pdf(x), (law.cdf(x + width) - law.cdf(x - width)) / (2 * width), atol=2e-5 / law.std)
+    q = [1e-6, 0.025, 0.5, 0.975, 1 - 1e-6]
+    np.testing.assert_allclose(law.cdf(law.ppf(q)), q, atol=1e-12)
+
+
+def test_smooth_sum_agrees_with_exact_convolution():
     rng = np.random.default_rng(4)
     k = rng.integers(800, 1500, 250)
     w, p = k / k.max(), 0.3 + 0.4 * rng.random(250)
-    law = smooth_law(w, p, *moments(w, p))
     pmf = np.ones(1)
     for step, prob in zip(k, p, strict=True):
         pmf = np.append((1 - prob) * pmf, np.zeros(step)) + np.append(np.zeros(step), prob * pmf)
-    # the lattice law is a staircase; half a step beyond each stair the smooth law meets it to second order
-    stair = np.floor(k.max() * (law.mean + law.std * np.linspace(-5, 5, 41)))
-    x = (stair + 0.5) / k.max()
-    np.testing.assert_allclose([law._cdf(v) for v in x], np.cumsum(pmf)[stair.astype(int)], atol=2e-9)
-    density = [(law._cdf(v + 1e-3) - law._cdf(v - 1e-3)) / 2e-3 for v in x]
-    np.testing.assert_allclose([law._pdf(v) for v in x], density, atol=1e-6)
+    assert_smooth(_sum_on_grid(w, p), lambda x: np.cumsum(pmf)[x.astype(int)], 1 / k.max(), 1e-7)
 
 
-def test_cumulants_of_light_trials():
+def test_nearly_normal_sum_agrees_with_exact_convolution():
     rng = np.random.default_rng(5)
-    w, p, t = rng.random(50), rng.random(50), np.array([0.05, 0.2])
-    exact = [np.sum(np.log(1 - p + p * np.exp(1j * w * s)) - 1j * w * p * s) for s in t]
-    np.testing.assert_allclose(cumulant_series(w, p, t), exact, atol=1e-12)
+    k, p = rng.integers(20, 60, 20_000), rng.beta(2, 8, 20_000)
+    assert_smooth(_nearly_normal(k / 59, p), whole_sum(1.0, k, p).cdf, 1 / 59, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -157,28 +163,17 @@ def test_a_few_weights_dominate_many_open_trials():
     assert law.method == "quadrature" and law.ppf(1e-4) > -1e-4 and law.ppf(1 - 1e-4) < 1 + 1e-4
 
 
-def test_lighter_trials_lumped_as_normal(monkeypatch):
-    rng = np.random.default_rng(12)
-    w, p = rng.random(600) + 0.5, 0.05 + 0.9 * rng.random(600)
-    full = RoundedLaw.of_trials(w, p)
-    monkeypatch.setattr(weight_lattice, "MOST_SINGLE", 100)
-    lumped = RoundedLaw.of_trials(w, p)
-    x = full.mean + full.std * np.linspace(-3, 3, 31)
-    np.testing.assert_allclose(lumped.cdf(x), full.cdf(x), atol=2e-3)
-
-
-@pytest.mark.parametrize("ratio", [1e4, 1e8, 1e12])
+@pytest.mark.parametrize("ratio", [1e2, 1e8])
 def test_one_weight_towers_above_the_rest(ratio):
     rng = np.random.default_rng(10)
     w, p = rng.random(100) + 0.5, np.full(100, 0.1)
     light = BernoulliSum(w, p)
-    law = BernoulliSum(np.append(w, ratio), np.append(p, 1e-9))
-    assert law.mean == pytest.approx(light.mean + 1e-9 * ratio) and law.std >= light.std
-    np.testing.assert_allclose(law.ppf([0.025, 0.5, 0.975]), light.ppf([0.025, 0.5, 0.975]), rtol=1e-3)
-    assert law.sf(ratio / 2) == pytest.approx(1e-9, rel=1e-3)
-    likely = BernoulliSum(np.append(w, ratio), np.append(p, 0.4))
-    assert likely.ppf(0.3) == pytest.approx(light.ppf(0.5), rel=1e-3)
-    assert likely.ppf(0.8) == pytest.approx(ratio + light.ppf(0.5), rel=1e-3)
+    law = BernoulliSum(np.append(w, ratio), np.append(p, 0.4))
+    assert law.mean == pytest.approx(light.mean + 0.4 * ratio)
+    assert law.std == pytest.approx(math.hypot(light.std, ratio * math.sqrt(0.24)))
+    assert law.sf(ratio / 2) == pytest.approx(0.4, rel=1e-3)
+    assert law.ppf(0.3) == pytest.approx(light.ppf(0.5), abs=1e-4 * ratio)
+    assert law.ppf(0.8) == pytest.approx(ratio + light.ppf(0.5), abs=1e-4 * ratio)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
@@ -189,6 +184,16 @@ def test_scale_of_the_weights_does_not_matter(scale):
     assert a.mean == pytest.approx(b.mean) and a.std == pytest.approx(b.std)
     assert a.cdf(0.1) == pytest.approx(b.cdf(0.1), abs=1e-9)
     assert BernoulliSum(w * scale, p).std == pytest.approx(scale * BernoulliSum(w, p).std)
+
+
+@pytest.mark.parametrize("q", [1e-3, 1e-9, 1e-200])
+@pytest.mark.parametrize("n", [20, 2000])
+def test_rare_errors_leave_the_likeliest_outcome_its_probability(q, n):
+    w = np.random.default_rng(13).random(n) + 0.5
+    law = BernoulliSum(w, np.full(n, q))
+    assert law.discrete and law.ppf(0.01) == pytest.approx(0.0, abs=1e-9)
+    assert law.pmf(0.0) == pytest.approx((1 - q) ** n, rel=1e-9)
+    assert law.mean == pytest.approx(q * w.sum()) and law.std == pytest.approx(math.sqrt(q * (1 - q) * np.sum(w * w)))
 
 
 def test_nothing_uncertain():

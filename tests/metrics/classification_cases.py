@@ -3,7 +3,8 @@
 import numpy as np
 
 from scorebars.errors import ClassFlip, Flip, LabelProbabilities, Thresholded, Transition, Votes
-from scorebars.metrics import accuracy, agreement, class_shares, confusion, f_scores, probabilities, ranking, top_k
+from scorebars.metrics import accuracy, agreement, class_shares, probabilities, ranking, top_k
+from scorebars.metrics import confusion_counts as confusion
 
 OF_CLASSES = {
     "accuracy_score": (accuracy.accuracy_score, {}),
@@ -12,9 +13,9 @@ OF_CLASSES = {
     "precision_score": (class_shares.precision_score, {}),
     "recall_score": (class_shares.recall_score, {}),
     "specificity_score": (class_shares.specificity_score, {}),
-    "f1_score": (f_scores.f1_score, {}),
-    "fbeta_score": (f_scores.fbeta_score, {"beta": 0.5}),
-    "jaccard_score": (f_scores.jaccard_score, {}),
+    "f1_score": (class_shares.f1_score, {}),
+    "fbeta_score": (class_shares.fbeta_score, {"beta": 0.5}),
+    "jaccard_score": (class_shares.jaccard_score, {}),
     "matthews_corrcoef": (agreement.matthews_corrcoef, {}),
     "cohen_kappa_score": (agreement.cohen_kappa_score, {"replace_undefined_by": 0.0}),
 }

@@ -8,10 +8,9 @@ import pytest
 from classification_cases import METRICS, OF_CLASSES, confusion_matrix, prediction_for, situation
 
 from scorebars.errors import ClassFlip, Flip, LabelProbabilities, Normal, Thresholded, Transition, Votes
-from scorebars.laws.correlated_flips import conditional_flip_probabilities
+from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
 from scorebars.metrics.accuracy import accuracy_score
-from scorebars.metrics.class_shares import precision_score, recall_score
-from scorebars.metrics.f_scores import f1_score
+from scorebars.metrics.class_shares import f1_score, precision_score, recall_score
 from scorebars.metrics.ranking import roc_auc_score
 from scorebars.score import UndefinedEstimate
 

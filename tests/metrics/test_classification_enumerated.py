@@ -9,8 +9,8 @@ import pytest
 from classification_cases import METRICS, OF_CLASSES
 
 import scorebars as sb
-from scorebars.laws.correlated_flips import conditional_flip_probabilities
-from scorebars.moments.votes import majority_error
+from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
+from scorebars.moments.majority_error import majority_error
 
 N = 7
 Y = {2: np.array([1, 0, 1, 1, 0, 1, 0]), 3: np.array([2, 0, 1, 1, 0, 2])}

@@ -189,7 +189,7 @@ def test_losses_of_label_and_prediction_use_the_density_too(score) -> None:
 
 def test_likelihood_of_true_values() -> None:
     """p(label | truth), each row relative to its largest entry."""
-    from scorebars.moments.likelihood import label_likelihood
+    from scorebars.moments.deconvolution import label_likelihood
 
     y, truth = np.array([3.0, 8.0]), np.array([[1.0, 3.0, 6.0], [0.0, 8.0, -2.0]])
     found = label_likelihood(errors.Poisson(), y, truth)

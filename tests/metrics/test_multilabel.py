@@ -118,8 +118,7 @@ def test_average_precision_of_many_classes_over_items():
 
 @pytest.mark.parametrize("max_fpr", [0.05, 0.3, 0.8, 1.0])
 def test_partial_auc_and_its_slopes(max_fpr):
-    from scorebars.answers.output_average import ranking_answers
-    from scorebars.answers.partial_auc import PartialAucAnswers
+    from scorebars.answers.classes.ranking_answers import PartialAucAnswers, ranking_answers
 
     rng = np.random.default_rng(5)
     y, scores, w = rng.integers(0, 2, 60), rng.random(60).round(1), rng.random(60)
@@ -131,7 +130,8 @@ def test_partial_auc_and_its_slopes(max_fpr):
     slope = answers._slope(at)
     for i in range(0, 60, 7):
         step = np.eye(60)[i] * 1e-6
-        change = (answers._of_labels(at + step, w) - answers._of_labels(at - step, w)) / 2e-6
+        above, below = answers.values(np.stack([at + step, at - step]))
+        change = (above - below) / 2e-6
         assert slope[i] == pytest.approx(change, abs=1e-6)
     if max_fpr == 1:
         whole = ranking_answers(declaration, data, scores, 1.0)

@@ -22,7 +22,7 @@ def sample(n, tau, seed, offset=0.0):
 
 
 def scatter(d, s, **more):
-    return intrinsic_scatter(d, np.zeros(len(d)), s, **more)
+    return intrinsic_scatter(d, np.zeros(len(d)), yerr=s, **more)
 
 
 # published values --------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ def scatter(d, s, **more):
 @pytest.mark.parametrize(("model", "sigma_th"), [("FRDM2012", 0.559538), ("FRLDM2012", 0.661855)])
 def test_nuclear_mass_models(model, sigma_th):
     masses = load_nuclear_masses()
-    found = intrinsic_scatter(masses.y, masses.predictions[model], masses.yerr)
+    found = intrinsic_scatter(masses.y, masses.predictions[model], yerr=masses.yerr)
     assert found == pytest.approx(sigma_th, abs=1e-6)
     assert found == pytest.approx(masses.published[model]["sigma_th"], abs=1e-4)
     assert found.method == "ml" and ("heavy tails" in found.note) == (model == "FRDM2012")
@@ -42,7 +42,7 @@ def test_black_holes():
     found = intrinsic_scatter(
         holes.y,
         holes.predictions["Msigma"],
-        holes.yerr,
+        yerr=holes.yerr,
         prederr=holes.columns["prederr_Msigma"],
         sample_weight=holes.columns["weight"],
         method="chi2",
@@ -140,7 +140,7 @@ def test_few_labels(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_all_residuals_zero(method):
     for s in (0.0, 1.0, [0.0, 0.0, 2.0]):
-        found = intrinsic_scatter([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], s, method=method)
+        found = intrinsic_scatter([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], yerr=s, method=method)
         assert found == 0 and found.std >= 0 and found.interval().low == 0
 
 
@@ -196,15 +196,15 @@ def test_unit_order_sign_and_weight_scale_do_not_matter(method, offset):
 def test_errors_in_every_form():
     d, s = sample(30, 0.7, seed=14)
     y, zero = d + 10, np.full(30, 10.0)
-    plain = float(intrinsic_scatter(y, zero, s))
-    assert float(intrinsic_scatter(y, zero, sb.Normal(s))) == plain
-    assert float(intrinsic_scatter(y, zero, np.stack([0.5 * s, 1.5 * s]))) == pytest.approx(plain, rel=1e-12)
-    assert float(intrinsic_scatter(y, zero, sb.SplitNormal(0.5 * s, 1.5 * s))) == pytest.approx(plain, rel=1e-12)
-    assert float(intrinsic_scatter(y, zero, 0.6 * s, prederr=0.8 * s)) == pytest.approx(plain, rel=1e-12)
+    plain = float(intrinsic_scatter(y, zero, yerr=s))
+    assert float(intrinsic_scatter(y, zero, yerr=sb.Normal(s))) == plain
+    assert float(intrinsic_scatter(y, zero, yerr=np.stack([0.5 * s, 1.5 * s]))) == pytest.approx(plain, rel=1e-12)
+    assert float(intrinsic_scatter(y, zero, yerr=sb.SplitNormal(0.5 * s, 1.5 * s))) == pytest.approx(plain, rel=1e-12)
+    assert float(intrinsic_scatter(y, zero, yerr=0.6 * s, prederr=0.8 * s)) == pytest.approx(plain, rel=1e-12)
     both_sides = np.stack([0.4 * s, 1.2 * s])
-    assert float(intrinsic_scatter(y, zero, 0.6 * s, prederr=both_sides)) == pytest.approx(plain, rel=1e-12)
-    assert float(intrinsic_scatter(y, zero, 0.0, prederr=0.3)) == float(intrinsic_scatter(y, zero, 0.3))
-    assert float(intrinsic_scatter(y, zero, None)) == pytest.approx(math.sqrt(np.mean(d**2)))
+    assert float(intrinsic_scatter(y, zero, yerr=0.6 * s, prederr=both_sides)) == pytest.approx(plain, rel=1e-12)
+    assert float(intrinsic_scatter(y, zero, yerr=0.0, prederr=0.3)) == float(intrinsic_scatter(y, zero, yerr=0.3))
+    assert float(intrinsic_scatter(y, zero, yerr=None)) == pytest.approx(math.sqrt(np.mean(d**2)))
 
 
 def test_labels_of_no_weight_are_not_there():

@@ -7,9 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from scorebars.moments import cells as cells_module
-from scorebars.moments.cells import cells_of
-from scorebars.moments.deconvolution import Deconvolution, normal_likelihood, residual_grid, typical_spacing
+from scorebars.moments import deconvolution as cells_module
+from scorebars.moments.deconvolution import Deconvolution, cells_of, normal_likelihood, residual_grid, typical_spacing
 
 
 def fitted(d, s, share=None):

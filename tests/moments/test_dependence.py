@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scorebars.moments.dependence import fitted_trend
+from scorebars.moments.deconvolution import fitted_trend
 
 
 def trend_of(seed, n, power, law="normal"):

@@ -155,7 +155,7 @@ def test_poisson_against_direct_sum(loss: losses.Loss) -> None:
 def test_log_normal_excess_keeps_its_digits(s: float, k: float) -> None:
     """E(p - x)_+ = p Phi(k) - mu Phi(k - s) as printed loses all digits for small s; ours must not."""
     mpmath = pytest.importorskip("mpmath")
-    from scorebars.moments.absolute import log_normal_excess
+    from scorebars.moments.closed_forms import log_normal_excess
 
     y, p = 2.0, float(2.0 * np.exp(k * s))
     with mpmath.workdps(60):
@@ -194,7 +194,7 @@ def test_gains_are_never_negative_and_variances_stay_below_the_labels() -> None:
     "loss", [losses.Pinball(0.3), losses.Huber(0.7), losses.LogCosh()], ids=lambda v: type(v).__name__
 )
 def test_closed_forms_agree_with_quadrature_at_any_ratio(ratio: float, loss: losses.Loss) -> None:
-    from scorebars.moments.quadrature import integrate as adaptive
+    from scorebars.moments.numerical import integrate_loss as adaptive
 
     y, p = np.array([3.0, 2.0, -1.0]), np.array([2.0, 2.0, 5.0])
     model = errors.Normal(np.full(3, ratio))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from scorebars.moments.simplex import Mixture, smallest_quadratic
+from scorebars.numerics.simplex import Mixture, smallest_quadratic
 
 
 def mixture(seed: int, data: int = 60, components: int = 40, width: float = 0.5) -> Mixture:
@@ -79,7 +79,7 @@ def test_the_quadratic_problem_is_solved(seed, size):
     second, first = root.T @ root, rng.normal(size=size)
     start = rng.random(size) * (rng.random(size) < 0.6)
     start[0] += 0.1
-    x = smallest_quadratic(second, first, start / start.sum())
+    x = smallest_quadratic(second, first)
     slope = second @ x - first
     assert x.min() >= 0 and x.sum() == pytest.approx(1)
     assert slope.min() >= x @ slope - 1e-7 * max(1, np.abs(slope).max())

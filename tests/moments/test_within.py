@@ -7,7 +7,7 @@ import pytest
 from scorebars.errors import Normal
 from scorebars.losses import Within
 from scorebars.moments import label_moments
-from scorebars.moments.within import within_any, within_normal
+from scorebars.moments.closed_forms import within_any, within_normal
 
 DISTANCES = [0.0, 1e-9, 0.3, 0.5, 0.5000001, 0.9, 4.0, 1e6]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.plot.distribution import law_curve
+from scorebars._shared.curves import law_curve
 
 rng = np.random.default_rng(5)
 Y = rng.normal(size=40)
@@ -54,14 +54,15 @@ def test_answers_are_marked(score):
 def test_law_of_single_values(yerr):
     """The bins hold all of the law, and their centres average to its mean."""
     score = sb.accuracy_score(LABELS, CLASSES, yerr=yerr)
-    x, share = law_curve(score)
-    assert share[::2].sum() == pytest.approx(1.0, abs=2e-3)
-    assert np.sum(share[::2] * (x[::2] + x[1::2]) / 2) == pytest.approx(score.expected, abs=1 / 60)
+    edges, share, binned = law_curve(score.distribution, *score.interval(0.999), score.n)
+    assert binned and share.sum() == pytest.approx(1.0, abs=2e-3)
+    assert np.sum(share * (edges[:-1] + edges[1:]) / 2) == pytest.approx(score.expected, abs=1 / 60)
 
 
 def test_law_of_densities():
     score = sb.mean_squared_error(Y, P, yerr=0.4)
-    x, density = law_curve(score)
+    x, density, binned = law_curve(score.distribution, *score.interval(0.999), score.n)
+    assert not binned and np.allclose(density, score.distribution.pdf(x), atol=3e-3 * density.max())
     assert np.trapezoid(density, x) == pytest.approx(1.0, abs=3e-3)
 
 
@@ -109,8 +110,8 @@ def test_distribution_draws_scores_only():
 
 
 def test_pulls_are_those_of_the_check(texts):
-    check = sb.check_errors(Y, P, 0.2)
-    ax = sb.plot.pulls(Y, P, 0.2, bins=10)
+    check = sb.check_errors(Y, P, yerr=0.2)
+    ax = sb.plot.pulls(Y, P, yerr=0.2, bins=10)
     stairs = ax.patches[0].get_data()
     np.testing.assert_allclose(stairs.values * 40, np.histogram(np.clip(check.pulls, -5, 5), stairs.edges)[0])
     beyond = np.count_nonzero(np.abs(check.pulls) > 5)
@@ -166,7 +167,7 @@ def test_sensitivity(y, p, yerr, metric):
 
 def test_sensitivity_of_repeats_keeps_their_labels():
     repeats = sb.Repeats(Y[:, None] + 0.1 * rng.normal(size=(40, 3)))
-    ax = sb.plot.sensitivity(None, P, repeats, scales=[1, 2])
+    ax = sb.plot.sensitivity(None, P, yerr=repeats, scales=[1, 2])
     drawn = line(ax, "observed").get_ydata()
     assert drawn[0] == drawn[1] == pytest.approx(sb.root_mean_squared_error(None, P, yerr=repeats).observed)
 

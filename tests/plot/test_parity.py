@@ -5,7 +5,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 import scorebars as sb
-from scorebars.plot.inputs import points
+from scorebars._shared.given_data import plain_labels
 
 Y = np.array([1.0, 2.0, 4.0, 8.0])
 P = np.array([1.5, 1.5, 4.5, 7.0])
@@ -50,7 +50,7 @@ def test_error_bars(yerr, lower, upper):
 
 def test_infinite_variance_has_bars():
     """A Cauchy error has no standard deviation, but a middle 68 %."""
-    bars = points(Y, P, sb.StudentT(0.1, df=1)).bars
+    bars = plain_labels(Y, sb.StudentT(0.1, df=1)).bars
     np.testing.assert_allclose(bars, 0.1 * np.tan(np.pi * (0.8413447460685429 - 0.5)), rtol=1e-9)
 
 

@@ -201,7 +201,7 @@ def test_bad_input():
         report.build([1.0, 2.0], [1.0, 2.5], level=95)
     with pytest.raises(ValueError, match=r"ids has 3 entries but y_true has 2 labels. Give one id for each label."):
         report.build([1.0, 2.0], [1.0, 2.5], ids=["a", "b", "c"])
-    with pytest.raises(ValueError, match=r"one output at a time, but y_true has shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"y_true has shape \(2, 2\), but one output is drawn at a time"):
         report.build(np.eye(2), {"a": np.eye(2)}, metrics="mean_squared_error")
 
 

@@ -6,8 +6,7 @@ from report_pages import Page
 
 import scorebars as sb
 from scorebars import report
-from scorebars.report.labels import read_labels
-from scorebars.report.points import MOST_POINTS, PARTS, chosen, shares
+from scorebars.report.points import MOST_POINTS, PARTS, drawn_labels, page_labels, shares
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +20,7 @@ def few():
 def test_leaving_a_label_out_takes_its_share(few, name):
     """The sum behind the metric without label i is (1 - share) of the whole."""
     y, p, sd, w = few
-    labels = read_labels(y, sd, None)
+    labels = page_labels(y, sd)
     part = shares(name, labels, p - y, w)
     sums = {"root_mean_squared_error": "mean_squared_error", "r2_score": "mean_squared_error"}
     sums |= {"root_mean_squared_log_error": "mean_squared_log_error", "d2_absolute_error_score": "mean_absolute_error"}
@@ -41,14 +40,14 @@ def test_leaving_a_label_out_takes_its_share(few, name):
 
 def test_the_heaviest_labels_are_always_drawn():
     rng = np.random.default_rng(0)
-    labels = read_labels(rng.normal(size=3000), None, None)
+    labels = rng.normal(size=3000)
     part = rng.exponential(size=3000)
-    index, listed = chosen(labels, [part, part[::-1]], 300)
+    index, listed = drawn_labels(labels, [part, part[::-1]], 300)
     assert len(index) == 300 and listed == 20 and np.all(np.diff(index) > 0)
     assert set(np.argsort(-part)[:20]) | set(np.argsort(-part[::-1])[:20]) <= set(index)
-    quantiles = np.quantile(labels.values, [0.1, 0.5, 0.9])
-    assert np.allclose(np.quantile(labels.values[index], [0.1, 0.5, 0.9]), quantiles, atol=0.15)
-    again, _ = chosen(labels, [part, part[::-1]], 300)
+    quantiles = np.quantile(labels, [0.1, 0.5, 0.9])
+    assert np.allclose(np.quantile(labels[index], [0.1, 0.5, 0.9]), quantiles, atol=0.15)
+    again, _ = drawn_labels(labels, [part, part[::-1]], 300)
     assert np.array_equal(index, again)
 
 

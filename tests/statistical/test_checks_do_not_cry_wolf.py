@@ -62,6 +62,11 @@ CASES = {
 }
 
 
+def checked(data):
+    y, p, yerr = data
+    return sb.check_errors(y, p, yerr=yerr)
+
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("count", [10, pytest.param(400, marks=pytest.mark.slow)])
 def test_false_alarms(case, count):
@@ -70,7 +75,7 @@ def test_false_alarms(case, count):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sb.UndefinedMomentWarning)
         for _ in range(count):
-            check = sb.check_errors(*CASES[case](rng))
+            check = checked(CASES[case](rng))
             low.append(check.pvalue_low)
             high.append(check.pvalue_high)
     for p in (low, high):
@@ -81,11 +86,11 @@ def test_false_alarms(case, count):
 
 def test_mean_of_repeats_is_said():
     rng = np.random.default_rng(8)
-    found = [sb.check_errors(*CASES["4 repeats"](rng)) for _ in range(200)]
+    found = [checked(CASES["4 repeats"](rng)) for _ in range(200)]
     assert found[0].perfect_chi_squared == pytest.approx(3.0) and "a perfect model: 3" in str(found[0])
     assert np.median([c.reduced_chi_squared for c in found]) == pytest.approx(2.2, abs=0.4)
 
 
 def test_impossible_predictions():
-    check = sb.check_errors([3.0, 4.0, 0.0], [3.0, -1.0, 2.0], sb.Poisson())
+    check = sb.check_errors([3.0, 4.0, 0.0], [3.0, -1.0, 2.0], yerr=sb.Poisson())
     assert check.pvalue_high == 0.0 and np.isfinite(check.reduced_chi_squared)

@@ -9,7 +9,7 @@ import pytest
 from coverage import assert_covers, effort, slowly
 
 import scorebars as sb
-from scorebars.laws.correlated_flips import conditional_flip_probabilities
+from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
 
 PREVALENCE = 0.4
 METRICS = {

@@ -7,7 +7,7 @@ import pytest
 from coverage import assert_covers, effort, repeated, slowly
 
 import scorebars as sb
-from scorebars.answers.population import next_share
+from scorebars.answers.intervals import next_share
 
 # items whose true residual is normal(0.5, 1), and the population's true score
 CENTRE, SPREAD = 0.5, 1.0
@@ -150,8 +150,9 @@ def test_sampling_and_label_part_are_the_scatter():
     """MSE: the scatter over test sets is what items add and what labels add; noise twice the signal does not hide it."""
     rng, n = np.random.default_rng(17), 4000
     residual, s = items(rng, n)
-    score = sb.mean_squared_error(2 * s * rng.standard_normal(n), residual, yerr=2 * s)
-    losses = (np.asarray(score._answers._data.y) - residual) ** 2
+    y = 2 * s * rng.standard_normal(n)
+    score = sb.mean_squared_error(y, residual, yerr=2 * s)
+    losses = (y - residual) ** 2
     assert math.hypot(score.sampling_std, score.truth.std) == pytest.approx(losses.std(ddof=1) / n**0.5, rel=1e-9)
     # D^2 with D ~ N(0.5, 1) has variance 2 + 4 * 0.25, to which unequal errors add their own: Var 4 s^2
     exact = math.sqrt((3.0 + float(np.var(4 * s**2))) / n)

@@ -112,6 +112,11 @@ def test_errors_too_small_to_matter(metric, model):
     run(Situation(metric, WORLDS[model], 100), 1e-8, seed=2)
 
 
+def test_estimate_below_the_root_of_the_mean_square():
+    """Two labels with large Berkson errors: E sqrt(Q) lies far below sqrt(E Q), and in its interval all the same."""
+    run(Situation("root_mean_squared_error", WORLDS["Normal(berkson)"], 2), 1000, seed=2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ALL, ids=lambda c: f"{c[0].metric}-{c[0].world.name}-{c[0].n}-{c[1]:g}")
 def test_all(case):

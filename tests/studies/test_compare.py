@@ -215,7 +215,7 @@ def test_other_classification_metrics():
     assert d.expected == pytest.approx(expected, abs=5 * d.std / np.sqrt(1000))
 
 
-@pytest.mark.parametrize("metric", ["max_error", "pearson_correlation"])
+@pytest.mark.parametrize("metric", ["max_error", "spearman_correlation"])
 def test_metrics_without_weights(metric):
     y = np.array([1.0, 2.0, 4.0, 3.0, 5.0])
     models = {"a": y + np.array([0.1, -0.2, 0.3, 0.1, 0.0]), "b": y[::-1]}

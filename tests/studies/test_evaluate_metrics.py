@@ -89,10 +89,10 @@ def test_two_functions_of_one_name_are_refused():
 
 
 def test_functions_share_one_pass_as_names_do(monkeypatch):
-    from scorebars.engines import totals
+    from scorebars.answers import evidence
 
-    calls, original = [], totals.normal_sums
-    monkeypatch.setattr(totals, "normal_sums", lambda *a, **k: calls.append(1) or original(*a, **k))
+    calls, original = [], evidence.normal_sums
+    monkeypatch.setattr(evidence, "normal_sums", lambda *a, **k: calls.append(1) or original(*a, **k))
     functions = [sb.mean_squared_error, "mean_absolute_error", sb.mean_error, sb.r2_score]
     found = sb.evaluate(Y, P, yerr=0.2, metrics=functions)
     assert len(calls) == 1

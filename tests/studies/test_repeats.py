@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.errors.repeat_scatter import c4, shrinkage_prior
+from scorebars.errors.repeats import c4, shrinkage_prior
 
 
 def test_three_forms_agree():
@@ -108,7 +108,7 @@ def test_subset_and_scale():
         ),
         (lambda: sb.Repeats([[1.0], [3.0]]), "no label has more than one repeat"),
         (lambda: sb.Repeats([[1.0, 2.0]], sigma="guess"), "sigma must be 'per_item', 'pooled' or 'shrunk'"),
-        (lambda: sb.Repeats([[math.nan, math.nan], [1.0, 2.0]]), "labels without any repeat"),
+        (lambda: sb.Repeats([[math.nan, math.nan], [1.0, 2.0]]), "rows without any repeat"),
         (lambda: sb.Repeats([1.0, 2.0]), "one row of repeats for each label"),
         (lambda: sb.Repeats([1.0, 2.0], [1]), "inconsistent numbers of samples"),
         (lambda: sb.Repeats([[1.0, math.inf]]), "values contains infinity"),

@@ -108,7 +108,7 @@ def test_compare_and_check_errors():
     table, models = pandas_table(), {"a": COLUMNS["a"], "b": COLUMNS["b"]}
     plain = sb.compare(COLUMNS["y"], models, yerr=COLUMNS["y_err"])
     assert str(sb.compare(table, y="y", pred=["a", "b"], yerr="y_err")) == str(plain)
-    plain = sb.check_errors(COLUMNS["y"], COLUMNS["a"], COLUMNS["y_err"])
+    plain = sb.check_errors(COLUMNS["y"], COLUMNS["a"], yerr=COLUMNS["y_err"])
     assert str(sb.check_errors(table, y="y", pred="a", yerr="y_err")) == str(plain)
     with pytest.raises(ValueError, match="check_errors takes the predictions of one model, got those of 2"):
         sb.check_errors(table, y="y", pred=["a", "b"], yerr="y_err")
@@ -160,10 +160,10 @@ def test_plain_arrays_with_gaps():
     assert found["mean_squared_error"] == plain and found.omitted == 3
     comparison = sb.compare(y, {"a": p, "b": COLUMNS["b"]}, yerr=yerr, nan_policy="omit")
     assert comparison.omitted == 3 and "3 rows with missing values were left out" in str(comparison)
-    check = sb.check_errors(y, p, yerr, nan_policy="omit")
+    check = sb.check_errors(y, p, yerr=yerr, nan_policy="omit")
     assert check.omitted == 3 and check.n == N - 3 and "3 rows with missing values were left out" in str(check)
     with pytest.raises(ValueError, match="repeats cannot be given where rows are left out"):
-        sb.check_errors(y, p, yerr, nan_policy="omit", repeats=sb.Repeats(np.zeros((N, 2))))
+        sb.check_errors(y, p, yerr=yerr, nan_policy="omit", repeats=sb.Repeats(np.zeros((N, 2))))
 
 
 def test_missing_values_are_named_by_their_row():
@@ -218,7 +218,7 @@ SHUFFLED = [
     lambda a, b, c: sb.evaluate(a, {"first": a, "second": b}),
     lambda a, b, c: sb.evaluate(a, a, by=b),
     lambda a, b, c: sb.compare(a, {"first": a, "second": b}),
-    lambda a, b, c: sb.check_errors(a, b, 0.1),
+    lambda a, b, c: sb.check_errors(a, b, yerr=0.1),
 ]
 
 

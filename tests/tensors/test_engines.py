@@ -12,9 +12,9 @@ import torch
 from tensor_cases import To, draw, to_torch
 
 from scorebars.engines import coefficients, normal_sums
-from scorebars.engines.array_api import array_sums
-from scorebars.engines.names import NAMES
-from scorebars.engines.sums import NormalSums, collect
+from scorebars.engines.array_sums import array_sums
+from scorebars.engines.engine import collect
+from scorebars.engines.sums import NAMES, NormalSums
 
 GPU = torch.cuda.is_available()
 SIZES = [1, 16, 17, 5003]
@@ -72,7 +72,7 @@ def test_array_libraries(to: To, weighted: bool) -> None:
 
 
 def test_many_chunks(to: To, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scorebars.engines.array_api._CHUNK", 1000)
+    monkeypatch.setattr("scorebars.engines.array_sums._CHUNK", 1000)
     columns = draw(4321)
     agree(array_sums(*map(to, columns.values())), normal_sums(**columns))
 
@@ -154,7 +154,7 @@ def test_coefficients_are_those_of_the_compiled_kernel() -> None:
 
 
 def test_coefficients_for_float32() -> None:
-    from scorebars import special
+    from scorebars.numerics import special
 
     z = np.linspace(0, 6, 5000)
     top, bottom = (np.polynomial.Polynomial(c) for c in (coefficients.SINGLE_FOLD_TOP, coefficients.SINGLE_FOLD_BOTTOM))

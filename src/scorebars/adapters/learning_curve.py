@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
-from scorebars.adapters.sklearn import RESPONSES
 
 
 @dataclass
@@ -25,36 +23,42 @@ class LearningCurveDisplay:
     ----------
     metric : name of the metric
     train_sizes : (sizes,) numbers of training items
-    scores : for each size, the Score of each test fold
+    folds : for each size, the `CrossValidation` of the test folds
     ax_ : the matplotlib axes, once drawn
     """
 
     metric: str
     train_sizes: NDArray[np.intp]
-    scores: list[list[sb.Score]]
+    folds: list[sb.CrossValidation]
     ax_: Any = field(default=None, repr=False)
+
+    @property
+    def scores(self) -> list[list[sb.Score]]:
+        """For each size, the Score of each test fold."""
+        return [found[self.metric] for found in self.folds]
 
     @property
     def observed(self) -> NDArray[np.float64]:
         """The classical score, mean over the folds."""
-        return np.array([np.mean([s.observed for s in folds]) for folds in self.scores])
+        return np.array([found.mean(self.metric) for found in self.folds])
 
     @property
     def label_std(self) -> NDArray[np.float64]:
-        """How far the label errors alone move a fold's score: root mean square over the folds."""
-        return np.array([math.sqrt(float(np.mean([s.variance for s in folds]))) for folds in self.scores])
+        """Standard deviation that the label errors alone give a fold's observed score: root mean square over the folds.
+
+        As in `CrossValidation.label_std`, the error that the labels at hand already carry is not counted twice.
+        """
+        return np.array([found.label_std(self.metric) for found in self.folds])
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """Standard deviation between the folds: other items, other models and other label errors."""
-        return np.array(
-            [np.std([s.observed for s in folds], ddof=1) if len(folds) > 1 else 0.0 for folds in self.scores]
-        )
+        """Standard deviation between the folds: other items, other models and other label errors; 0 for one fold."""
+        return np.array([found.spread(self.metric) if len(found.folds) > 1 else 0.0 for found in self.folds])
 
     @property
     def perfect(self) -> NDArray[np.float64]:
         """What a perfect model would score on these labels, mean over the folds."""
-        return np.array([np.mean([float(s.perfect) for s in folds]) for folds in self.scores])
+        return np.array([np.mean([float(s.perfect) for s in found[self.metric]]) for found in self.folds])
 
     @classmethod
     def from_estimator(
@@ -86,24 +90,21 @@ class LearningCurveDisplay:
         ax : matplotlib axes, optional
         """
         try:
-            from sklearn.base import clone, is_classifier
+            from sklearn.base import is_classifier
             from sklearn.model_selection import check_cv
         except ImportError as why:
             raise ImportError("LearningCurveDisplay needs scikit-learn: pip install 'scorebars[sklearn]'") from why
         splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups))
         sizes = _numbers(train_sizes, min(len(train) for train, _ in splits))
         random = np.random.default_rng(rng)
-        shuffled = [random.permutation(train) for train, _ in splits]
-        n, scores = len(y), []
-        for size in sizes:
-            folds = []
-            for order, (_, test) in zip(shuffled, splits, strict=True):
-                train = order[:size]
-                model = clone(estimator).fit(_rows(X, train), _rows(y, train))
-                predicted = _response(model, _rows(X, test), metric)
-                folds.append(getattr(sb, metric)(_rows(y, test), predicted, yerr=_errors_of(yerr, test, n)))
-            scores.append(folds)
-        return cls(metric, sizes, scores).plot(ax=ax)
+        shuffled = [(random.permutation(train), test) for train, test in splits]
+        folds = [
+            sb.cross_validate(
+                estimator, X, y, yerr=yerr, metrics=metric, cv=[(order[:size], test) for order, test in shuffled]
+            )
+            for size in sizes
+        ]
+        return cls(metric, sizes, folds).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> LearningCurveDisplay:
         """Draw the curve, the two bands and the score of a perfect model."""
@@ -112,13 +113,9 @@ class LearningCurveDisplay:
         except ImportError as why:
             raise ImportError("LearningCurveDisplay.plot needs matplotlib: pip install 'scorebars[plot]'") from why
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
-        x, y = self.train_sizes, self.observed
-        ax.fill_between(
-            x, y - self.spread, y + self.spread, color="C0", alpha=0.15, lw=0, label="between folds (± 1 std)"
-        )
-        ax.fill_between(
-            x, y - self.label_std, y + self.label_std, color="C1", alpha=0.35, lw=0, label="label errors (± 1 std)"
-        )
+        x, y, spread, labels = self.train_sizes, self.observed, self.spread, self.label_std
+        ax.fill_between(x, y - spread, y + spread, color="C0", alpha=0.15, lw=0, label="between folds (± 1 std)")
+        ax.fill_between(x, y - labels, y + labels, color="C1", alpha=0.35, lw=0, label="label errors (± 1 std)")
         ax.plot(x, y, "o-", color="C0", label="test folds, observed")
         ax.plot(x, self.perfect, "--", color="0.3", label="a perfect model")
         ax.set(xlabel="training items", ylabel=self.scores[0][0].declaration.title)
@@ -140,32 +137,3 @@ def _numbers(train_sizes: Any, largest: int) -> NDArray[np.intp]:
             f"whole numbers up to {largest}, the size of the smallest training fold."
         )
     return np.unique(np.maximum(values * largest, 1) if values.dtype.kind == "f" else values).astype(np.intp)
-
-
-def _response(model: Any, X: Any, metric: str) -> Any:
-    """Predictions, or probabilities where the metric is of them."""
-    if metric not in RESPONSES:
-        return model.predict(X)
-    p = np.asarray(model.predict_proba(X))
-    return p[:, 1] if p.shape[1] == 2 else p
-
-
-def _rows(values: Any, index: NDArray[np.intp]) -> Any:
-    """Some rows of a table, an array, a sparse matrix or a list."""
-    if hasattr(values, "iloc"):
-        return values.iloc[index]
-    return values[index] if hasattr(values, "shape") else np.asarray(values)[index]
-
-
-def _errors_of(yerr: Any, index: NDArray[np.intp], n: int) -> Any:
-    """The label errors of one fold."""
-    if yerr is None or np.isscalar(yerr):
-        return yerr
-    if isinstance(yerr, sb.errors.ErrorModel):
-        return yerr if yerr.size is None else yerr[index]
-    values = np.asarray(yerr)
-    if values.shape[-1:] != (n,):
-        raise ValueError(
-            f"yerr has shape {values.shape} but y has {n} labels. Give one error for each label, or a number."
-        )
-    return values[..., index]

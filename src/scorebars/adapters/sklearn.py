@@ -28,22 +28,19 @@ from typing import Any
 
 import scorebars as sb
 
-SIGNED = ("observed", "expected", "truth", "perfect")
+_SIGNED = ("observed", "expected", "truth", "perfect")
 """Answers in the unit of the metric: negated where smaller is better."""
-SIZES = ("std", "noise_share", "sampling_std")
+_SIZES = ("std", "noise_share", "sampling_std")
 """Answers that say how sure a score is; they have no better direction and stay as they are."""
-RANKED = ("decision_function", "predict_proba")
-RESPONSES = {
-    "log_loss": "predict_proba",
-    "brier_score_loss": "predict_proba",
-    "roc_auc_score": RANKED,
-    "average_precision_score": RANKED,
-    "top_k_accuracy_score": RANKED,
+_RESPONSES = {
+    "labels": "predict",
+    "probabilities": "predict_proba",
+    "scores": ("decision_function", "predict_proba"),
 }
-"""What the model is asked for; all others take its predictions."""
+"""What the model is asked for, by what the metric takes."""
 
 
-class Answer:
+class AnswerFunction:
     """One answer of a metric as a plain score function, which can be pickled for parallel workers."""
 
     def __init__(self, metric: str, answer: str) -> None:
@@ -85,16 +82,20 @@ class Scorers(Mapping[str, Any]):
         >>> sb.scorers.get_scorer("mean_absolute_error", answer="truth")
         make_scorer(mean_absolute_error (truth), greater_is_better=False, response_method='predict')
         """
-        if answer not in (*SIGNED, *SIZES):
-            raise ValueError(f"answer must be one of {', '.join((*SIGNED, *SIZES))}, got {answer!r}.")
+        if answer not in (*_SIGNED, *_SIZES):
+            raise ValueError(f"answer must be one of {', '.join((*_SIGNED, *_SIZES))}, got {answer!r}.")
         metric = self._metric(name)
         try:
             from sklearn.metrics import make_scorer
         except ImportError as why:
             raise ImportError("scorers needs scikit-learn: pip install 'scorebars[sklearn]'") from why
-        greater = answer in SIZES or getattr(sb, metric).declaration.greater_is_better
-        response = RESPONSES.get(metric, "predict")
-        return make_scorer(Answer(metric, answer), greater_is_better=greater, response_method=response, **options)
+        declared = getattr(sb, metric).declaration
+        return make_scorer(
+            AnswerFunction(metric, answer),
+            greater_is_better=answer in _SIZES or declared.greater_is_better,
+            response_method=_RESPONSES[declared.takes],
+            **options,
+        )
 
     def _metric(self, name: str) -> str:
         if name == "mean_error" or name == "neg_mean_error":

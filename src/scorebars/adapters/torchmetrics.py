@@ -29,10 +29,6 @@ try:
 except ImportError as why:
     raise ImportError("scorebars.adapters.torchmetrics needs torchmetrics: pip install 'scorebars[torch]'") from why
 
-_SMALLER_IS_BETTER = ("_error", "_loss", "_squared")
-_OF_SCORES = ("log_loss", "brier_score_loss", "roc_auc_score", "average_precision_score", "top_k_accuracy_score")
-"""These take probabilities or scores of the classes; other classification metrics take classes."""
-
 
 class ScoreMetric(Metric):  # type: ignore[misc]
     """A torchmetrics metric made of a function of scorebars.
@@ -114,7 +110,7 @@ class ScoreMetric(Metric):  # type: ignore[misc]
 
     def _classes(self, preds: Any, target: Any) -> Any:
         """The most likely class where there is a score for each and the metric is one of classes."""
-        of_classes = not target.is_floating_point() and self.function not in _OF_SCORES
+        of_classes = not target.is_floating_point() and getattr(sb, self.function).declaration.takes == "labels"
         return preds.argmax(dim=1) if of_classes and preds.ndim == 2 and preds.is_floating_point() else preds
 
     @property
@@ -125,16 +121,10 @@ class ScoreMetric(Metric):  # type: ignore[misc]
 
 
 def _metric(name: str, function: str) -> type[ScoreMetric]:
-    return type(
-        name,
-        (ScoreMetric,),
-        {
-            "__doc__": f"`scorebars.{function}` over batches.\n\n{inspect.getdoc(ScoreMetric)}",
-            "__module__": __name__,
-            "function": function,
-            "higher_is_better": not function.endswith(_SMALLER_IS_BETTER),
-        },
-    )
+    doc = f"`scorebars.{function}` over batches.\n\n{inspect.getdoc(ScoreMetric)}"
+    better = getattr(sb, function).declaration.greater_is_better
+    own = {"__doc__": doc, "__module__": __name__, "function": function, "higher_is_better": better}
+    return type(name, (ScoreMetric,), own)
 
 
 MeanSquaredError = _metric("MeanSquaredError", "mean_squared_error")

@@ -15,24 +15,23 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
+from scorebars._shared.score_texts import answers_of
 
-ANSWERS = ("observed", "expected", "std", "truth", "perfect")
+_DEFAULT_ANSWERS = ("observed", "expected", "std", "truth", "perfect")
 _ESTIMATES = ("truth", "remeasured", "perfect")
-_PLAIN = ("observed", "expected", "correction", "std", "noise_share", "sampling_std")
 POSSIBLE = (
-    *_PLAIN,
-    "interval_low",
-    "interval_high",
+    *("observed", "expected", "correction", "std", "noise_share", "sampling_std", "interval_low", "interval_high"),
     *(f"{name}{end}" for name in _ESTIMATES for end in ("", "_std", "_low", "_high")),
 )
-METRICS = ("root_mean_squared_error", "mean_absolute_error", "mean_error")
+_METRICS = ("root_mean_squared_error", "mean_absolute_error", "mean_error")
 
 
 def evaluate(
@@ -41,10 +40,10 @@ def evaluate(
     *,
     yerr: Any = None,
     dim: str | Sequence[Hashable] | None = None,
-    metrics: Any = METRICS,
+    metrics: Any = _METRICS,
     sample_weight: Any = None,
     nan_policy: str = "raise",
-    answers: Sequence[str] = ANSWERS,
+    answers: Sequence[str] = _DEFAULT_ANSWERS,
 ) -> Any:
     """How good is the model at each place, given how well the labels are known?
 
@@ -67,8 +66,7 @@ def evaluate(
         Refuse missing values, or leave them out place by place. A place without any label gets NaN and ``n`` 0.
     answers : names
         Which answers to give: observed, expected, correction, std, interval_low, interval_high, noise_share, sampling_std,
-        and truth, remeasured, perfect, each also with ``_std``, ``_low``, ``_high``. Where an estimate cannot be had it is
-        NaN.
+        and truth, remeasured, perfect, each also with ``_std``, ``_low``, ``_high``. What cannot be estimated is NaN.
 
     Returns
     -------
@@ -98,7 +96,9 @@ def evaluate(
     if len(halves) > 2:
         raise ValueError(f"yerr must be one array or a pair of lower and upper errors, got {len(halves)}.")
     given = [y_true, y_pred, *halves, *([] if sample_weight is None else [sample_weight])]
-    arrays = _broadcast([xr.DataArray(value) if np.ndim(value) == 0 else value for value in given], xr)
+    given = [xr.DataArray(value) if np.ndim(value) == 0 else value for value in given]
+    _require_equal_coordinates(given, xr)
+    arrays = list(xr.broadcast(*given))
     dims = list(y_true.dims) if dim is None else [dim] if isinstance(dim, str) else list(dim)
     absent = [d for d in dims if d not in arrays[0].dims]
     if absent or not dims:
@@ -109,7 +109,8 @@ def evaluate(
     if nan_policy == "raise":
         for name, array in zip(names, arrays, strict=True):
             _require_present(name, array)
-    score = _Place(chosen, tuple(answers), len(halves), model, sample_weight is not None)
+    weighted = sample_weight is not None
+    score = partial(_scores_of_place, metrics=chosen, answers=tuple(answers), model=model, weighted=weighted)
     lazy = any(array.chunks is not None for array in arrays)
     found = xr.apply_ufunc(
         score,
@@ -127,49 +128,41 @@ def evaluate(
     return xr.Dataset(out | {"n": found.isel(answer=-1, metric=0, drop=True).astype(np.int64)})
 
 
-class _Place:
-    """Scores of one place: flat arrays in, (metrics, answers and n) out. A class, so that dask can ship it."""
-
-    def __init__(self, metrics: list[Any], answers: tuple[str, ...], halves: int, model: Any, weighted: bool) -> None:
-        self.metrics, self.answers, self.halves, self.model, self.weighted = metrics, answers, halves, model, weighted
-
-    def __call__(self, *arrays: NDArray[Any]) -> NDArray[np.float64]:
-        columns = [np.asarray(array).reshape(-1) for array in arrays]
-        here = ~np.any([np.isnan(c) if c.dtype.kind == "f" else np.zeros(c.shape, bool) for c in columns], axis=0)
-        keep = np.flatnonzero(here)
-        out = np.full((len(self.metrics), len(self.answers) + 1), np.nan)
-        out[:, -1] = len(keep)
-        if not len(keep):
-            return out
-        y, p, *rest = (c[keep] for c in columns)
-        weight = rest.pop() if self.weighted else None
-        yerr = self._errors(rest, keep)
-        for row, metric in zip(out, self.metrics, strict=True):
-            function: Callable[..., sb.Score] = getattr(sb, metric) if isinstance(metric, str) else metric
-            score = function(y, p, yerr=yerr, sample_weight=weight)
-            row[:-1] = [_answer(score, name) for name in self.answers]
+def _scores_of_place(
+    *arrays: NDArray[Any], metrics: list[Any], answers: Sequence[str], model: Any, weighted: bool
+) -> Any:
+    """Scores of one place: flat arrays in, (metrics, answers and n) out."""
+    columns = [np.asarray(array).reshape(-1) for array in arrays]
+    missing = [np.isnan(c) if c.dtype.kind == "f" else np.zeros(c.shape, bool) for c in columns]
+    keep = np.flatnonzero(~np.any(missing, axis=0))
+    out = np.full((len(metrics), len(answers) + 1), np.nan)
+    out[:, -1] = len(keep)
+    if not len(keep):
         return out
-
-    def _errors(self, halves: list[NDArray[Any]], keep: NDArray[np.intp]) -> Any:
-        if self.model is not None:
-            return self.model if self.model.size is None else self.model[keep]
-        return None if not halves else halves[0] if len(halves) == 1 else np.stack(halves)
+    y, p, *rest = (c[keep] for c in columns)
+    weight = rest.pop() if weighted else None
+    if model is not None:
+        yerr = model if model.size is None else model[keep]
+    else:
+        yerr = None if not rest else rest[0] if len(rest) == 1 else np.stack(rest)
+    for row, metric in zip(out, metrics, strict=True):
+        function = getattr(sb, metric) if isinstance(metric, str) else metric
+        score = function(y, p, yerr=yerr, sample_weight=weight)
+        row[:-1] = [_answer(score, name) for name in answers]
+    return out
 
 
 def _answer(score: sb.Score, name: str) -> float:
-    """One answer as a number; NaN where an estimate cannot be had."""
+    """One answer as a number; NaN where it cannot be estimated."""
     base, _, end = name.partition("_")
+    base = "expected" if base == "interval" else base
     try:
-        if base == "interval":
-            return float(getattr(score.interval(), end))
-        if base not in _ESTIMATES:
+        if base not in (*_ESTIMATES, "expected"):
             return float(getattr(score, name))
-        estimate = score.remeasured() if base == "remeasured" else getattr(score, base)
-        if not end:
-            return float(estimate)
-        return float(estimate.std if end == "std" else getattr(estimate.interval(), end))
     except sb.UndefinedEstimate:
         return float("nan")
+    found = answers_of(score, [base], 0.95 if end in ("low", "high") else None)[base]
+    return float("nan") if found.value is None else float(getattr(found, end or "value"))
 
 
 def _joined(models: Mapping[Any, Any], xr: Any) -> Any:
@@ -180,11 +173,6 @@ def _joined(models: Mapping[Any, Any], xr: Any) -> Any:
     _require_equal_coordinates(arrays, xr)
     joined = xr.concat(arrays, combine_attrs="drop", dim="model", join="override", coords="minimal", compat="override")
     return joined.assign_coords(model=[str(name) for name in models])
-
-
-def _broadcast(arrays: list[Any], xr: Any) -> list[Any]:
-    _require_equal_coordinates(arrays, xr)
-    return list(xr.broadcast(*arrays))
 
 
 def _require_equal_coordinates(arrays: list[Any], xr: Any) -> None:

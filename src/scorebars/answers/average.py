@@ -9,12 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
+from scorebars.answers.base import Answers
 from scorebars.answers.intervals import Symmetric
-from scorebars.errors.base import FloatArray
+from scorebars.arrays import FloatArray
 from scorebars.laws.affine import ScaledLaw
-from scorebars.laws.base import Law
+from scorebars.laws.law import Law
 from scorebars.laws.samples import SampleLaw
-from scorebars.score import Answers, Estimate, Interval
+from scorebars.score import Estimate, Interval, UndefinedEstimate
 
 _DRAWS = 20_000
 _SEED = 20240517
@@ -77,10 +78,10 @@ class AverageAnswers(Answers):
 
         All outputs belong to the same items. If items hard in one output are hard in all, the factor is 1.
         """
-        found = [getattr(part, "item_deviations", None) for part in self._parts]
-        if any(deviations is None for deviations in found):
+        try:
+            rows = np.array([w * part.influences() for w, part in zip(self._weights, self._parts, strict=True)])
+        except UndefinedEstimate:
             return 1.0
-        rows = np.array([w * deviations() for w, deviations in zip(self._weights, found, strict=True)])  # type: ignore[misc]
         rows = rows / (float(np.max(np.abs(rows))) or 1.0)  # squares of extreme units would leave the doubles
         apart = float(np.sum(np.linalg.norm(rows, axis=1)))
         return min(float(np.linalg.norm(rows.sum(axis=0))) / apart, 1.0) if 0 < apart < math.inf else 1.0
@@ -101,8 +102,7 @@ class AverageAnswers(Answers):
         return self._togetherness * self._mean([part.sampling_std() for part in self._parts])
 
     def total_interval(self, level: float) -> Interval:
-        berkson = any(getattr(part, "kind", "classical") == "berkson" for part in self._parts)
-        centres = [part.expected if berkson else part.observed for part in self._parts]
+        centres = [part._centre for part in self._parts]
         return self._stacked([part.total_interval for part in self._parts], centres)(level)
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.answers import berkson
+from scorebars.answers.base import BERKSON_NOTE, Answers
 from scorebars.answers.intervals import OfLaw, Symmetric
-from scorebars.answers.population import next_test_set
-from scorebars.laws.base import Law
-from scorebars.laws.student import StudentLaw
-from scorebars.score import Answers, Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.laws.law import Law
+from scorebars.laws.normal_law import StudentLaw
+from scorebars.score import Declaration, Estimate, Interval, UndefinedEstimate
 
 _NO_PERFECT = "a difference of two models has no perfect value: ask each model's own score."
 
@@ -83,8 +82,8 @@ class DifferenceAnswers(Answers):
         undefined: float = 0.0,
     ) -> None:
         self.declaration, self.n, self.observed = declaration, n, observed
-        self._kind, self._repeats, self._law_on_these = kind, repeats, law
-        self._item_std, self._common_std, self._truth = item_std, common_std, truth
+        self.kind, self._repeats, self._law_on_these = kind, repeats, law
+        self._item_std, self._common_std, self._true_difference = item_std, common_std, truth
         self._sampled, self._undefined = sampled, undefined
         self._law = StudentLaw(self._centre, self._over_test_sets(), self._df) if sampled else law()
         self.expected = float(self._law.mean)
@@ -96,11 +95,7 @@ class DifferenceAnswers(Answers):
 
     @property
     def _centre(self) -> float:
-        return float(self._fixed.mean) if self._kind == "berkson" else self.observed
-
-    @property
-    def _df(self) -> int:
-        return max(self.n - 1, 1)
+        return float(self._fixed.mean) if self._berkson else self.observed
 
     def _over_test_sets(self) -> float:
         """Standard error of the difference over test sets."""
@@ -115,26 +110,23 @@ class DifferenceAnswers(Answers):
         return self._law
 
     def truth(self) -> Estimate:
-        if self._kind == "berkson":
-            total = Symmetric(self._centre, self._over_test_sets(), df=self._df)
-            found = OfLaw(self._fixed)
+        if not self._berkson:
+            t = self._true_difference()
             return Estimate(
-                self._centre,
-                float(self._fixed.std),
-                method=self._fixed.method,
-                note=berkson.TRUTH,
-                interval=found,
-                total_interval=total,
+                t.value, t.std, method=t.method, note=t.note, interval=t.interval, total_interval=t.total_interval
             )
-        t = self._truth()
+        law = self._fixed
         return Estimate(
-            t.value, t.std, method=t.method, note=t.note, interval=t.interval, total_interval=t.total_interval
+            self._centre,
+            float(law.std),
+            method=law.method,
+            note=BERKSON_NOTE,
+            interval=OfLaw(law),
+            total_interval=Symmetric(self._centre, self._over_test_sets(), df=self._df),
         )
 
-    def remeasured(self, repeats: float) -> Estimate:
+    def _remeasured(self, repeats: float) -> Estimate:
         """The forecast of the difference on labels measured once more in the same way is the observed one."""
-        if self._kind == "berkson":
-            raise UndefinedEstimate(berkson.REMEASURED)
         if not np.all(np.equal(self._repeats, repeats)):
             raise UndefinedEstimate(
                 "the difference is known for labels of as many repeats as those at hand; for others ask each model's own "
@@ -146,22 +138,17 @@ class DifferenceAnswers(Answers):
     def perfect(self) -> Estimate:
         raise UndefinedEstimate(_NO_PERFECT)
 
-    def noise_share(self) -> float:
-        raise UndefinedEstimate(_NO_PERFECT)
+    def _item_variance(self) -> float:
+        return self._item_std() ** 2
 
-    def sampling_std(self) -> float:
-        """Classical label errors are in the scatter of the items already; Berkson errors are not."""
-        items = self._item_std()
-        if self._kind == "berkson":
-            return items
-        own = math.sqrt(max(float(self._fixed.var) - self._common_std() ** 2, 0.0))
-        return math.sqrt(max(items**2 - own**2, 0.0)) if math.isfinite(own) else items
+    def _label_variance(self) -> float:
+        own = max(float(self._fixed.var) - self._common_std() ** 2, 0.0)
+        return own if math.isfinite(own) else 0.0
 
     def total_interval(self, level: float) -> Interval:
-        items = self._item_std()
-        if self._kind == "berkson":  # the next test set has errors of its own, this one was averaged over them
-            items = math.sqrt(items**2 + float(self._fixed.var) / 2)
-        return next_test_set(self._centre, items, self.declaration, self.n, self._common_std())(level)
+        # under Berkson error the next test set has errors of its own, this one was averaged over them
+        own = float(self._fixed.var) / 2 if self._berkson else 0.0
+        return self._next_test_set(own + self._common_std() ** 2)(level)
 
     def warnings(self) -> list[str]:
         if not self._undefined:

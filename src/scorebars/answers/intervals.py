@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from scipy.special import log_ndtr, ndtri, ndtri_exp, stdtr, stdtrit
 
-from scorebars.laws.base import Law
-from scorebars.score import Interval
+from scorebars.laws.law import Law
+from scorebars.score import Declaration, Interval
 
 _FAR = 1e6
 
@@ -104,26 +105,77 @@ class OfLaw:
 
 
 @dataclass(frozen=True)
+class NextShare:
+    """Where a share falls on the next test set: all values of which this set and the next do not differ too much.
+
+    Both scatter about one population value, of which their mean x is the best guess:
+    (next - observed)^2 <= z^2 2 V(x), V(x) = fixed + curve (x - low)(high - x). In terms of the mean that is the score
+    interval with V/2 in place of V, and next = 2 x - observed. Unlike a variance taken from the observed share it does
+    not vanish where all items are right (docs/theory/new-test-sets.md).
+    """
+
+    middle: ScoreInterval
+
+    def __call__(self, level: float) -> Interval:
+        ends = (2.0 * end - self.middle.value for end in self.middle(level))
+        low, high = (min(max(end, self.middle.low), self.middle.high) for end in ends)
+        return Interval(low, high)
+
+
+def next_share(
+    observed: float, curve: float, declaration: Declaration, shared_variance: float = 0.0, df: float = math.inf
+) -> NextShare:
+    """The interval of a share, or of a metric that scatters like one, on a new test set.
+
+    `curve` is one over the number of items that the share is taken of; `shared_variance` what errors common to all
+    labels add.
+    """
+    middle = ScoreInterval(observed, shared_variance / 2, curve / 2, declaration.low, declaration.high, df)
+    return NextShare(middle)
+
+
+@dataclass(frozen=True)
+class Held:
+    """An interval, widened where it must be to hold the estimate."""
+
+    inner: Callable[[float], Interval]
+    value: float
+
+    def __call__(self, level: float) -> Interval:
+        low, high = self.inner(level)
+        return Interval(min(low, self.value), max(high, self.value))
+
+
+@dataclass(frozen=True)
 class Power:
     """An interval of x carried over to x**power (power > 0, x >= 0), as for RMSE from MSE."""
 
-    inner: object
+    inner: Callable[[float], Interval]
     power: float
 
     def __call__(self, level: float) -> Interval:
-        low, high = self.inner(level)  # type: ignore[operator]
+        low, high = self.inner(level)
         return Interval(max(low, 0.0) ** self.power, max(high, 0.0) ** self.power)
 
 
 @dataclass(frozen=True)
 class Affine:
-    """An interval of x carried over to shift + scale * x."""
+    """An interval of x carried over to shift + x * (each of the factors).
 
-    inner: object
-    scale: float
+    They are multiplied one after the other: their product may leave the doubles where the ends do not.
+    """
+
+    inner: Callable[[float], Interval]
+    factors: tuple[float, ...]
     shift: float = 0.0
 
     def __call__(self, level: float) -> Interval:
-        # 0 stays 0 where the scale itself is larger than the largest double
-        ends = [self.shift + (self.scale * end if end else 0.0) for end in self.inner(level)]  # type: ignore[operator]
+        ends = [self.shift + times(end, self.factors) for end in self.inner(level)]
         return Interval(min(ends), max(ends))
+
+
+def times(value: float, factors: tuple[float, ...]) -> float:
+    """value times each of the factors; 0 stays 0 where a factor is larger than the largest double."""
+    for factor in factors:
+        value = value * factor if value else 0.0
+    return value

@@ -1,26 +1,100 @@
-"""The command ``scorebars``: assembles the verbs, each from its own file."""
+"""The command ``scorebars``: assembles the verbs, each from its own file, and turns every failure into a message."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 import scorebars as sb
-from scorebars.cli import check, compare, demo, evaluate, explain, plan
-from scorebars.cli.failures import Guard
+from scorebars.cli import console
+from scorebars.cli.check_command import check
+from scorebars.cli.compare_command import compare
+from scorebars.cli.demo_command import demo
+from scorebars.cli.evaluate_command import evaluate
+from scorebars.cli.explain_command import explain
+from scorebars.cli.options import with_options
+from scorebars.cli.plan_command import plan
 
-_EPILOG = (
-    "Exit codes: 0 done; 1 check found something; 2 the command or a file cannot be used; 3 a library is missing; "
-    "4 a bug; 130 Ctrl-C; 141 broken pipe."
-)
+
+class Guard(TyperGroup):
+    """The commands, with every failure turned into a message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        debug = bool(ctx.params.get("debug"))
+        with _terminated_cleanly(), warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = lambda message, *_, **__: console.note(f"Warning: {message}")
+            try:
+                done = super().invoke(ctx)
+                sys.stdout.flush()
+                return done
+            except BrokenPipeError:
+                # Python flushes standard output once more at exit; that has to go somewhere.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(console.BROKEN_PIPE) from None
+            except KeyboardInterrupt:
+                raise typer.Exit(console.INTERRUPTED) from None
+            except OSError as why:
+                text = f"{why.filename}: {why.strerror.lower()}." if why.strerror and why.filename else str(why)
+                self._end(why, console.BAD_INPUT, debug, text)
+            except (console.Failure, ValueError, OverflowError) as why:
+                self._end(why, console.BAD_INPUT, debug, str(why))
+            except ImportError as why:
+                self._end(why, console.MISSING_LIBRARY, debug, str(why))
+            except MemoryError as why:
+                self._end(why, console.BAD_INPUT, debug, "there is not enough memory for this file.")
+            except Exception as why:
+                if hasattr(why, "exit_code"):  # typer's own: a wrong option, --help
+                    raise
+                kind = type(why).__name__
+                text = f"unexpected {kind}: {why}. This is a bug; --debug (before the command) shows where."
+                self._end(why, console.UNEXPECTED, debug, text)
+
+    @staticmethod
+    def _end(why: BaseException, code: int, debug: bool, text: str) -> NoReturn:
+        if debug:
+            raise why
+        console.note(f"scorebars: {text}", style="")
+        raise typer.Exit(code) from None
+
+
+@contextmanager
+def _terminated_cleanly() -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl-C does, so that temporary files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears signals
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(*_: object) -> NoReturn:
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    console.note(f"Warning: {message}")
+
+
 app = typer.Typer(
     name="scorebars",
     cls=Guard,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    epilog=_EPILOG,
+    epilog=console.EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -41,5 +115,5 @@ def start(
     """Scores with error bars: metrics that know how well the labels were measured."""
 
 
-for verb in (evaluate.evaluate, compare.compare, check.check, plan.plan, explain.explain, demo.demo):
-    app.command()(verb)
+for verb in (evaluate, compare, check, plan, explain, demo):
+    app.command()(with_options(verb))

@@ -1,4 +1,4 @@
-"""The terminal: what is printed where, how wide, and nothing that a file could smuggle into it.
+"""The terminal: what is printed where, how wide, nothing that a file could smuggle into it, and how a command ends.
 
 Results go to standard output, everything said about them to standard error, so that a pipe gets the result alone.
 """
@@ -9,13 +9,21 @@ import io
 import os
 import sys
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-PIPE_WIDTH = 120
+FOUND, BAD_INPUT, MISSING_LIBRARY, UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 4, 130, 141
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 check found something; 2 the command or a file cannot be used; 3 a library is missing; "
+    "4 a bug; 130 Ctrl-C; 141 broken pipe."
+)
+_PIPE_WIDTH = 120
 """Width of a table that does not go to a terminal (unless COLUMNS says otherwise)."""
+_OBEYED = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
+"""Categories of characters that a terminal obeys or cannot show: control, direction, unassigned."""
 
 
 def printable(text: object) -> str:
@@ -24,12 +32,11 @@ def printable(text: object) -> str:
     >>> print(printable("y\x1b[31m\nred"))
     y\x1b[31m\nred
     """
-    return "".join(
-        letter
-        if unicodedata.category(letter) not in ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
-        else letter.encode("unicode_escape").decode("ascii")
-        for letter in str(text)
-    )
+    safe = str(text)
+    if safe.isascii() and safe.isprintable():
+        return safe
+    letters = (c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in _OBEYED else c for c in safe)
+    return "".join(letters)
 
 
 def width_of(stream: Any) -> int:
@@ -40,7 +47,7 @@ def width_of(stream: Any) -> int:
     try:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError, AttributeError):
-        return PIPE_WIDTH
+        return _PIPE_WIDTH
 
 
 def colour_on(stream: Any) -> bool:
@@ -48,12 +55,12 @@ def colour_on(stream: Any) -> bool:
     return bool(stream.isatty()) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def rendered(*parts: Any, width: int | None = None, colour: bool = False) -> str:
+def rendered(*parts: Any, width: int, colour: bool = False) -> str:
     """Tables and texts as they look on a terminal of this width; a plain string is shown as it is."""
     sink = io.StringIO()
     console = Console(
         file=sink,
-        width=width or width_of(sys.stdout),
+        width=width,
         force_terminal=colour,
         color_system="standard" if colour else None,
         highlight=False,
@@ -67,21 +74,20 @@ def rendered(*parts: Any, width: int | None = None, colour: bool = False) -> str
     return "\n".join(line.rstrip() for line in lines) if not colour else sink.getvalue()
 
 
-def note(text: str) -> None:
+def note(text: str, style: str = "dim") -> None:
     """A remark about the work, on standard error."""
-    _to_stderr(Text(_lines(text), style="dim"))
-
-
-def paragraph(text: str) -> None:
-    """An error, on standard error."""
-    _to_stderr(Text(_lines(text)))
-
-
-def _lines(text: str) -> str:
-    return "\n".join(printable(line) for line in text.split("\n"))
-
-
-def _to_stderr(text: Text) -> None:
-    colour = colour_on(sys.stderr)
-    sys.stderr.write(rendered(text, width=width_of(sys.stderr), colour=colour))
+    safe = Text("\n".join(printable(line) for line in text.split("\n")), style=style)
+    sys.stderr.write(rendered(safe, width=width_of(sys.stderr), colour=colour_on(sys.stderr)))
     sys.stderr.flush()
+
+
+class Failure(Exception):
+    """Something the user can put right; the text is the whole message."""
+
+
+def needs(what: str, extra: str, load: Callable[[], Any]) -> Any:
+    """An optional library, or an error that names the extra to install."""
+    try:
+        return load()
+    except ImportError as why:
+        raise ImportError(f"{what} needs {extra}: pip install 'scorebars[{extra}]'") from why

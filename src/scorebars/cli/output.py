@@ -1,146 +1,122 @@
-"""Where results go: standard output, or a file that is there whole or not at all."""
+"""Where results go and how they look: a table for people, JSON, CSV, LaTeX or Markdown, on standard output or in a file."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-import math
-import os
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from scorebars.cli.console import colour_on, rendered
-from scorebars.cli.failures import Failure
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
+from scorebars._shared.writing import replace_file
+from scorebars.cli.console import Failure, colour_on, rendered, width_of
 
-class Format(StrEnum):
-    """How a result is written."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    latex = "latex"
-    markdown = "markdown"
+_FORMATS = {"json": "JSON", "csv": "CSV", "latex": "LaTeX", "markdown": "Markdown"}
+_FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".tex": "latex", ".md": "markdown"}
 
 
-_ENDINGS = {".json": Format.json, ".csv": Format.csv, ".tex": Format.latex, ".md": Format.markdown}
+def _option(*flags: str, help: str, metavar: str | None = None) -> Any:
+    return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel="Output")
 
 
-def chosen_format(flags: Mapping[Format, bool], output: Path | None) -> Format:
-    """The one format that was asked for, or the one that the name of the output file tells."""
-    asked = [name for name, on in flags.items() if on]
-    if len(asked) > 1:
-        raise Failure(f"--{asked[0].value} and --{asked[1].value} exclude each other: choose one.")
-    if asked:
-        return asked[0]
-    return _ENDINGS.get(output.suffix.lower(), Format.table) if output else Format.table
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where the result goes and how it is written; each field is an option."""
 
+    json: Annotated[bool, _option("--json", help="JSON instead of a table.")] = False
+    csv: Annotated[bool, _option("--csv", help="CSV.")] = False
+    output: Annotated[
+        Path | None,
+        _option(
+            "--output",
+            "-o",
+            help="Write to this file, in one step; its ending (.json .csv .tex .md) chooses the format.",
+            metavar="FILE",
+        ),
+    ] = None
+    quiet: Annotated[bool, _option("--quiet", "-q", help="Only the result: no remarks, no legend.")] = False
 
-def put(text: str, output: Path | None) -> None:
-    """The result to standard output, or to a file in one step."""
-    text = text.rstrip("\n") + "\n"
-    if output is None:
+    def __post_init__(self) -> None:
+        asked = [name for name in _FORMATS if getattr(self, name, False)]
+        if len(asked) > 1:
+            raise Failure(f"--{asked[0]} and --{asked[1]} exclude each other: choose one.")
+
+    @property
+    def format(self) -> str:
+        """The one format that was asked for, or the one that the name of the output file tells; else a table."""
+        ending = "" if self.output is None else self.output.suffix.lower()
+        asked = (name for name in _FORMATS if getattr(self, name, False))
+        return next(asked, _FORMAT_OF_ENDING.get(ending, "table"))
+
+    def put(self, verb: str, **makers: Callable[[], str]) -> None:
+        """Write the result; `makers` holds a function for each format that the verb knows."""
+        if self.format not in makers:
+            names = ["a table", *(name for key, name in _FORMATS.items() if key in makers)]
+            raise Failure(f"{verb} writes {', '.join(names[:-1])} or {names[-1]}.")
+        text = makers[self.format]().rstrip("\n") + "\n"
+        if self.output is not None:
+            write_file(self.output, text)
+            return
         # a terminal that cannot show ± gets \xb1 rather than an error
-        stream = sys.stdout
-        encoding = stream.encoding or "utf-8"
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        stream.flush()
-    else:
-        replace_file(output, text)
+        encoding = sys.stdout.encoding or "utf-8"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+
+    def screen(self, *parts: Any, meanings: Mapping[str, str] | None = None, widest: int | None = None) -> str:
+        """Tables as the terminal shows them, with a legend unless --quiet; in a file without colour."""
+        width = width_of(sys.stdout)
+        shown = [*parts, *(["", legend(meanings)] if meanings and not self.quiet else [])]
+        colour = self.output is None and colour_on(sys.stdout)
+        return rendered(*shown, width=min(width, widest or width), colour=colour)
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write beside the file, then move over it: readers see the old contents or the new, never a part."""
+@dataclass(frozen=True)
+class PaperOptions(OutputOptions):
+    """The same with the formats of papers."""
+
+    latex: Annotated[bool, _option("--latex", help="A LaTeX table (booktabs, siunitx).")] = False
+    markdown: Annotated[bool, _option("--markdown", help="A Markdown table.")] = False
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write the file in one step, or say why that cannot be done."""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        replace_file(path, text)
     except OSError as why:
         raise Failure(f"{path} cannot be written: {(why.strerror or str(why)).lower()}.") from why
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _mode_of(path))
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
-def _mode_of(path: Path) -> int:
-    """The permissions of the file that is replaced, or those that a new file gets."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequence[str] = ("model",)) -> Table:
+    """A table in the style of all commands: two blanks between columns, numbers to the right, long names folded."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold")
+    for name in head:
+        justify: Any = "left" if name in left else "right"
+        table.add_column(name, justify=justify, no_wrap=name not in ("model", "group"), overflow="fold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    return table
 
 
-def screen(*parts: Any, output: Path | None, width: int | None = None) -> str:
-    """Tables as the terminal shows them; in a file without colour."""
-    return rendered(*parts, width=width, colour=output is None and colour_on(sys.stdout))
-
-
-def as_json(value: Any) -> str:
-    """Strict JSON; infinities are the strings "inf" and "-inf"."""
-    return json.dumps(_finite(value), indent=2, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "inf" if value > 0 else "-inf"
-    return value
+def legend(meanings: Mapping[str, str], names: str = "dim") -> Table:
+    """What each column means."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for name, meaning in meanings.items():
+        table.add_row(Text(name, style=names), Text(meaning, style="dim"))
+    return table
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line for each record; what cannot be had is empty."""
+    """One line for each record; what cannot be estimated is empty."""
     sink = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(sink, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: "" if row.get(name) is None else row[name] for name in names} for row in rows)
     return sink.getvalue()
-
-
-def as_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A GitHub table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
-
-
-_LATEX = {letter: "\\" + letter for letter in "&%$#_{}"} | {
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    "±": r"$\pm$",
-}
-
-
-def as_latex(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
-    """A booktabs table whose first `texts` columns are left-aligned."""
-
-    def line(cells: Sequence[str]) -> str:
-        return " & ".join("".join(_LATEX.get(letter, letter) for letter in cell) for cell in cells) + r" \\"
-
-    columns = "l" * texts + "r" * (len(header) - texts)
-    body = [line(row) for row in rows]
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            line(header),
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-    )

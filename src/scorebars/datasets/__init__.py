@@ -9,13 +9,16 @@ weights; `load_cifar10_label_errors` for wrong class labels and human votes.
 Sources, licences, citations and the numbers these files reproduce are in `scorebars/data/SOURCES.md`.
 """
 
-from .acs_poverty import load_acs_poverty
-from .blackholes import load_blackholes
-from .cifar10_label_errors import load_cifar10_label_errors
-from .container import Dataset
-from .nuclear_masses import load_nuclear_masses
-from .pantheon import load_pantheon
-from .sampl_logp import load_sampl6_logp, load_sampl7_logp
+from .loaders import (
+    Dataset,
+    load_acs_poverty,
+    load_blackholes,
+    load_cifar10_label_errors,
+    load_nuclear_masses,
+    load_pantheon,
+    load_sampl6_logp,
+    load_sampl7_logp,
+)
 
 __all__ = [
     "Dataset",

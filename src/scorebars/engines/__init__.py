@@ -1,8 +1,6 @@
-"""How sums over labels are formed: in one pass, in chunks, by the compiled kernel or its NumPy twin."""
+"""How sums over labels are formed: in one pass, in chunks, by the compiled kernel or by array functions."""
 
-from scorebars.engines.config import describe
-from scorebars.engines.extremes import BadValues
-from scorebars.engines.merging import merge
-from scorebars.engines.sums import NormalSums, normal_sums
+from scorebars.engines.engine import BadValues, describe, normal_sums
+from scorebars.engines.sums import NormalSums
 
-__all__ = ["BadValues", "NormalSums", "describe", "merge", "normal_sums"]
+__all__ = ["BadValues", "NormalSums", "describe", "normal_sums"]

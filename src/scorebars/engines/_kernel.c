@@ -20,7 +20,7 @@
  * Nothing is checked label by label: a value that is not finite makes a sum not finite, and negative
  * errors or weights show in the smallest ones. The Python side looks at the sums.
  *
- * The NumPy twin (numpy_twin.py) gives the same sums in the same order.
+ * The array functions of array_sums.py give the same sums in the same order.
  */
 #if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
 #define Py_LIMITED_API 0x030B0000

@@ -8,30 +8,54 @@ variance, its scale) and a few columns c (how many labels, their squared offsets
 
 Four points in a bin with the same moments then stand for its labels: every f that is a cubic in the bin has its exact
 sum. A second number of the label (`minor`) may split the bins; its own moments are columns then.
+
+Label i has the difference d = prediction - label, the error s, the weight w and c = label - shift. There are three kinds
+of bins, filled by the compiled loops of _bins.c or by NumPy:
+
+SQUARES    bins of v = w s^2 with the columns of SQUARE_COLUMNS
+RATIO      the same with those of RATIO_COLUMNS
+FOLDED     bins of v = w s, split by z = |d|/s, with the moments of z in its bin as columns
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from scorebars.arrays import FloatArray, IntArray
+from scorebars.engines import engine
+from scorebars.engines.chunks import CHUNK
 
 MOMENTS = 4
-LARGEST = 256
-_FEW = 24
-"""Octaves for whose bins there may be room beforehand."""
+MOST_APART = 256
+_FEW_OCTAVES = 24
+"""Where known labels lie in no more octaves, a table for more labels is laid out beforehand."""
 _BIAS = 1023
 """Of the exponents of doubles."""
 GRID = np.cos(np.pi * (np.arange(MOMENTS) + 0.5) / MOMENTS)
 """The points in a bin."""
 TO_WEIGHTS = np.linalg.inv(np.vander(GRID, increasing=True))
 """Row k: what the k-th moment gives to each point."""
+
+SQUARE_COLUMNS = ("count", "w", "w d^2", "max(4 w d^2 - 2 v, 2 v)")
+RATIO_COLUMNS = (*SQUARE_COLUMNS, "w d", "w c", "w c d", "w c^2")
+SQUARE_BITS, FOLDED_BITS = 47, 50
+"""32 bins an octave for w s^2, 4 for w s."""
+Z_WIDTH = 0.0625
+Z_BINS = 192
+"""From z = 12 on a folded normal is a normal; such labels share one more bin."""
+PRODUCTS = np.triu_indices(5)
+"""Of which two of 1, d, c, d^2, c^2 the loop for RATIO sums up the products."""
+SAMPLE = 1 << 13
+"""Labels that tell where the bins of all begin and end."""
+_BELOW, _REACH = 0.5, 2.0**-64
+"""Bins begin somewhat below the smallest v of the sample, but not this far below the largest."""
+_BLOCK = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -57,13 +81,6 @@ class Bins:
         return cls(bits, minors, {}, np.empty(0), np.empty(0, dtype=np.int64), np.empty((columns, 0)))
 
     @classmethod
-    def of_octaves(cls, moments: FloatArray, first: int, bits: int, minors: int = 1) -> Bins:
-        """From the moments (octaves, bins, 4, c) of consecutive octaves, from that of exponent `first` on."""
-        used = np.flatnonzero(moments[:, :, 0, 0].any(axis=1))
-        empty = cls.empty(moments.shape[3], bits, minors)
-        return replace(empty, octaves={first + k: moments[k] for k in used.tolist()})
-
-    @classmethod
     def of_occupied(cls, bits: int, minors: int, keys: IntArray, moments: FloatArray, *top: NDArray[Any]) -> Bins:
         """From what `occupied` told."""
         return cls(bits, minors, {}, *top).with_moments(keys, moments)
@@ -74,11 +91,6 @@ class Bins:
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return Bins.of_occupied, self.occupied()
-
-    @property
-    def columns(self) -> int:
-        """How many."""
-        return len(self.top)
 
     @property
     def _per_octave(self) -> int:
@@ -94,7 +106,7 @@ class Bins:
     def moments(self) -> FloatArray:
         """(k, 4, c) of the occupied bins."""
         blocks = [self.octaves[octave] for octave in sorted(self.octaves)]
-        return np.concatenate([np.empty((0, MOMENTS, self.columns)), *(block[_occupied(block)] for block in blocks)])
+        return np.concatenate([np.empty((0, MOMENTS, len(self.top))), *(block[_occupied(block)] for block in blocks)])
 
     def with_moments(self, keys: IntArray, moments: FloatArray) -> Bins:
         """With those (k, 4, c) of some bins."""
@@ -102,7 +114,7 @@ class Bins:
         for number in np.unique(octave).tolist():
             here = octave == number
             old = octaves.get(number)
-            block = np.zeros((self._per_octave, MOMENTS, self.columns)) if old is None else old.copy()
+            block = np.zeros((self._per_octave, MOMENTS, len(self.top))) if old is None else old.copy()
             block[place[here]] += moments[here]
             octaves[number] = block
         return replace(self, octaves=octaves)
@@ -110,11 +122,11 @@ class Bins:
     @property
     def floor(self) -> float:
         """A label has to be above this to be among the largest."""
-        return float(self.top_v.min()) if self.top_v.size == LARGEST else 0.0
+        return float(self.top_v.min()) if self.top_v.size == MOST_APART else 0.0
 
     def reach(self) -> Reach | None:
         """Where more labels of the same kind may be expected; None where few are known, or they lie far apart."""
-        if self.floor == 0 or not 0 < len(self.octaves) <= _FEW:
+        if self.floor == 0 or not 0 < len(self.octaves) <= _FEW_OCTAVES:
             return None
         return Reach(math.ldexp(1.0, min(self.octaves) - _BIAS), self.floor, self.floor)
 
@@ -132,7 +144,7 @@ class Bins:
         v, minor = np.concatenate([self.top_v, v]), np.concatenate([self.top_minor, minor])
         columns = np.concatenate([self.top, columns], axis=1)
         order = np.argsort(-v, kind="stable")
-        top, rest = order[:LARGEST], order[LARGEST:]
+        top, rest = order[:MOST_APART], order[MOST_APART:]
         kept = replace(self, top_v=v[top], top_minor=minor[top], top=columns[:, top])
         return kept.with_labels(v[rest], minor[rest], columns[:, rest]) if rest.size else kept
 
@@ -205,9 +217,190 @@ class Reach(NamedTuple):
 
     @classmethod
     def of(cls, v: FloatArray, n: int) -> Reach:
-        """As a sample v of n labels tells: LARGEST of all n, or somewhat more, are above the threshold."""
+        """As a sample v of n labels tells: MOST_APART of all n, or somewhat more, are above the threshold."""
         high = float(v.max())
         low = float(np.min(v, initial=np.inf, where=v > 0)) if high > 0 else np.inf
-        place = v.size - 1 - min(v.size - 1, math.ceil(1.5 * LARGEST * v.size / n) + 8)
-        threshold = float(np.partition(v, place)[place]) if n > LARGEST else 0.0
+        place = v.size - 1 - min(v.size - 1, math.ceil(1.5 * MOST_APART * v.size / n) + 8)
+        threshold = float(np.partition(v, place)[place]) if n > MOST_APART else 0.0
         return cls(low, high, threshold) if high > 0 else cls(1.0, 1.0, 0.0)
+
+
+# labels on their way into bins ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels, predictions, errors (one for all, or one each), weights, and what labels are counted from."""
+
+    y: FloatArray
+    p: FloatArray
+    sigma: FloatArray | float
+    weight: FloatArray | None
+    shift: float = math.nan
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return len(self.y)
+
+    def pick(self, part: slice | IntArray) -> Labels:
+        """Some of them."""
+        sigma = self.sigma[part] if isinstance(self.sigma, np.ndarray) else self.sigma
+        return Labels(self.y[part], self.p[part], sigma, None if self.weight is None else self.weight[part], self.shift)
+
+    def weighted(self, values: FloatArray | float) -> FloatArray:
+        """A number for all, or one each, times the weights."""
+        if self.weight is not None:
+            return self.weight * values
+        return np.broadcast_to(values, self.y.shape) if np.ndim(values) == 0 else np.asarray(values)
+
+    def pulls(self) -> FloatArray:
+        """Residuals in units of their errors."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray((self.p - self.y) / self.sigma)
+
+    def contiguous(self) -> tuple[FloatArray, FloatArray, FloatArray | float, FloatArray | None, float]:
+        """As the compiled loops take them."""
+        y, p = np.ascontiguousarray(self.y), np.ascontiguousarray(self.p)
+        sigma = np.ascontiguousarray(self.sigma) if isinstance(self.sigma, np.ndarray) else self.sigma
+        weight = None if self.weight is None else np.ascontiguousarray(self.weight)
+        return y, p, sigma, weight, self.shift if math.isfinite(self.shift) else 0.0
+
+
+class BinKind(NamedTuple):
+    """How labels go into bins: by which loop of _bins.c, by how many bits and minor numbers, with how many columns."""
+
+    loop: str
+    bits: int
+    minors: int
+    columns: int
+    totals: int
+    """Sums over all labels that the loop takes besides."""
+
+    def v(self, labels: Labels) -> FloatArray:
+        """The number by which labels are binned, w s or w s^2, as in _bins.c."""
+        return labels.weighted(labels.sigma if self.minors > 1 else np.square(labels.sigma))
+
+    def rows(self, labels: Labels) -> tuple[IntArray, FloatArray]:
+        """Minor numbers and columns, as in _bins.c."""
+        d = labels.p - labels.y
+        if self.minors > 1:  # the bin of z, and the powers of the place there
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                place = np.abs(d) / labels.sigma * (1.0 / Z_WIDTH)
+            beyond = ~(place < Z_BINS)
+            place[beyond] = 0.0
+            minor = place.astype(np.int64)
+            u = (place - minor) * 2.0 - 1.0
+            minor[beyond], u[beyond] = Z_BINS, 0.0
+            return minor, np.stack([u**k for k in range(MOMENTS)])
+        w, v, c = labels.weighted(1.0), self.v(labels), labels.y - labels.shift
+        squares = w * (d * d)
+        columns = [np.ones_like(d), w, squares, np.maximum(4.0 * squares - 2.0 * v, 2.0 * v)]
+        columns += [w * d, w * c, w * c * d, w * c * c] if self.totals else []
+        return np.zeros(labels.n, np.int64), np.stack(columns)
+
+
+SQUARES = BinKind("square_bins", SQUARE_BITS, 1, len(SQUARE_COLUMNS), 0)
+RATIO = BinKind("square_bins", SQUARE_BITS, 1, len(RATIO_COLUMNS), len(PRODUCTS[0]))
+FOLDED = BinKind("folded_bins", FOLDED_BITS, Z_BINS + 1, MOMENTS, 1)
+
+
+class Binned(NamedTuple):
+    """The labels with v > 0 in bins, the columns of the others added up, and sums over all labels."""
+
+    bins: Bins
+    certain: FloatArray
+    totals: FloatArray
+    """RATIO: sums of w^2 times products of two of 1, d, c, d^2, c^2. FOLDED: sum w |d| of the labels with v = 0."""
+
+
+def binned(labels: Labels, kind: BinKind, known: Bins | None) -> Binned:
+    """Labels in bins, to be merged with those that are `known` already: only above their floor may a label stay apart."""
+    floor = 0.0 if known is None else known.floor
+    for reach in _reaches(labels, kind, known):
+        threshold = max(reach.threshold, floor)
+        if engine.bin_loops() is None:
+            return _by_numpy(labels, kind, threshold)
+        table = _Table(kind, max(reach.low * _BELOW, reach.high * _REACH), reach.high)
+        apart = table.take(labels, threshold)
+        if len(apart) <= MOST_APART + labels.n // 8:
+            break  # else what was known, or the sample, has misled
+    totals, left = table.totals.copy(), labels.pick(apart)
+    v = kind.v(left)
+    top = np.argsort(-v)[:MOST_APART]
+    top = top[v[top] > threshold]
+    rest = np.delete(np.arange(left.n), top)
+    without = rest[table.take(left.pick(rest), math.inf)]
+    bins = table.bins()
+    for start in range(0, without.size, _BLOCK):
+        here = left.pick(without[start : start + _BLOCK])
+        bins = bins.with_labels(kind.v(here), *kind.rows(here))
+    return Binned(bins.with_top(v[top], *kind.rows(left.pick(top))), table.certain.copy(), totals)
+
+
+def _reaches(labels: Labels, kind: BinKind, known: Bins | None) -> Iterator[Reach]:
+    """Where labels lie, as those that are known tell, as a sample tells, and as all of them tell."""
+    expected = None if known is None else known.reach()
+    if expected is not None:
+        yield expected
+    for step in (max(1, labels.n // SAMPLE) | 1, 1):  # odd, for labels that repeat in patterns of 2, 4, 8 ...
+        yield Reach.of(kind.v(labels.pick(slice(None, None, step))), labels.n)
+
+
+def _by_numpy(labels: Labels, kind: BinKind, threshold: float) -> Binned:
+    bins, certain = Bins.empty(kind.columns, kind.bits, kind.minors), np.zeros(kind.columns)
+    totals = np.zeros(kind.totals)
+    for start in range(0, labels.n, _BLOCK):
+        here = labels.pick(slice(start, start + _BLOCK))
+        v, (minor, rows) = kind.v(here), kind.rows(here)
+        exact, large = v == 0, v > threshold
+        inside = ~(exact | large)
+        certain += rows[:, exact].sum(axis=1)
+        bins = bins.with_labels(v[inside], minor[inside], rows[:, inside])
+        bins = bins.with_top(v[large], minor[large], rows[:, large])
+        if kind is FOLDED:
+            totals += np.sum(here.weighted(np.abs(here.p - here.y))[exact])
+        elif kind is RATIO:
+            c, d = here.y - here.shift, here.p - here.y
+            terms = np.stack([np.ones_like(c), d, c, d * d, c * c]) * here.weighted(1.0)
+            totals += np.einsum("in,jn->ij", terms, terms)[PRODUCTS]
+    return Binned(bins, certain, totals)
+
+
+class _Table:
+    """Moments of consecutive bins, from the octave of one v to that of another, that a loop of _bins.c fills."""
+
+    def __init__(self, kind: BinKind, low: float, high: float) -> None:
+        first, last = leading_bits(np.array([low, max(low, high)]), 52).tolist()
+        self._kind, self._first, self._octaves = kind, first, last - first + 1
+        self._rows = self._octaves << (52 - kind.bits)
+        self._moments = _aligned_zeros(self._rows * kind.minors + 1, MOMENTS, kind.columns)
+        self.certain = self._moments[-1, 0]
+        """The columns of the labels with v = 0, added up."""
+        self.totals = np.zeros(kind.totals)
+
+    def take(self, labels: Labels, threshold: float) -> IntArray:
+        """Add labels; the indices of those above the threshold, and of those for which there is no bin."""
+        kind, loop = self._kind, getattr(engine.bin_loops(), self._kind.loop)
+        where = (kind.bits, self._first << (52 - kind.bits), threshold, self._rows, self._moments, self.totals)
+        found, apart = [np.empty(0, dtype=np.int64)], np.empty(min(labels.n, CHUNK), dtype=np.int64)
+        for start in range(0, labels.n, CHUNK):
+            here = labels.pick(slice(start, start + CHUNK))
+            count = loop(*here.contiguous(), kind.columns, kind.minors - 1, Z_WIDTH, *where, apart[: here.n])
+            found.append(apart[:count] + start)
+        return np.concatenate(found)
+
+    def bins(self) -> Bins:
+        """All other labels that were added."""
+        moments = self._moments[:-1].reshape(self._octaves, -1, MOMENTS, self._kind.columns)
+        used = np.flatnonzero(moments[:, :, 0, 0].any(axis=1))
+        empty = Bins.empty(self._kind.columns, self._kind.bits, self._kind.minors)
+        return replace(empty, octaves={self._first + k: moments[k] for k in used.tolist()})
+
+
+def _aligned_zeros(*shape: int) -> FloatArray:
+    """Zeros that begin with a cache line, so that the moments of a bin lie in as few as possible."""
+    size = math.prod(shape)
+    memory = np.zeros(size + 7)
+    start = -(memory.ctypes.data // 8) % 8
+    return memory[start : start + size].reshape(shape)

@@ -6,22 +6,17 @@ of them is the same on any number of threads.
 
 from __future__ import annotations
 
-import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import TypeVar
 
-from scorebars.engines.names import LARGEST, SUMS
-
 Result = TypeVar("Result")
 
-_LARGEST_AT, _SMALLEST_AT = len(SUMS), len(SUMS) + len(LARGEST)
-
 CHUNK = 1 << 17  # labels: about 0.4 ms of work, and 4 MB where all columns have to be converted
-THREADS_PAY_FROM = 500_000  # labels: below, waking threads costs more than they save
+_THREADS_PAY_FROM = 500_000  # labels: below, waking threads costs more than they save
 
 
 def chunk_ranges(n: int, size: int = CHUNK) -> list[tuple[int, int]]:
@@ -32,7 +27,7 @@ def chunk_ranges(n: int, size: int = CHUNK) -> list[tuple[int, int]]:
 def over_chunks(work: Callable[[int, int], Result], n: int, threads: int, size: int = CHUNK) -> list[Result]:
     """`work(start, stop)` for each chunk of n labels; the calling thread takes its share."""
     ranges = chunk_ranges(n, size)
-    if threads <= 1 or n < THREADS_PAY_FROM:
+    if threads <= 1 or n < _THREADS_PAY_FROM:
         return [work(start, stop) for start, stop in ranges]
 
     queue = deque(enumerate(ranges))
@@ -63,21 +58,6 @@ def _send_helpers(drain: Callable[[], None], count: int, workers: int) -> list[F
         return [pool.submit(drain) for _ in range(count)]
     except RuntimeError:  # Python is shutting down and starts no more threads: the caller does it all
         return []
-
-
-def combine(results: list[tuple[float, ...]]) -> tuple[float, ...]:
-    """The numbers of `names.NAMES` for all chunks together."""
-    columns = list(zip(*results, strict=True))
-    sums, largest, smallest = columns[:_LARGEST_AT], columns[_LARGEST_AT:_SMALLEST_AT], columns[_SMALLEST_AT:]
-    return (*map(exact_sum, sums), *map(max, largest), *map(min, smallest))
-
-
-def exact_sum(values: Iterable[float]) -> float:
-    """The exact sum, rounded once; NaN where it is not finite."""
-    try:
-        return math.fsum(values)
-    except (OverflowError, ValueError):
-        return math.nan
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}

@@ -13,27 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from scorebars.arrays import FloatArray, IntArray, classes_in
 
 MOST = 4096
-BINS_PER_HALF = 512
-BINS = 2 * BINS_PER_HALF
-
-
-_MOST_MARKS = 1 << 16
-
-
-def classes_in(*parts: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The classes that occur, sorted; whole numbers of a small range are ticked off instead of sorted."""
-    if all(part.dtype.kind in "bui" for part in parts):
-        low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
-        if high - low <= 1:  # both occur
-            return np.array(sorted({low, high}), dtype=np.result_type(*parts))
-        if high - low < _MOST_MARKS and abs(low) < 1 << 62 and abs(high) < 1 << 62:
-            counts = [np.bincount(part.astype(np.int64, copy=False) - low, minlength=high - low + 1) for part in parts]
-            return (np.flatnonzero(sum(counts)) + low).astype(np.result_type(*parts))
-    return np.unique(np.concatenate(parts))
+BINS_BELOW_HALF = 512
+BINS = 2 * BINS_BELOW_HALF
 
 
 @dataclass(frozen=True)
@@ -44,11 +28,11 @@ class ClassCounts:
     """The classes seen so far, sorted."""
     pairs: bool
     """Whether cells are pairs of classes: shown * len(classes) + predicted. Else 0 is right and 1 is wrong."""
-    cell: Integers
+    cell: IntArray
     q: FloatArray
-    count: Integers
+    count: IntArray
     """Of the labels at each distinct (cell, q), in this order."""
-    bins: Integers | None = None
+    bins: IntArray | None = None
     """cell * BINS + bin of q, ascending; None while the distinct q are few."""
     moments: FloatArray | None = None
     """(bins, 4): sums of u^r, u the place of q in its bin."""
@@ -92,7 +76,7 @@ class ClassCounts:
         """Whether single q are no longer known."""
         return self.bins is not None
 
-    def right(self, cell: Integers) -> NDArray[np.bool_]:
+    def right(self, cell: IntArray) -> NDArray[np.bool_]:
         """Whether the prediction is the shown class in these cells."""
         return np.asarray(cell % (len(self.classes) + 1) == 0) if self.pairs else cell == 0
 
@@ -114,7 +98,7 @@ class ClassCounts:
             return self
         place = np.searchsorted(classes, self.classes)
 
-        def moved(cell: Integers) -> Integers:
+        def moved(cell: IntArray) -> IntArray:
             shown, predicted = np.divmod(cell, len(self.classes))
             return np.asarray(place[shown] * len(classes) + place[predicted])
 
@@ -129,9 +113,9 @@ class ClassCounts:
         q, power = self.q[~ends], self.count[~ends].astype(np.float64)
         high = q > 0.5
         u = np.where(high, 1.0 - q, q) * BINS
-        index = np.minimum(u.astype(np.int64), BINS_PER_HALF - 1)
+        index = np.minimum(u.astype(np.int64), BINS_BELOW_HALF - 1)
         u -= index
-        keys, which = _distinct(self.cell[~ends] * BINS + index + BINS_PER_HALF * high)
+        keys, which = _distinct(self.cell[~ends] * BINS + index + BINS_BELOW_HALF * high)
         fresh = np.empty((keys.size, 4))
         for r in range(4):
             fresh[:, r] = np.bincount(which, power, minlength=keys.size)
@@ -140,7 +124,7 @@ class ClassCounts:
         return ClassCounts(self.classes, self.pairs, self.cell[ends], self.q[ends], self.count[ends], bins, moments)
 
 
-def _counted(code: Integers) -> tuple[Integers, Integers]:
+def _counted(code: IntArray) -> tuple[IntArray, IntArray]:
     """The distinct numbers of at least 0, ascending, and how often each occurs."""
     if int(code.max()) > 4 * code.size:
         found, count = np.unique(code, return_counts=True)
@@ -150,7 +134,7 @@ def _counted(code: Integers) -> tuple[Integers, Integers]:
     return found, all_counts[found].astype(np.int64)
 
 
-def _distinct(code: Integers) -> tuple[Integers, Integers]:
+def _distinct(code: IntArray) -> tuple[IntArray, IntArray]:
     """The distinct numbers of at least 0, ascending, and which of them each is."""
     if not code.size or int(code.max()) > 4 * code.size:
         found, which = np.unique(code, return_inverse=True)
@@ -160,7 +144,7 @@ def _distinct(code: Integers) -> tuple[Integers, Integers]:
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[code]
 
 
-def _added(parts: list[tuple[Integers | None, FloatArray | None]]) -> tuple[Integers | None, FloatArray | None]:
+def _added(parts: list[tuple[IntArray | None, FloatArray | None]]) -> tuple[IntArray | None, FloatArray | None]:
     """Moments added up bin by bin."""
     known = [(bins, moments) for bins, moments in parts if bins is not None and moments is not None]
     if not known:
@@ -169,3 +153,33 @@ def _added(parts: list[tuple[Integers | None, FloatArray | None]]) -> tuple[Inte
     total = np.zeros((bins.size, 4))
     np.add.at(total, which, np.concatenate([moments for _, moments in known]))
     return bins, total
+
+
+def rows_of(counted: ClassCounts) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Cell, q and number of labels: of each distinct q, and of two nodes for each bin of q."""
+    cell, q, count = counted.cell, counted.q, counted.count.astype(np.float64)
+    if counted.bins is not None and counted.moments is not None:
+        nodes, weights = _gauss_pairs(counted.moments.T)
+        at, index = np.divmod(counted.bins, BINS)
+        nodes = (nodes + index % BINS_BELOW_HALF) / BINS
+        nodes = np.where(index < BINS_BELOW_HALF, nodes, 1.0 - nodes)
+        cell = np.concatenate([cell, np.repeat(at, 2)])
+        q = np.concatenate([q, np.clip(nodes.T.ravel(), 0.0, 1.0)])
+        count = np.concatenate([count, weights.T.ravel()])
+    used = count > 0
+    return cell[used], q[used], count[used]
+
+
+def _gauss_pairs(moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Two nodes and weights per bin, (2, bins) each, with the bin's four moments sum u^r, r = 0..3."""
+    number = np.where(moments[0] > 0, moments[0], 1.0)
+    mean, second, third = moments[1:] / number
+    variance = np.maximum(second - mean * mean, 0.0)
+    variance = np.where(variance > 1e-14 * second, variance, 0.0)
+    spread = np.where(variance > 0, variance, 1.0)
+    skew = np.where(variance > 0, (third - 3 * mean * second + 2 * mean**3) / spread, 0.0)
+    root = np.sqrt(skew * skew / 4 + variance)
+    below, above = skew / 2 - root, skew / 2 + root
+    width = np.where(root > 0, above - below, 1.0)
+    share = np.where(root > 0, above / width, 1.0)
+    return mean + np.stack([below, above]), moments[0] * np.stack([share, 1 - share])

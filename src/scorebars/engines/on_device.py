@@ -11,48 +11,45 @@ from __future__ import annotations
 import math
 import numbers
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks
-from scorebars.arrays import library_of, to_host
-from scorebars.engines.array_api import array_sums, device_of, in_doubles, namespace
-from scorebars.engines.columns import Columns
-from scorebars.engines.extremes import is_ordinary
-from scorebars.engines.sums import NormalSums, collect, normal_sums, typical
+from scorebars.arrays import FloatArray, library_of, to_host
+from scorebars.engines.array_sums import array_sums, device_of, in_doubles, namespace
+from scorebars.engines.engine import collect, is_ordinary, normal_sums, typical
+from scorebars.engines.sums import NormalSums
 from scorebars.errors import Normal
-from scorebars.errors.base import FloatArray
 from scorebars.measured import Measured
 
 _TORCH_DEVICES = ("cuda", "xpu")  # others have no float64
 _ALL_POSITIVE = ("abs", "sq", "var", "fold", "fourth_w2")
 
 
+class DeviceColumns(NamedTuple):
+    """Labels, predictions, errors (of no dimension where one serves all labels) and weights (None: all alike)."""
+
+    y: Any
+    p: Any
+    sigma: Any
+    weight: Any
+
+
 class OnDevice(Measured):
     """One output with independent normal errors, its arrays on a device."""
 
-    def __init__(self, columns: Columns, sums: NormalSums) -> None:
+    def __init__(self, columns: DeviceColumns, sums: NormalSums) -> None:
+        super().__init__(columns.y, columns.p, Normal.trusted(0.0), columns.weight)
+        del self.y, self.p, self.errors, self.weight  # copied to the host when first asked for
         self.columns, self.sums = columns, sums
-        self.outputs, self.unit, self.shelf = 1, None, {}
+        self.n = self.items = sums.n
+        self.kind, self.plain_normal = "classical", True
+        self.borrowed = False  # what the distributions look at is a copy of our own
 
-    @property
-    def n(self) -> int:
-        return self.sums.n
-
-    @property
-    def items(self) -> int:
-        return self.sums.n
-
-    @property
-    def borrowed(self) -> bool:
-        """What the laws look at is a copy of our own."""
-        return False
-
-    @property
-    def plain_normal(self) -> bool:
-        return True
+    def require_valid(self) -> None:
+        """The sums are finite, so all values are."""
 
     def sums_of(self, labels: bool, tolerance: float | None) -> NormalSums:
         """The sums, with those of the labels' own scatter or of a tolerance where they are asked for."""
@@ -100,7 +97,7 @@ class OnDevice(Measured):
 
     def __getstate__(self) -> dict[str, Any]:
         """The arrays travel as NumPy arrays."""
-        return {**self.__dict__, "columns": Columns(*self._host)}
+        return {**self.__dict__, "columns": DeviceColumns(*self._host)}
 
 
 def on_device(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> OnDevice | None:
@@ -120,7 +117,7 @@ def on_device(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> OnDevi
         xp = namespace(y_true)
         with in_doubles(y_true):
             copies: list[Any] = [None if c is None else xp.asarray(c, copy=True) for c in columns]
-        columns = Columns(*copies)
+        columns = DeviceColumns(*copies)
     return OnDevice(columns, sums)
 
 
@@ -133,7 +130,7 @@ def elsewhere(values: Any) -> bool:
     return True
 
 
-def _columns(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Columns | None:
+def _columns(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> DeviceColumns | None:
     y, p = _column(y_true, y_true), _column(y_pred, y_true)
     weight = None if sample_weight is None else _column(sample_weight, y_true)
     sigma = _one_for_all(yerr, y_true) if isinstance(yerr, numbers.Real) else _column(yerr, y_true)
@@ -141,7 +138,7 @@ def _columns(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Columns
         return None
     if any(column.ndim and column.shape != y.shape for column in (p, sigma, weight) if column is not None):
         return None
-    return Columns(y, p, sigma, weight) if y.shape[0] else None
+    return DeviceColumns(y, p, sigma, weight) if y.shape[0] else None
 
 
 def _one_for_all(yerr: numbers.Real, like: Any) -> Any:
@@ -170,7 +167,7 @@ def _column(values: Any, like: Any) -> Any | None:
     return values if values.ndim == 1 else None
 
 
-def _sums(columns: Columns, tolerance: float | None = None, labels: bool = False) -> NormalSums | None:
+def _sums(columns: DeviceColumns, tolerance: float | None = None, labels: bool = False) -> NormalSums | None:
     y = columns.y
     reference = typical(to_host(y[:: max(1, y.shape[0] // 9)])) if labels else None
     found = _engine(y)(*columns, tolerance, reference)

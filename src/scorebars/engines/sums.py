@@ -1,27 +1,16 @@
-"""Sums over labels with independent normal errors: one pass, from which the regression metrics follow.
+"""What one pass over labels with independent normal errors gives. The regression metrics follow from these sums.
 
-Label i has the value y, the error sigma, the weight w and the prediction p; d = p - y. Drawn afresh within its
-error the difference is d + sigma Z with Z standard normal, so for the mean absolute error, for instance,
+Label i has the value y, the error sigma, the weight w and the prediction p; d = p - y. Drawn afresh from its error bar
+the label differs from the prediction by d + sigma Z with Z standard normal. For the mean absolute error, for instance,
 
     observed = abs / w,    expected = (abs + fold) / w,    variance = foldvar_w2 / w^2.
-
-Sums of different data merge. They are exact to a few units in the last digit and do not depend on the
-number of threads, nor on how the arrays lie in memory.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
-from scorebars.engines import config, extremes
-from scorebars.engines.chunks import CHUNK, combine, over_chunks
-from scorebars.engines.columns import Columns
-from scorebars.engines.extremes import ORDINARY, Powers
-from scorebars.engines.names import LABEL_SUMS, SMALLEST, TOLERANCE_SUMS
 
 
 class NormalSums(NamedTuple):
@@ -69,7 +58,7 @@ class NormalSums(NamedTuple):
     scale: float = 1.0
     weight_scale: float = 1.0
 
-    # The expected losses of the labels, squared and plain, under w^2: how they scatter from label to label.
+    # How the expected losses of the labels, squared and plain, scatter from label to label: sums under w^2.
 
     @property
     def loss2_sq(self) -> float:
@@ -101,90 +90,71 @@ class NormalSums(NamedTuple):
         """sum w^2 d"""
         return self.d_w2
 
+    def merged(self, other: NormalSums) -> NormalSums:
+        """The sums over both sets of labels, about the reference of this one; what one of them lacks is NaN.
 
-def normal_sums(
-    y: NDArray[Any],
-    p: NDArray[Any],
-    sigma: NDArray[Any] | float,
-    weight: NDArray[Any] | None = None,
-    tolerance: float | None = None,
-    *,
-    labels: bool = False,
-    about: float | None = None,
-    threads: int | None = None,
-) -> NormalSums:
-    """All sums over the labels `y` with predictions `p` and errors `sigma` (one for all, or one each).
+        Only for sums of scale 1: an accumulator brings its labels to such a unit before it sums them up.
+        """
+        there = other._about(self.y_shift)
+        numbers = {name: getattr(self, name) + getattr(there, name) for name in SUMS}
+        numbers |= {name: max(getattr(self, name), getattr(there, name)) for name in LARGEST}
+        tolerance = self.tolerance if self.tolerance == other.tolerance else math.nan
+        if math.isnan(there.y_shift):
+            numbers["max_abs_y"] = math.nan
+        return NormalSums(self.n + other.n, **numbers, tolerance=tolerance, y_shift=there.y_shift)
 
-    A `tolerance` adds the sums within*, `labels=True` those of the labels' own scatter (y1 ... y_d_var_w2), counted from
-    `about` (None: from a typical label).
-    The result does not depend on `threads` (None: as configured). Raises BadValues if a value is not finite,
-    or an error or a weight negative.
-    """
-    columns = Columns(y, p, sigma if isinstance(sigma, np.ndarray) and sigma.ndim else float(sigma), weight)
-    reference = (typical(y) if about is None else about) if labels else None
-    threads = threads or (config.threads() if len(y) > CHUNK else 1)
-    powers = ORDINARY
-    numbers = _one_pass(columns, tolerance, reference, threads)
-    if not extremes.is_ordinary(numbers):
-        powers = extremes.search(columns, reference)
-        numbers = _one_pass(columns, tolerance, reference, threads, powers)
-    return collect(len(y), numbers, tolerance, reference, powers)
+    def _about(self, y_shift: float) -> NormalSums:
+        """The same sums with labels counted from another reference: c becomes c + move."""
+        move = self.y_shift - y_shift
+        return self._replace(
+            y1=self.y1 + move * self.w,
+            y2=self.y2 + move * (2.0 * self.y1 + move * self.w),
+            y_var_w2=self.y_var_w2 + move * self.var_w2,
+            y2_var_w2=self.y2_var_w2 + move * (2.0 * self.y_var_w2 + move * self.var_w2),
+            y_d_var_w2=self.y_d_var_w2 + move * self.d_var_w2,
+            max_abs_y=self.max_abs_y + abs(move),
+            y_shift=y_shift + 0.0 * move,  # NaN where one of the two is
+        )
 
-
-def _one_pass(
-    columns: Columns, tolerance: float | None, reference: float | None, threads: int, powers: Powers | None = None
-) -> tuple[float, ...]:
-    """The numbers of `names.NAMES`, with the data divided by the given powers of two first."""
-    chunk_sums = config.chunk_sums()
-    n = len(columns.y)
-    if powers is None and n <= CHUNK:
-        return chunk_sums(*columns.cut(0, n), tolerance, reference)
-    if powers is None:
-
-        def work(start: int, stop: int) -> tuple[float, ...]:
-            return chunk_sums(*columns.cut(start, stop), tolerance, reference)
-
-    else:
-        small_tolerance = extremes.divide_number(tolerance, powers)
-        small_reference = extremes.divide_number(reference, powers)
-
-        def work(start: int, stop: int) -> tuple[float, ...]:
-            divided = extremes.divide(columns.as_doubles(start, stop), reference, powers)
-            return chunk_sums(*divided, small_tolerance, small_reference)
-
-    return work(0, n) if n <= CHUNK else combine(over_chunks(work, n, threads))
+    def divided(self, power: int) -> NormalSums:
+        """The sums of the same labels divided by 2^power."""
+        moved: dict[str, Any] = {k: math.ldexp(getattr(self, k), -power * unit) for k, unit in _LABEL_POWERS.items()}
+        return self._replace(**moved)
 
 
-def collect(
-    n: int, numbers: tuple[float, ...], tolerance: float | None, reference: float | None, powers: Powers = ORDINARY
-) -> NormalSums:
-    """The numbers of `names.NAMES` under their names; those that were not asked for as NaN."""
-    fields = [n, *numbers[: -len(SMALLEST)], math.nan, math.nan, 1.0, 1.0]
-    if tolerance is None:
-        fields[_TOLERANCE_SUMS] = _NO_TOLERANCE
-    else:
-        fields[_TOLERANCE] = tolerance
-    if reference is None:
-        fields[_LABEL_SUMS] = _NO_LABELS
-        fields[_MAX_ABS_Y] = math.nan
-    else:
-        fields[_Y_SHIFT] = reference
-    if powers is not ORDINARY:
-        fields[-2:] = [math.ldexp(1.0, power) for power in powers]
-    return NormalSums._make(fields)
+SUMS: tuple[str, ...] = NormalSums._fields[1:25]
+LARGEST: tuple[str, ...] = NormalSums._fields[25:29]
+SMALLEST: tuple[str, ...] = ("min_sigma", "min_weight")
+"""Over all labels: negative ones are not allowed, so these only serve to find them."""
+NAMES: tuple[str, ...] = (*SUMS, *LARGEST, *SMALLEST)
+"""The numbers that an engine returns, in this order."""
+TOLERANCE_SUMS: tuple[str, ...] = NormalSums._fields[16:19]
+LABEL_SUMS: tuple[str, ...] = NormalSums._fields[19:25]
+
+_LABEL_POWERS = {
+    **dict.fromkeys(("d", "abs", "fold", "d_w2", "expabs_w2", "y1", "tolerance", "y_shift"), 1),
+    **dict.fromkeys(("max_abs_d", "max_sigma", "max_abs_y"), 1),
+    **dict.fromkeys(("sq", "var", "sq_w2", "var_w2", "foldvar_w2", "y2"), 2),
+    **dict.fromkeys(("d_var_w2", "y_var_w2"), 3),
+    **dict.fromkeys(("fourth_w2", "var2_w2", "sqvar_w2", "y2_var_w2", "y_d_var_w2"), 4),
+}
+"""The power of the label unit in each number that has one."""
 
 
-def _places(names: tuple[str, ...]) -> slice:
-    first = NormalSums._fields.index(names[0])
-    return slice(first, first + len(names))
+def combine(results: list[tuple[float, ...]]) -> tuple[float, ...]:
+    """The numbers of NAMES for all chunks together."""
+    columns = list(zip(*results, strict=True))
+    largest = len(SUMS), len(SUMS) + len(LARGEST)
+    return (
+        *map(exact_sum, columns[: largest[0]]),
+        *map(max, columns[slice(*largest)]),
+        *map(min, columns[largest[1] :]),
+    )
 
 
-_TOLERANCE_SUMS, _LABEL_SUMS = _places(TOLERANCE_SUMS), _places(LABEL_SUMS)
-_NO_TOLERANCE, _NO_LABELS = [math.nan] * len(TOLERANCE_SUMS), [math.nan] * len(LABEL_SUMS)
-_MAX_ABS_Y, _TOLERANCE, _Y_SHIFT = (NormalSums._fields.index(name) for name in ("max_abs_y", "tolerance", "y_shift"))
-
-
-def typical(y: NDArray[Any]) -> float:
-    """The middle one of a few labels: near enough to their mean that sums about it do not cancel."""
-    few = sorted(y[:: max(1, len(y) // 9)].tolist()[:9])
-    return float(few[len(few) // 2])
+def exact_sum(values: Iterable[float]) -> float:
+    """The exact sum, rounded once; NaN where it is not finite."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.nan

@@ -1,4 +1,4 @@
-"""The sums of `names.NAMES` for torch tensors on a GPU: one fused Triton kernel that reads every array once.
+"""The sums of `sums.NAMES` for torch tensors on a GPU: one fused Triton kernel that reads every array once.
 
 Arrays of float64 are computed in float64. Where all arrays are float32 each label's part is computed in float32, four
 neighbours are added in float32, and all further sums are in float64: each label's part has a relative error of about 1e-7,
@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 from scorebars.engines import coefficients
-from scorebars.engines.names import LABEL_SUMS, NAMES, TOLERANCE_SUMS
+from scorebars.engines.sums import LABEL_SUMS, NAMES, TOLERANCE_SUMS
 
 _FOLD_ROOT = tl.constexpr(coefficients.FOLD_ROOT)
 _SINGLE_FOLD_TOP = tl.constexpr(coefficients.SINGLE_FOLD_TOP)
@@ -93,32 +93,14 @@ def _larger(largest, x, VECTOR: tl.constexpr):
     return tl.maximum(largest, tl.max(_rows(x, VECTOR), axis=1))
 
 
+# fmt: off
 @triton.jit
 def _kernel(
-    y_at,
-    p_at,
-    s_at,
-    w_at,
-    tolerance_at,
-    reference_at,
-    out_at,
-    n,
-    y_step,
-    p_step,
-    s_step,
-    w_step,
-    rounds,
-    WEIGHTED: tl.constexpr,
-    WITHIN: tl.constexpr,
-    LABELS: tl.constexpr,
-    NUMBER: tl.constexpr,
-    FOLD_END: tl.constexpr,
-    TAIL_END: tl.constexpr,
-    TINY: tl.constexpr,
-    VECTOR: tl.constexpr,
-    BLOCK: tl.constexpr,
-    STAGES: tl.constexpr,
+    y_at, p_at, s_at, w_at, tolerance_at, reference_at, out_at, n, y_step, p_step, s_step, w_step, rounds,
+    WEIGHTED: tl.constexpr, WITHIN: tl.constexpr, LABELS: tl.constexpr, NUMBER: tl.constexpr, FOLD_END: tl.constexpr,
+    TAIL_END: tl.constexpr, TINY: tl.constexpr, VECTOR: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):
+    # fmt: on
     program, programs = tl.program_id(0), tl.num_programs(0)
     zero = tl.zeros([BLOCK // VECTOR], tl.float64)
     d_, abs_, sq_, var_, fold_, fourth_, var2_, sqvar_, foldvar_ = zero, zero, zero, zero, zero, zero, zero, zero, zero
@@ -216,7 +198,7 @@ def _join(out_at, total_at, rows, COUNT: tl.constexpr, SUMS: tl.constexpr, BLOCK
 def triton_sums(
     y: Any, p: Any, sigma: Any, weight: Any | None, tolerance: float | None = None, reference: float | None = None
 ) -> tuple[float, ...]:
-    """The numbers in the order of `names.NAMES`; those that need a missing tolerance or reference are 0.
+    """The numbers in the order of `sums.NAMES`; those that need a missing tolerance or reference are 0.
 
     `sigma` is a tensor like y, or one of no dimension that holds for all labels.
     """

@@ -30,24 +30,23 @@ Every model has a `kind`: ``"classical"`` if the label is the truth plus an erro
 the truth is the label plus an error (a set point, a calibrated posterior).
 """
 
-from scorebars.errors.base import ErrorModel, MeasurementError
-from scorebars.errors.class_error import ClassError
-from scorebars.errors.class_flip import ClassFlip
+from scorebars.errors.class_error import (
+    ClassError,
+    ClassFlip,
+    Flip,
+    LabelProbabilities,
+    Thresholded,
+    Transition,
+    Votes,
+)
+from scorebars.errors.continuous import Laplace, Rounding, StudentT, Triangular, Uniform
 from scorebars.errors.empirical import Empirical
-from scorebars.errors.flip import Flip
-from scorebars.errors.label_probabilities import LabelProbabilities
-from scorebars.errors.laplace import Laplace
 from scorebars.errors.log_normal import LogNormal
+from scorebars.errors.measurement_error import ErrorModel, MeasurementError
 from scorebars.errors.normal import Normal
 from scorebars.errors.poisson import Poisson
 from scorebars.errors.repeats import Repeats
 from scorebars.errors.split_normal import SplitNormal
-from scorebars.errors.student_t import StudentT
-from scorebars.errors.thresholded import Thresholded
-from scorebars.errors.transition import Transition
-from scorebars.errors.triangular import Triangular
-from scorebars.errors.uniform import Rounding, Uniform
-from scorebars.errors.votes import Votes
 
 __all__ = [
     "ClassError",

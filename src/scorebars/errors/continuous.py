@@ -1,19 +1,22 @@
-"""Families with a density: what they share, and the symmetric ones that only differ in their standard law.
+"""Families with a density: what they share, and the symmetric ones, which differ only in their standard distribution.
 
 A fresh label is a monotone function of a standard coordinate u, for example y + sigma u. The family knows the density of
-u, smooth between its `edges`; that is all that probabilities and integrals over labels need.
+u, smooth between its `edges`. Probabilities and integrals over labels need no more. The standard distribution is the
+normal one unless a family says otherwise.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, poch, stdtr, stdtrit
 
-from scorebars.errors.base import FloatArray, MeasurementError, check_kind, picked
-from scorebars.errors.parameters import described, non_negative
+from scorebars.arrays import BoolArray, FloatArray
+from scorebars.errors.measurement_error import MeasurementError, check_kind
+from scorebars.errors.parameters import non_negative, positive_parameter, require_common_size
 
 NO_ERROR = 1e-300
 """Smaller widths cannot be divided by: the label is as good as exact."""
@@ -24,17 +27,20 @@ def divisible(width: FloatArray | float) -> FloatArray:
     return np.where(np.greater(width, NO_ERROR), width, 1.0)
 
 
+def normal_density(u: FloatArray) -> FloatArray:
+    """Density of the standard normal distribution."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.exp(-0.5 * np.square(u)) / math.sqrt(2 * math.pi))
+
+
 class Continuous(MeasurementError):
     """A family with a density. Arguments `u` and `x` have shape (..., n), one column for each label."""
 
-    edges: ClassVar[tuple[float, ...]]
+    edges: ClassVar[tuple[float, ...]] = (-38.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 38.0)
     """Where panels of an integral over u begin and end: the density is smooth in each, and negligible outside."""
 
     additive: ClassVar[bool] = True
     """Whether the error is added to the label whatever the label is, so that only residuals count."""
-
-    bounded: ClassVar[bool] = False
-    """Whether labels beyond the last edges are impossible."""
 
     algebraic_tails: ClassVar[bool] = False
     """Whether the density falls off like a power of u, so that what lies beyond the last edge must be extrapolated."""
@@ -52,36 +58,30 @@ class Continuous(MeasurementError):
         """du/dx at the label x."""
 
     @abstractmethod
-    def exact(self, y: FloatArray) -> NDArray[np.bool_]:
+    def exact(self, y: FloatArray) -> BoolArray:
         """Whether each label has no error at all."""
 
-    @abstractmethod
     def density(self, u: FloatArray) -> FloatArray:
         """Density of the standard coordinate."""
+        return normal_density(u)
 
-    @abstractmethod
-    def _lower(self, u: FloatArray) -> FloatArray:
-        """P(U <= u)."""
-
-    @abstractmethod
     def _upper(self, u: FloatArray) -> FloatArray:
         """P(U > u)."""
+        return np.asarray(ndtr(-u))
 
-    @abstractmethod
+    def _lower(self, u: FloatArray) -> FloatArray:
+        """P(U <= u)."""
+        return self._upper(-u)
+
     def _quantile(self, q: FloatArray) -> FloatArray:
         """The coordinate below which U falls with probability q."""
+        return np.asarray(ndtri(q))
 
     def cdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
         return np.where(self.exact(y), 1.0 * (y <= x), self._lower(self.coordinate(y, x)))
 
     def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
         return np.where(self.exact(y), 1.0 * (y > x), self._upper(self.coordinate(y, x)))
-
-    def below(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return np.where(self.exact(y), 1.0 * (y < x), self._lower(self.coordinate(y, x)))
-
-    def at_least(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return np.where(self.exact(y), 1.0 * (y >= x), self._upper(self.coordinate(y, x)))
 
     def pdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
@@ -92,39 +92,16 @@ class Continuous(MeasurementError):
         return np.where(self.exact(y), y, self.at(y, self._quantile(q)))
 
 
-class Symmetric(Continuous):
-    """label = y + width U, with U symmetric about 0 and of the family's standard law."""
-
-    parameter: ClassVar[str]
-    """What the width is called in the signature of the family."""
+class LocationScale(Continuous):
+    """label = y + width U, with U symmetric about 0 and of the family's standard distribution."""
 
     standard_moments: ClassVar[tuple[float, float]]
     """Variance and fourth moment of U."""
 
-    width: FloatArray | float
-
-    def __init__(self, width: Any, kind: str) -> None:
-        self.kind = check_kind(kind)
-        self.width = non_negative(width, self.parameter, f"{self.parameter} says how far a label may be off")
-
     @property
-    def size(self) -> int | None:
-        return len(self.width) if isinstance(self.width, np.ndarray) else None
-
-    def _with_width(self, width: FloatArray | float) -> Self:
-        part = type(self).__new__(type(self))
-        part.kind, part.width = self.kind, width
-        return part
-
-    def _part(self, index: Any) -> Self:
-        return self._with_width(picked(self.width, index))
-
-    def scaled(self, factor: float) -> Self:
-        """The errors of the labels multiplied by `factor`."""
-        return self._with_width(self.width * factor)
-
-    def largest(self, y: FloatArray) -> float:
-        return float(np.max(self.width))
+    @abstractmethod
+    def width(self) -> FloatArray | float:
+        """What U is multiplied by."""
 
     def at(self, y: FloatArray, u: FloatArray) -> FloatArray:
         return y + self.width * u
@@ -136,34 +113,329 @@ class Symmetric(Continuous):
     def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
         return 1.0 / divisible(self.width)
 
-    def exact(self, y: FloatArray) -> NDArray[np.bool_]:
+    def exact(self, y: FloatArray) -> BoolArray:
         return np.broadcast_to(np.less_equal(self.width, NO_ERROR), y.shape)
 
-    def mean(self, y: FloatArray) -> FloatArray:
-        return y
+    def largest(self, y: FloatArray) -> float:
+        return float(np.max(self.width))
 
     def variance(self, y: FloatArray) -> FloatArray:
         return np.broadcast_to(self.standard_moments[0] * np.square(self.width), y.shape)
 
-    def third(self, y: FloatArray) -> FloatArray:
-        return np.zeros_like(y)
-
     def fourth(self, y: FloatArray) -> FloatArray:
         return np.broadcast_to(self.standard_moments[1] * np.square(np.square(self.width)), y.shape)
 
-    def _lower(self, u: FloatArray) -> FloatArray:
-        return self._upper(-u)
+
+class OneWidth(LocationScale):
+    """LocationScale families with one parameter that says how wide they are, the first of `per_label`."""
+
+    def __init__(self, width: Any, kind: str) -> None:
+        self.kind = check_kind(kind)
+        name = self.per_label[0]
+        setattr(self, name, non_negative(width, name, f"{name} says how far a label may be off"))
+
+    @property
+    def width(self) -> FloatArray | float:
+        return getattr(self, self.per_label[0])
+
+    def scaled(self, factor: FloatArray | float) -> Self:
+        name = self.per_label[0]
+        return self._changed(**{name: getattr(self, name) * factor})
 
     def noisier(self, y: FloatArray, level: FloatArray | float) -> tuple[Self, FloatArray]:
-        return self._with_width(self.width * np.sqrt(level)), y
+        return self.scaled(np.sqrt(level)), y
 
     @abstractmethod
     def gain(self, z: FloatArray) -> FloatArray:
         """E|U - z| - z for z >= 0: what the label error adds to an absolute error, in units of the width."""
 
-    def __repr__(self) -> str:
-        return described(type(self).__name__, self.kind, **{self.parameter: self._shown})
+
+class Uniform(OneWidth):
+    r"""The label is anywhere within +- `halfwidth`, all values equally likely: a tolerance, a digital display.
+
+    Parameters
+    ----------
+    halfwidth : number or (n,)
+        Largest possible error of each label.
+    kind : {"classical", "berkson"}
+        Whether label = truth + error or truth = label + error.
+
+    Notes
+    -----
+    The density is :math:`1/(2w)` within :math:`\pm w`, the standard deviation :math:`w/\sqrt3`.
+
+    References
+    ----------
+    JCGM 100:2008, Guide to the expression of uncertainty in measurement, 4.3.7.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> sb.errors.Uniform(0.5)
+    Uniform(halfwidth=0.5)
+    """
+
+    per_label = shown = ("halfwidth",)
+    standard_moments = (1 / 3, 1 / 5)
+    bounded = sharp = True
+    edges = (-1.0, 1.0)
+
+    halfwidth: FloatArray | float
+    """Largest possible error of each label."""
+
+    def __init__(self, halfwidth: Any, *, kind: str = "classical") -> None:
+        super().__init__(halfwidth, kind)
+
+    def density(self, u: FloatArray) -> FloatArray:
+        return np.where(np.abs(u) <= 1.0, 0.5, 0.0)
+
+    def _upper(self, u: FloatArray) -> FloatArray:
+        return np.clip((1.0 - u) / 2, 0.0, 1.0)
+
+    def _quantile(self, q: FloatArray) -> FloatArray:
+        return 2.0 * q - 1.0
+
+    def gain(self, z: FloatArray) -> FloatArray:
+        return np.square(np.maximum(1.0 - z, 0.0)) / 2
+
+    def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        return y + self.width * rng.uniform(-1.0, 1.0, (size, len(y)))
+
+
+class Rounding(Uniform):
+    r"""Labels rounded to multiples of `step`: the error is uniform within +- step/2.
+
+    Parameters
+    ----------
+    step : number or (n,)
+        Distance of neighbouring values that a label may take, 0.1 for labels with one decimal.
+    kind : {"classical", "berkson"}
+        Whether label = truth + error or truth = label + error.
+
+    Notes
+    -----
+    The standard deviation is :math:`step/\sqrt{12}` (Sheppard's correction).
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> sb.errors.Rounding(0.1)
+    Rounding(step=0.1)
+    """
+
+    shown = ("step",)
+
+    def __init__(self, step: Any, *, kind: str = "classical") -> None:
+        super().__init__(non_negative(step, "step", "step says how far a label may be off"), kind=kind)
+        self.halfwidth = self.halfwidth / 2
 
     @property
-    def _shown(self) -> FloatArray | float:
-        return self.width
+    def step(self) -> FloatArray | float:
+        """Distance of neighbouring values that a label may take."""
+        return 2.0 * self.halfwidth
+
+
+class Triangular(OneWidth):
+    r"""The density falls linearly from the label to zero at +- `halfwidth`, as the sum of two equal tolerances does.
+
+    Parameters
+    ----------
+    halfwidth : number or (n,)
+        Largest possible error of each label.
+    kind : {"classical", "berkson"}
+        Whether label = truth + error or truth = label + error.
+
+    Notes
+    -----
+    The density is :math:`(w - |e|)/w^2` within :math:`\pm w`, the standard deviation :math:`w/\sqrt6`.
+
+    References
+    ----------
+    JCGM 100:2008, Guide to the expression of uncertainty in measurement, 4.3.9.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> sb.errors.Triangular(0.5)
+    Triangular(halfwidth=0.5)
+    """
+
+    per_label = shown = ("halfwidth",)
+    standard_moments = (1 / 6, 1 / 15)
+    bounded = sharp = True
+    edges = (-1.0, 0.0, 1.0)
+
+    halfwidth: FloatArray | float
+    """Largest possible error of each label."""
+
+    def __init__(self, halfwidth: Any, *, kind: str = "classical") -> None:
+        super().__init__(halfwidth, kind)
+
+    def density(self, u: FloatArray) -> FloatArray:
+        return np.maximum(1.0 - np.abs(u), 0.0)
+
+    def _upper(self, u: FloatArray) -> FloatArray:
+        tail = np.square(self.density(u)) / 2
+        return np.where(u >= 0, tail, 1.0 - tail)
+
+    def _quantile(self, q: FloatArray) -> FloatArray:
+        return np.where(q <= 0.5, np.sqrt(2.0 * q) - 1.0, 1.0 - np.sqrt(2.0 * (1.0 - q)))
+
+    def gain(self, z: FloatArray) -> FloatArray:
+        return np.maximum(1.0 - z, 0.0) ** 3 / 3
+
+    def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        return y + self.width * rng.triangular(-1.0, 0.0, 1.0, (size, len(y)))
+
+
+class Laplace(OneWidth):
+    r"""The density falls exponentially on both sides of the label: heavier tails than the normal, a sharp peak.
+
+    Parameters
+    ----------
+    scale : number or (n,)
+        Mean absolute error of each label, as `scale` in `scipy.stats.laplace`.
+    kind : {"classical", "berkson"}
+        Whether label = truth + error or truth = label + error.
+
+    Notes
+    -----
+    The density is :math:`e^{-|e|/b}/(2b)`, the standard deviation :math:`\sqrt2\,b`, with b = `scale`.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> sb.errors.Laplace(0.5)
+    Laplace(scale=0.5)
+    """
+
+    per_label = shown = ("scale",)
+    standard_moments = (2.0, 24.0)
+    sharp = True
+    edges = (-700.0, -150.0, -40.0, -12.0, -4.0, 0.0, 4.0, 12.0, 40.0, 150.0, 700.0)
+
+    scale: FloatArray | float
+    """Mean absolute error of each label."""
+
+    def __init__(self, scale: Any, *, kind: str = "classical") -> None:
+        super().__init__(scale, kind)
+
+    def density(self, u: FloatArray) -> FloatArray:
+        return np.exp(-np.abs(u)) / 2
+
+    def _upper(self, u: FloatArray) -> FloatArray:
+        tail = self.density(u)
+        return np.where(u >= 0, tail, 1.0 - tail)
+
+    def _quantile(self, q: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.where(q <= 0.5, np.log(2.0 * q), -np.log(2.0 * (1.0 - q)))
+
+    def gain(self, z: FloatArray) -> FloatArray:
+        return np.exp(-z)
+
+    def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        return y + self.width * rng.laplace(0.0, 1.0, (size, len(y)))
+
+
+class StudentT(OneWidth):
+    r"""Student's t errors with `df` degrees of freedom: heavy tails, as with rare gross errors.
+
+    Parameters
+    ----------
+    scale : number or (n,)
+        Scale of each label's error, as `scale` in `scipy.stats.t`. It is not the standard deviation.
+    df : number or (n,)
+        Degrees of freedom.
+    kind : {"classical", "berkson"}
+        Whether label = truth + error or truth = label + error.
+
+    Notes
+    -----
+    The standard deviation is :math:`scale\sqrt{df/(df-2)}` for df > 2. Moments exist below the order `df` only: the mean
+    absolute error needs df > 1, the mean squared error and the variance of the mean absolute error df > 2, the variance
+    of the mean squared error df > 4. What does not exist is reported as infinite.
+
+    References
+    ----------
+    K. L. Lange, R. J. A. Little, J. M. G. Taylor, J. Am. Stat. Assoc. 84 (1989) 881.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> sb.errors.StudentT(0.5, df=4)
+    StudentT(scale=0.5, df=4)
+    """
+
+    per_label = shown = ("scale", "df")
+    edges = (*(-(4.0**k) for k in range(24, 0, -1)), -1.5, 0.0, 1.5, *(4.0**k for k in range(1, 25)))
+    algebraic_tails = True
+
+    scale: FloatArray | float
+    """Scale of each label's error."""
+    df: FloatArray | float
+    """Degrees of freedom."""
+
+    def __init__(self, scale: Any, df: Any, *, kind: str = "classical") -> None:
+        super().__init__(scale, kind)
+        self.df = positive_parameter(df, "df", "df is the number of degrees of freedom")
+        require_common_size(scale=self.scale, df=self.df)
+
+    def as_single_measurements(self) -> Self:
+        return self._changed(scale=np.asarray(self.scale) / np.sqrt(self.repeats), repeats=1.0)
+
+    def _moment(self, y: FloatArray, order: int, standard: FloatArray) -> FloatArray:
+        """A moment of the family where df allows it, infinite elsewhere; 0 for a label without error."""
+        value = np.where(np.greater(self.df, order), standard * np.power(self.scale, order), np.inf)
+        return np.broadcast_to(np.where(np.equal(self.scale, 0.0), 0.0, value), y.shape)
+
+    def mean(self, y: FloatArray) -> FloatArray:
+        return y + self._moment(y, 1, np.zeros(1))
+
+    def variance(self, y: FloatArray) -> FloatArray:
+        df = np.asarray(self.df)
+        return self._moment(y, 2, df / np.where(df > 2, df - 2, 1.0))
+
+    def third(self, y: FloatArray) -> FloatArray:
+        return self._moment(y, 3, np.zeros(1))
+
+    def fourth(self, y: FloatArray) -> FloatArray:
+        df = np.asarray(self.df)
+        return self._moment(y, 4, 3.0 * (df / np.where(df > 4, df - 2, 1.0)) * (df / np.where(df > 4, df - 4, 1.0)))
+
+    def _power(self, u: FloatArray, exponent: FloatArray) -> FloatArray:
+        """(1 + u^2/df)^(-exponent/2) / B(1/2, df/2)."""
+        df = np.asarray(self.df)
+        near = np.minimum(np.abs(u), 1e100)  # beyond, the 1 does not count; squares stay in range
+        beyond = np.log(np.maximum(np.abs(u) / np.maximum(near, 1.0), 1.0))
+        inverse_beta = poch(df / 2, 0.5) / math.sqrt(math.pi)
+        return np.asarray(np.exp(-exponent * (0.5 * np.log1p(np.square(near) / df) + beyond)) * inverse_beta)
+
+    def density(self, u: FloatArray) -> FloatArray:
+        return self._power(u, np.asarray(self.df) + 1.0) / np.sqrt(self.df)
+
+    def _upper(self, u: FloatArray) -> FloatArray:
+        return np.asarray(stdtr(self.df, -u))
+
+    def _quantile(self, q: FloatArray) -> FloatArray:
+        upper = np.greater(q, 0.5)  # 1 - q keeps its digits where q is read from above
+        u = np.asarray(stdtrit(self.df, np.where(upper, 1.0 - np.asarray(q), q)))
+        return np.where(np.equal(q, 0.5), 0.0, np.where(upper, -u, u))
+
+    def gain(self, z: FloatArray) -> FloatArray:
+        """2 [f(z)(df + z^2)/(df - 1) - z P(U > z)]."""
+        df = np.asarray(self.df)
+        few = df <= 1
+        with np.errstate(invalid="ignore"):
+            far = np.where(np.isfinite(z), z * self._upper(z), 0.0)
+        near = np.sqrt(df) * self._power(z, df - 1.0) / np.where(few, 1.0, df - 1.0)
+        return np.where(few, math.inf, 2.0 * np.maximum(near - far, 0.0))
+
+    def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        return y + self.width * rng.standard_t(self.df, (size, len(y)))
+
+    def why_infinite(self) -> str:
+        return (
+            f"Student errors have no moments of the order of their df or above (the smallest df is "
+            f"{float(np.min(self.df)):g}). Use observed, or the median distribution.ppf(0.5)."
+        )

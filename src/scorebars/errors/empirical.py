@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scorebars import checks
-from scorebars.errors.base import FloatArray, MeasurementError, check_kind
+from scorebars.arrays import BoolArray, FloatArray
+from scorebars.errors.measurement_error import MeasurementError, check_kind
+from scorebars.errors.parameters import rows_of_numbers
+
+_MOST_DRAWS = 64
+"""A smoothed density takes this many quantiles of a label's draws where there are more."""
 
 
 class Empirical(MeasurementError):
@@ -32,58 +35,42 @@ class Empirical(MeasurementError):
     array([1.3125, 3.25  ])
     """
 
+    per_label = ("samples",)
     discrete = True
+    follows_label = False
 
     def __init__(self, samples: Any, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
-        self.samples: FloatArray = _rows(samples)
-
-    @property
-    def size(self) -> int | None:
-        return len(self.samples)
-
-    def _with(self, samples: FloatArray) -> Self:
-        part = type(self).__new__(type(self))
-        part.kind, part.samples = self.kind, samples
-        return part
-
-    def _part(self, index: Any) -> Self:
-        return self._with(self.samples[index])
+        self.samples: FloatArray = rows_of_numbers(samples, "samples", "draw")
 
     def scaled(self, factor: float) -> Self:
         """The draws multiplied by `factor`."""
-        return self._with(self.samples * factor)
+        return self._changed(samples=self.samples * factor)
 
     def labels(self) -> FloatArray:
         return self.mean(np.empty(len(self.samples)))
 
-    # draws as atoms of equal probability -------------------------------------------------------
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Which entries of `samples` are draws."""
-        return ~np.isnan(self.samples)
-
     @property
     def counts(self) -> FloatArray:
         """Number of draws of each label."""
-        return self.present.sum(axis=1).astype(np.float64)
+        return (~np.isnan(self.samples)).sum(axis=1).astype(np.float64)
 
-    def atoms(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def draws(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Draws and their probabilities, each of shape (draws, n); gaps repeat the first draw with probability 0."""
-        filled = self.present
-        first = self.samples[np.arange(len(self.samples)), filled.argmax(axis=1)]
-        values = np.where(filled, self.samples, first[:, None])
-        return values.T, (filled / self.counts[:, None]).T
+        there = ~np.isnan(self.samples)
+        values = np.where(there, self.samples, self._first)
+        return values.T, (there / self.counts[:, None]).T
+
+    @property
+    def _first(self) -> FloatArray:
+        """The first draw of each label, (n, 1)."""
+        return np.take_along_axis(self.samples, np.isnan(self.samples).argmin(axis=1)[:, None], axis=1)
 
     def mean(self, y: FloatArray) -> FloatArray:
-        values, probabilities = self.atoms(y)
-        centre = values[0]
-        return np.asarray(centre + np.sum(probabilities * (values - centre), axis=0))
+        return np.asarray(self._first[:, 0] + np.nanmean(self.samples - self._first, axis=1))
 
     def _central(self, y: FloatArray, order: int) -> FloatArray:
-        values, probabilities = self.atoms(y)
-        return np.asarray(np.sum(probabilities * (values - self.mean(y)) ** order, axis=0))
+        return np.asarray(np.nanmean((self.samples - self.mean(y)[:, None]) ** order, axis=1))
 
     def variance(self, y: FloatArray) -> FloatArray:
         return self._central(y, 2)
@@ -97,7 +84,7 @@ class Empirical(MeasurementError):
     def largest(self, y: FloatArray) -> float:
         return float(np.nanmax(np.abs(self.samples - y[:, None])))
 
-    def _share(self, chosen: NDArray[np.bool_]) -> FloatArray:
+    def _share(self, chosen: BoolArray) -> FloatArray:
         """Share of the draws of each label, of shape (..., n, draws), that were chosen."""
         return np.asarray(np.sum(chosen, axis=-1) / self.counts)
 
@@ -106,12 +93,6 @@ class Empirical(MeasurementError):
 
     def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
         return self._share(self.samples > np.asarray(x)[..., None])
-
-    def below(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return self._share(self.samples < np.asarray(x)[..., None])
-
-    def at_least(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return self._share(self.samples >= np.asarray(x)[..., None])
 
     def pdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
         return self._share(self.samples == np.asarray(x)[..., None])
@@ -125,41 +106,31 @@ class Empirical(MeasurementError):
     def noisier(self, y: FloatArray, level: FloatArray | float) -> tuple[Empirical, FloatArray]:
         centre = self.unbiased_label(y)
         factor = np.broadcast_to(np.sqrt(level), y.shape)[:, None]
-        return self._with(centre[:, None] + factor * (self.samples - self.mean(y)[:, None])), centre
+        return self._changed(samples=centre[:, None] + factor * (self.samples - self.mean(y)[:, None])), centre
+
+    def likelihood(self, y: FloatArray, truth: FloatArray) -> FloatArray:
+        """By a normal kernel about each draw's error; draws are moved inwards so that the variance stays what it was."""
+        error = self.samples - y[:, None]
+        if error.shape[1] > _MOST_DRAWS:
+            error = np.nanquantile(error, (np.arange(_MOST_DRAWS) + 0.5) / _MOST_DRAWS, axis=1).T
+        count = np.sum(~np.isnan(error), axis=1, keepdims=True)
+        centre = np.nanmean(error, axis=1, keepdims=True)
+        spread = np.sqrt(np.nanmean(np.square(error - centre), axis=1, keepdims=True))
+        kernel = np.minimum(1.06 * count**-0.2, 0.9)
+        points = centre + np.sqrt(1.0 - np.square(kernel)) * (error - centre)
+        width = np.where(spread > 0, kernel * spread, 1.0)
+        density = np.zeros_like(truth)
+        for column in points.T:
+            z = (y[:, None] - truth - column[:, None]) / width
+            density += np.where(np.isnan(z), 0.0, np.exp(-0.5 * np.square(np.minimum(np.abs(z), 1e3))))
+        return np.asarray(density / width)
 
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         packed = np.sort(self.samples, axis=1)
-        pick = (rng.random((size, len(y))) * self.counts).astype(int)
+        pick = (rng.random((size, len(y))) * self.counts).astype(int)  # sorting moved gaps to the end
         return np.asarray(packed[np.arange(len(y)), pick])
 
     def __repr__(self) -> str:
-        counts = self.counts
-        low, high = int(counts.min()), int(counts.max())
+        low, high = int(self.counts.min()), int(self.counts.max())
         draws = f"{low}" if low == high else f"{low} to {high}"
-        berkson = "" if self.kind == "classical" else f", kind={self.kind!r}"
-        return f"Empirical(<{len(self.samples)} labels, {draws} draws>{berkson})"
-
-
-def _rows(samples: Any) -> FloatArray:
-    """Draws as an (n, draws) array, short rows filled with NaN; each row must hold at least one number."""
-    if isinstance(samples, list | tuple) and len({np.size(row) for row in samples}) > 1:
-        longest = max(np.size(row) for row in samples)
-        padded = np.full((len(samples), longest), np.nan)
-        for i, row in enumerate(samples):
-            values = checks.real_array(row, f"samples[{i}]").reshape(-1)
-            padded[i, : values.size] = values
-        samples = padded
-    array = np.asarray(checks.real_array(samples, "samples"), dtype=np.float64)
-    if array.ndim != 2 or not array.size:
-        raise ValueError(
-            f"samples must have one row of draws for each label, shape (n, draws), but has shape {array.shape}."
-        )
-    infinite = np.isinf(array)
-    if infinite.any():
-        raise checks.complain("samples", "contains infinity", infinite, array, "Remove these draws or set them to NaN.")
-    empty = np.asarray(np.isnan(array).all(axis=1))
-    if empty.any():
-        raise checks.complain(
-            "samples", "has rows without any draw", empty, array[:, 0], "Each label needs at least one."
-        )
-    return array
+        return self._text(f"<{len(self.samples)} labels, {draws} draws>")

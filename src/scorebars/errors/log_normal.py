@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from scorebars import checks
-from scorebars.errors.base import FloatArray, check_kind, picked
+from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors.continuous import NO_ERROR, Continuous, divisible
-from scorebars.errors.normal import NORMAL_EDGES, normal_density
-from scorebars.errors.parameters import described, non_negative
+from scorebars.errors.measurement_error import check_kind
+from scorebars.errors.parameters import non_negative
 
 _LARGEST = 15.0
 """Errors of more than a factor of e^15, three million: their moments leave the doubles, and no label has them."""
@@ -21,8 +19,6 @@ _LARGEST = 15.0
 
 class LogNormal(Continuous):
     r"""Multiplicative errors: the logarithm of a fresh label is normal about the logarithm of the label.
-
-    The label is the *median*. The mean is :math:`y\,e^{s^2/2}` with s = `sigma_log`. Labels must be positive.
 
     Parameters
     ----------
@@ -32,6 +28,15 @@ class LogNormal(Continuous):
     kind : {"classical", "berkson"}
         Whether label = truth * error (a measurement) or truth = label * error.
 
+    Notes
+    -----
+    :math:`\log x \sim N(\log y, s^2)` with s = `sigma_log`: the label is the *median*, the mean is
+    :math:`y\,e^{s^2/2}`. Labels must be positive.
+
+    References
+    ----------
+    E. Limpert, W. A. Stahel, M. Abbt, BioScience 51 (2001) 341.
+
     Examples
     --------
     >>> import scorebars as sb
@@ -39,44 +44,28 @@ class LogNormal(Continuous):
     LogNormal(sigma_log=0.05)
     """
 
-    edges = NORMAL_EDGES
+    per_label = shown = ("sigma_log",)
     additive = False
+    non_negative = True
 
     sigma_log: FloatArray | float
 
     def __init__(self, sigma_log: Any, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
         self.sigma_log = non_negative(sigma_log, "sigma_log", "sigma_log is the standard deviation of the logarithm")
-        huge = np.asarray(self.sigma_log) > _LARGEST
-        if huge.any():
-            raise checks.complain(
-                "sigma_log",
-                f"has values above {_LARGEST:g}",
-                np.atleast_1d(huge),
-                np.atleast_1d(self.sigma_log),
+        values = np.atleast_1d(self.sigma_log)
+        if np.any(values > _LARGEST):
+            hint = (
                 "It is the standard deviation of the natural logarithm: 0.05 for 5 %. Errors in the unit of the labels: "
-                "Normal(sigma).",
+                "Normal(sigma)."
             )
-
-    @property
-    def size(self) -> int | None:
-        return len(self.sigma_log) if isinstance(self.sigma_log, np.ndarray) else None
-
-    def _part(self, index: Any) -> Self:
-        part = type(self).__new__(type(self))
-        part.kind, part.sigma_log = self.kind, picked(self.sigma_log, index)
-        return part
+            raise checks.complain("sigma_log", f"has values above {_LARGEST:g}", values > _LARGEST, values, hint)
 
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
-        bad = np.asarray(y) <= 0
-        if bad.any():
-            raise checks.complain(
-                argument,
-                "has values that are not positive, which log-normal errors cannot describe",
-                bad,
-                np.asarray(y),
-                "LogNormal takes each label as the median of positive values; use Normal or SplitNormal for others.",
-            )
+        if np.any(y <= 0):
+            what = "has values that are not positive, which log-normal errors cannot describe"
+            hint = "LogNormal takes each label as the median of positive values; use Normal or SplitNormal for others."
+            raise checks.complain(argument, what, y <= 0, y, hint)
 
     # moments: E x^k = y^k exp(k^2 s^2 / 2) -----------------------------------------------------
 
@@ -126,27 +115,21 @@ class LogNormal(Continuous):
         with np.errstate(over="ignore"):
             return np.where(positive, 1.0 / divisible(self.sigma_log) / np.where(positive, x, 1.0), 0.0)
 
-    def exact(self, y: FloatArray) -> NDArray[np.bool_]:
+    def exact(self, y: FloatArray) -> BoolArray:
         return np.broadcast_to(np.less_equal(self.sigma_log, NO_ERROR), y.shape)
-
-    def density(self, u: FloatArray) -> FloatArray:
-        return normal_density(u)
-
-    def _lower(self, u: FloatArray) -> FloatArray:
-        return np.asarray(ndtr(u))
-
-    def _upper(self, u: FloatArray) -> FloatArray:
-        return np.asarray(ndtr(-u))
-
-    def _quantile(self, q: FloatArray) -> FloatArray:
-        return np.asarray(ndtri(q))
 
     # against the truth, the median: multiplicative corrections ---------------------------------
 
     def noisier(self, y: FloatArray, level: FloatArray | float) -> tuple[LogNormal, FloatArray]:
-        part = type(self)(0.0, kind=self.kind)
-        part.sigma_log = self.sigma_log * np.sqrt(level)
-        return part, y
+        return self._changed(sigma_log=self.sigma_log * np.sqrt(level)), y
+
+    def truth_between(self, y: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+        q = np.full(len(y), tail)
+        return self.ppf(y, q), self.ppf(y, 1.0 - q)
+
+    def likelihood(self, y: FloatArray, truth: FloatArray) -> FloatArray:
+        possible = truth > 0
+        return np.where(possible, self.pdf(np.where(possible, truth, 1.0).T, y).T, 0.0)
 
     def unbiased_label(self, y: FloatArray) -> FloatArray:
         """y exp(-s^2/2), since the mean of a fresh label is the truth times exp(s^2/2)."""
@@ -173,9 +156,6 @@ class LogNormal(Continuous):
 
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         return self.at(y, rng.standard_normal((size, len(y))))
-
-    def __repr__(self) -> str:
-        return described("LogNormal", self.kind, sigma_log=self.sigma_log)
 
 
 def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:

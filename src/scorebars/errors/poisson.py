@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from scipy.special import gammaln, pdtr, pdtrc, pdtrik
+from scipy.special import gammaincinv, gammaln, pdtr, pdtrc, pdtrik, xlogy
 
 from scorebars import checks
-from scorebars.errors.base import FloatArray, MeasurementError, check_kind
+from scorebars.arrays import FloatArray
 from scorebars.errors.log_normal import LogNormal
+from scorebars.errors.measurement_error import MeasurementError, check_kind
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 _LARGEST_DRAWN = 1e15  # above, counts are drawn from the normal law: NumPy's generator ends at 2^63
@@ -19,12 +20,18 @@ _LARGEST_DRAWN = 1e15  # above, counts are drawn from the normal law: NumPy's ge
 class Poisson(MeasurementError):
     r"""Counts: a fresh label is a Poisson variable whose mean is the label (which need not be a whole number).
 
-    The variance of a count is its mean, so there is nothing to pass. Labels must not be negative.
-
     Parameters
     ----------
     kind : {"classical", "berkson"}
         Whether the label was counted or is itself the set mean of a count.
+
+    Notes
+    -----
+    The variance of a count is its mean, so there is nothing to pass. Labels must not be negative.
+
+    References
+    ----------
+    F. Garwood, Biometrika 28 (1936) 437, for the limits of a Poisson mean.
 
     Examples
     --------
@@ -33,7 +40,7 @@ class Poisson(MeasurementError):
     -8.666666666666666
     """
 
-    discrete = True
+    discrete = non_negative = True
 
     unit: float = 1.0
     """What one count is in the unit of the labels."""
@@ -41,32 +48,14 @@ class Poisson(MeasurementError):
     def __init__(self, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
 
-    @property
-    def size(self) -> int | None:
-        return None
-
-    def _part(self, index: Any) -> Self:
-        return self
-
     def scaled(self, factor: float) -> Self:
         """The same counts in another unit."""
-        part = type(self)(kind=self.kind)
-        part.unit = self.unit * factor
-        return part
+        return self._changed(unit=self.unit * factor)
 
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
-        bad = np.asarray(y) < 0
-        if bad.any():
-            raise checks.complain(
-                argument,
-                "has negative values, which are no counts",
-                bad,
-                np.asarray(y),
-                "Poisson needs counts of at least 0.",
-            )
-
-    def mean(self, y: FloatArray) -> FloatArray:
-        return y
+        if np.any(y < 0):
+            what = "has negative values, which are no counts"
+            raise checks.complain(argument, what, y < 0, y, "Poisson needs counts of at least 0.")
 
     def variance(self, y: FloatArray) -> FloatArray:
         return self.unit * y
@@ -95,21 +84,11 @@ class Poisson(MeasurementError):
         return np.where(whole, self.probability(y, np.where(whole, count, 0.0)), 0.0)
 
     def cdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return self._up_to(y, np.floor(np.divide(x, self.unit)))
-
-    def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return self._beyond(y, np.floor(np.divide(x, self.unit)))
-
-    def below(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return self._up_to(y, np.ceil(np.divide(x, self.unit)) - 1.0)
-
-    def at_least(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return self._beyond(y, np.ceil(np.divide(x, self.unit)) - 1.0)
-
-    def _up_to(self, y: FloatArray, count: FloatArray) -> FloatArray:
+        count = np.floor(np.divide(x, self.unit))
         return np.where(count < 0, 0.0, pdtr(np.maximum(count, 0.0), y / self.unit))
 
-    def _beyond(self, y: FloatArray, count: FloatArray) -> FloatArray:
+    def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        count = np.floor(np.divide(x, self.unit))
         return np.where(count < 0, 1.0, pdtrc(np.maximum(count, 0.0), y / self.unit))
 
     def ppf(self, y: FloatArray, q: FloatArray) -> FloatArray:
@@ -130,6 +109,16 @@ class Poisson(MeasurementError):
         model.sigma_log = np.sqrt(log_variance)
         return model, y * np.exp(-log_variance / 2)
 
+    def truth_between(self, y: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+        """The exact limits of a Poisson mean (Garwood 1936)."""
+        count = y / self.unit
+        low = np.where(count > 0, gammaincinv(np.maximum(count, 1e-9), tail), 0.0)
+        return low * self.unit, gammaincinv(count + 1.0, 1.0 - tail) * self.unit
+
+    def likelihood(self, y: FloatArray, truth: FloatArray) -> FloatArray:
+        possible = truth >= 0
+        return np.where(possible, self.probability(np.where(possible, truth, 0.0).T, y / self.unit).T, 0.0)
+
     def unbiased_square_variance(self, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Var((y - p)^2 - y) = 4 mu (mu - p)^2 + 2 mu^2, with y(y-1) and y(y-1)(y-2) for mu^2 and mu^3: unbiased."""
         count, c = y / self.unit, p / self.unit
@@ -146,23 +135,18 @@ class Poisson(MeasurementError):
             counts[:, many] = np.rint(rng.normal(mean[many], np.sqrt(mean[many]), (size, int(many.sum()))))
         return counts * self.unit
 
-    def __repr__(self) -> str:
-        return "Poisson()" if self.kind == "classical" else f"Poisson(kind={self.kind!r})"
-
 
 def _probability(count: FloatArray, mean: FloatArray) -> FloatArray:
-    """exp(-mean) mean^count / count! by Loader's method: the exponent is a deviance, not a difference of large numbers."""
-    k = np.maximum(count, 1.0)
+    """exp(-mean) mean^count / count!; large counts by Loader's method, whose exponent is no difference of large numbers.
+
+    At 1e12 counts it keeps 13 digits, where the logarithm of the factorial leaves 4.
+    """
+    k = np.maximum(count, 16.0)
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
-        stirling = np.where(
-            k < 16,
-            gammaln(k + 1.0) - (k + 0.5) * np.log(k) + k - 0.5 * math.log(2 * math.pi),
-            np.polynomial.polynomial.polyval(1.0 / (k * k), _STIRLING) / k,
-        )
-        p = np.exp(-stirling - _deviance(k, mean)) / np.sqrt(2 * math.pi * k)
-        small = np.exp(count * np.where(mean > 0, np.log(mean), 0.0) - mean - gammaln(count + 1.0))
-    small = np.where(mean > 0, small, 1.0 * (count == 0))
-    return np.where(count < 1, small, np.where(mean > 0, p, 0.0))
+        stirling = np.polynomial.polynomial.polyval(1.0 / (k * k), _STIRLING) / k
+        large = np.exp(-stirling - _deviance(k, mean)) / np.sqrt(2 * math.pi * k)
+        small = np.exp(xlogy(count, mean) - mean - gammaln(count + 1.0))
+    return np.where(count < 16, small, np.where(mean > 0, large, 0.0))
 
 
 def _deviance(k: FloatArray, mean: FloatArray) -> FloatArray:

@@ -6,20 +6,16 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scorebars.errors.base import FloatArray, check_kind, picked
-from scorebars.errors.continuous import NO_ERROR, Continuous
-from scorebars.errors.normal import NORMAL_EDGES, normal_density, standard_deviations
-from scorebars.errors.parameters import common_size
+from scorebars.arrays import BoolArray, FloatArray
+from scorebars.errors.continuous import NO_ERROR, Continuous, normal_density
+from scorebars.errors.measurement_error import MeasurementError, check_kind
+from scorebars.errors.parameters import require_common_size, standard_deviations
 
 
 class SplitNormal(Continuous):
     r"""Asymmetric errors, as in a quoted value :math:`y^{+b}_{-a}`.
-
-    The density is a half normal of width `lower` below the label and one of width `upper` above it, joined where
-    they meet: the label is the *mode*. Its mean is not the label but :math:`y + \sqrt{2/\pi}\,(upper - lower)`.
 
     Parameters
     ----------
@@ -28,6 +24,15 @@ class SplitNormal(Continuous):
     kind : {"classical", "berkson"}
         Whether label = truth + error or truth = label + error.
 
+    Notes
+    -----
+    The density is a half normal of width `lower` below the label and one of width `upper` above it, joined where
+    they meet: the label is the *mode*. Its mean is not the label but :math:`y + \sqrt{2/\pi}\,(upper - lower)`.
+
+    References
+    ----------
+    K. F. Wallis, Statistical Science 29 (2014) 106: the two-piece normal of Fechner (1897).
+
     Examples
     --------
     >>> import scorebars as sb
@@ -35,7 +40,7 @@ class SplitNormal(Continuous):
     SplitNormal(lower=0.1, upper=0.3)
     """
 
-    edges = NORMAL_EDGES
+    per_label = shown = ("lower", "upper")
 
     lower: FloatArray | float
     upper: FloatArray | float
@@ -44,32 +49,23 @@ class SplitNormal(Continuous):
         self.kind = check_kind(kind)
         self.lower = standard_deviations(lower, "lower")
         self.upper = standard_deviations(upper, "upper")
-        common_size(lower=self.lower, upper=self.upper)
+        require_common_size(lower=self.lower, upper=self.upper)
 
-    @property
-    def size(self) -> int | None:
-        sizes = [len(v) for v in (self.lower, self.upper) if isinstance(v, np.ndarray)]
-        return sizes[0] if sizes else None
-
-    def _part(self, index: Any) -> Self:
-        part = type(self).__new__(type(self))
-        part.kind, part.lower, part.upper = self.kind, picked(self.lower, index), picked(self.upper, index)
-        return part
-
-    def scaled(self, factor: float) -> Self:
-        """The errors of the labels multiplied by `factor`."""
-        return self._scaled_by(factor)
-
-    def _scaled_by(self, factor: FloatArray | float) -> Self:
-        part = type(self).__new__(type(self))
-        part.kind, part.lower, part.upper = self.kind, self.lower * factor, self.upper * factor
-        return part
+    def scaled(self, factor: FloatArray | float) -> Self:
+        return self._changed(lower=self.lower * factor, upper=self.upper * factor)
 
     def _widths(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.broadcast_to(self.lower, y.shape), np.broadcast_to(self.upper, y.shape)
 
     def largest(self, y: FloatArray) -> float:
         return float(max(np.max(self.lower), np.max(self.upper)))
+
+    def error_bar(self, y: FloatArray) -> FloatArray:
+        return np.broadcast_to((np.asarray(self.lower) + self.upper) / 2, y.shape)
+
+    def in_units_of_labels(self, n: int) -> MeasurementError:
+        bar = self.error_bar(np.zeros(n))
+        return self.scaled(1.0 / np.where(bar > 0, bar, 1.0))
 
     def mean(self, y: FloatArray) -> FloatArray:
         low, up = self._widths(y)
@@ -115,7 +111,7 @@ class SplitNormal(Continuous):
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(gap == 0, 0.0, gap * self.slope(y, x))
 
-    def exact(self, y: FloatArray) -> NDArray[np.bool_]:
+    def exact(self, y: FloatArray) -> BoolArray:
         return np.broadcast_to(np.less_equal(self.lower, NO_ERROR) & np.less_equal(self.upper, NO_ERROR), y.shape)
 
     def density(self, u: FloatArray) -> FloatArray:
@@ -143,7 +139,7 @@ class SplitNormal(Continuous):
         return np.where(np.less(q, under), left, right)
 
     def noisier(self, y: FloatArray, level: FloatArray | float) -> tuple[SplitNormal, FloatArray]:
-        model, centre = self._scaled_by(np.sqrt(level)), self.unbiased_label(y)
+        model, centre = self.scaled(np.sqrt(level)), self.unbiased_label(y)
         return model, 2.0 * centre - model.mean(centre)
 
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
@@ -151,11 +147,3 @@ class SplitNormal(Continuous):
         total = np.where(low + up > 0, low + up, 1.0)
         above = rng.random((size, len(y))) < up / total
         return y + np.where(above, up, -low) * np.abs(rng.standard_normal((size, len(y))))
-
-    def __repr__(self) -> str:
-        parts = [
-            f"{name}={v:g}" if isinstance(v, float) else f"{name}=<{len(v)} values>"
-            for name, v in (("lower", self.lower), ("upper", self.upper))
-        ]
-        berkson = [] if self.kind == "classical" else ["kind='berkson'"]
-        return f"SplitNormal({', '.join(parts + berkson)})"

@@ -1,8 +1,8 @@
-"""Laws on finitely many values: tables of atoms, looked up by binary search.
+"""Distributions on finitely many values: tables, looked up by binary search.
 
-Accuracy, F1 and every other metric of labels that may be wrong take finitely many values. Once the
-probability of each is known, all questions are answered from three sorted columns: the values, their
-probabilities, and the two tails. The tails are summed from their own ends, so that neither loses its digits.
+Accuracy, F1 and every other metric of labels that may be wrong take finitely many values. Once the probability of
+each is known, all questions are answered from sorted columns: the values, their probabilities, and the two tails.
+The tails are summed from their own ends, so that neither loses its digits.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scorebars.laws.base import FloatArray, Law
+from scorebars.arrays import FloatArray
+from scorebars.laws.law import Law
 
 # Two numbers this close are the same value reached by different roundings (k/M against k*(1/M), say).
 ROUNDING = 8 * np.finfo(float).eps
@@ -48,7 +49,7 @@ def as_given(values: FloatArray, like: ArrayLike) -> Any:
 
 
 class AtomicLaw(Law):
-    """A discrete law whose atoms are listed in `atoms`; subclasses build that table when it is first needed.
+    """A distribution on the values listed in `atoms`; subclasses build that table when it is first needed.
 
     A question about x means the atom at x when one lies within a few roundings of it.
     """
@@ -106,18 +107,18 @@ class AtomicLaw(Law):
         """The smallest value v with P(value <= v) >= q."""
         q = probabilities(q)
         atom = np.minimum(np.searchsorted(self.atoms.cdf, q, side="left"), self.atoms.values.size - 1)
-        return as_given(self._clamped(q, self.atoms.values[atom], *self.support), q)
+        return as_given(
+            np.where(q == 0, self.support[0], np.where(q == 1, self.support[1], self.atoms.values[atom])), q
+        )
 
     def upper_ppf(self, q: ArrayLike) -> Any:
         """The largest value v with P(value >= v) >= q: the quantile counted from the top, exact for small q."""
         q = probabilities(q)
         at_least = np.append(self.atoms.sf[:-1][::-1], 1.0)  # P(value >= atom), from the highest atom down
         atom = self.atoms.values.size - 1 - np.searchsorted(at_least, q, side="left")
-        return as_given(self._clamped(q, self.atoms.values[atom], *self.support[::-1]), q)
-
-    @staticmethod
-    def _clamped(q: FloatArray, values: FloatArray, at_zero: float, at_one: float) -> FloatArray:
-        return np.where(q == 0, at_zero, np.where(q == 1, at_one, values))
+        return as_given(
+            np.where(q == 0, self.support[1], np.where(q == 1, self.support[0], self.atoms.values[atom])), q
+        )
 
     def snap(self, x: FloatArray, tolerance: FloatArray) -> FloatArray:
         """The atom nearest to x where one lies within the tolerance, else x itself."""
@@ -139,7 +140,7 @@ def probabilities(q: ArrayLike) -> FloatArray:
 
 
 class DiscreteLaw(AtomicLaw):
-    """The law with the given probabilities on the given values, in any order; equal values are merged.
+    """The given probabilities on the given values, in any order; equal values are merged.
 
     The probabilities are divided by their sum. Values that differ by a few roundings count as equal.
     """
@@ -182,3 +183,71 @@ class DiscreteLaw(AtomicLaw):
 
     def _var(self) -> float:
         return self._moments[1] * self._moments[1]
+
+
+# metrics that may be undefined (0/0) -------------------------------------------------------------------
+
+
+class MetricMoments(NamedTuple):
+    """Mean and variance of a metric, the probability that it is defined, and how they were found.
+
+    `mean_error` is the standard error of a simulated mean, 0 otherwise.
+    """
+
+    mean: float
+    var: float
+    p_defined: float
+    method: str
+    mean_error: float = 0.0
+
+
+class MetricLaw(NamedTuple):
+    """The law of a metric and the probability that it is defined."""
+
+    law: Law
+    p_defined: float
+
+
+class Outcomes:
+    """Values of a metric with their probabilities; nan marks an undefined one.
+
+    Undefined values are replaced by `undefined`, or left out (conditioned away) when that is None.
+    """
+
+    def __init__(self, values: FloatArray, chances: FloatArray, undefined: float | None, method: str) -> None:
+        missing = np.isnan(values)
+        self.method, self.p_defined = method, 1.0
+        if np.any(missing):
+            self.p_defined = float(np.add.reduce(chances[~missing]) / np.add.reduce(chances))
+            if undefined is not None:
+                values = np.where(missing, undefined, values)
+            elif self.p_defined == 0:
+                raise ValueError("the metric is undefined (0/0) for all labels that these probabilities allow")
+            else:
+                values, chances = values[~missing], chances[~missing]
+        self.values, self.chances = values, chances
+
+    @classmethod
+    def of_draws(cls, values: FloatArray, undefined: float | None) -> Outcomes:
+        """Simulated values, all equally likely."""
+        return cls(values, np.full(values.shape, 1 / values.size), undefined, "simulation")
+
+    def moments(self) -> MetricMoments:
+        total = np.add.reduce(self.chances)
+        mean = float(np.add.reduce(self.chances * self.values) / total)
+        var = float(np.add.reduce(self.chances * (self.values - mean) ** 2) / total)
+        error = (var / self.values.size) ** 0.5 if self.method == "simulation" else 0.0
+        return MetricMoments(mean, var, self.p_defined, self.method, error)
+
+    def moments_beside(self, linear: FloatArray, linear_variance: float) -> MetricMoments:
+        """The same from draws whose linear part, of mean 0 and known variance, is taken out and put back exactly."""
+        plain = self.moments()
+        if plain.p_defined < 1:
+            return plain
+        rest = self.values - linear
+        var = linear_variance + plain.var - float(np.var(linear))
+        error = float(np.std(rest)) / rest.size**0.5
+        return MetricMoments(float(np.mean(rest)), var if var > 0 else plain.var, 1.0, self.method, error)
+
+    def law(self) -> MetricLaw:
+        return MetricLaw(DiscreteLaw(self.values, self.chances, self.method), self.p_defined)

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 from scipy.special import ndtr
 
-from scorebars.laws.base import FloatArray, Law
+from scorebars.arrays import FloatArray
+from scorebars.laws.law import Law
 
 _SPACING = 0.1
 

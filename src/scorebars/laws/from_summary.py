@@ -1,4 +1,4 @@
-"""Laws of metrics whose labels were summarised (`engines.summary`) instead of kept."""
+"""Laws of metrics whose labels were summarised (`engines.store`) instead of kept."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from typing import TypeVar
 
 import numpy as np
 
-from scorebars.engines.summary import Summary
-from scorebars.laws.base import FloatArray, Law
-from scorebars.laws.chisquare import GeneralizedChiSquare
-from scorebars.laws.components import Components
-from scorebars.laws.compress import EXACT, compress
-from scorebars.laws.folded_binned import BinnedFoldedMean, folded_points, scales
-from scorebars.laws.normal import NormalLaw
-from scorebars.laws.ratio import RatioLaw
-from scorebars.moments.label_part import folded_part
+from scorebars.arrays import FloatArray, IntArray
+from scorebars.engines.bins import GRID, TO_WEIGHTS, Z_BINS, Z_WIDTH, Bins
+from scorebars.engines.store import Store
+from scorebars.laws.folded.folded_contours import NORMAL_FROM
+from scorebars.laws.folded.folded_mean import FoldedNormalMean
+from scorebars.laws.law import Law
+from scorebars.laws.normal_law import NormalLaw
+from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
+from scorebars.laws.quadratic.label_nodes import EXACT, compress_nodes
+from scorebars.laws.quadratic.quadratic_form import Components
+from scorebars.laws.quadratic.ratio import RatioLaw
+from scorebars.moments.closed_forms import folded_part
 
-_CROSS = np.triu_indices(3)
+_NORMAL = NORMAL_FROM + 1.0
 
 
-def squared_law(of: Summary, perfect: bool = False) -> GeneralizedChiSquare:
+def squared_law(of: Store, perfect: bool = False) -> GeneralizedChiSquare:
     """Law of the mean squared error; of a perfect model's on these labels."""
     assert of.squares is not None and of.certain is not None
     sums, total = of.sums, of.sums.w
@@ -28,50 +31,74 @@ def squared_law(of: Summary, perfect: bool = False) -> GeneralizedChiSquare:
     lam, count, b2 = v / total, columns[0], np.zeros(v.size) if perfect else columns[2] / total
     floor = 0.0 if perfect else float(of.certain[2]) / total
     if not of.squares.octaves:  # few labels err, and all of them are at hand
-        few = GeneralizedChiSquare._from_nodes(count, lam, b2)
-        mean, variance, third, fourth = (few.cumulant(order) for order in (1, 2, 3, 4))
-        return GeneralizedChiSquare(few.cgf, floor, (floor + mean, variance, third, fourth))
-    mean = (sums.var + (0.0 if perfect else sums.sq)) / total - floor
+        return GeneralizedChiSquare.of_nodes(lam, count, b2, floor=floor)
+    mean = (sums.var + (0.0 if perfect else sums.sq)) / total
     variance = (2.0 * sums.var2_w2 + (0.0 if perfect else 4.0 * sums.sqvar_w2)) / total**2
-    return GeneralizedChiSquare.summarised(count, lam, b2, floor, mean, variance)
+    return GeneralizedChiSquare.of_nodes(lam, count, b2, floor=floor, mean=mean, variance=variance)
 
 
-def absolute_law(of: Summary, perfect: bool = False) -> Law:
+def absolute_law(of: Store, perfect: bool = False) -> Law:
     """Law of the mean absolute error; of a perfect model's on these labels."""
     assert of.absolute is not None
     sums, total = of.sums, of.sums.w
     if perfect:
-        a, count = scales(of.absolute)
+        a, count = _scales(of.absolute)
         z, node, shift = np.zeros(1), np.zeros(a.size, dtype=np.int64), 0.0
         mean = math.sqrt(2.0 / math.pi) * float(np.sum(count * a))
         variance = (1.0 - 2.0 / math.pi) * sums.var_w2
     else:
-        a, z, node, count = folded_points(of.absolute)
+        a, z, node, count = _points(of.absolute)
         shift, mean, variance = of.certain_abs, sums.abs + sums.fold, sums.foldvar_w2
     std = math.sqrt(max(variance, 0.0))
     if std == 0:
         return NormalLaw(mean / total, 0.0)
-    return BinnedFoldedMean(a / total, z, node, count, shift / total, mean / total, std / total)
+    return FoldedNormalMean.of_points(a / total, z, node, count, (shift / total, mean / total, std / total))
 
 
-def absolute_label_part(of: Summary) -> float:
+def absolute_label_part(of: Store) -> float:
     """What the label errors add to the variance of the observed mean absolute error."""
     assert of.absolute is not None
-    a, z, node, count = folded_points(of.absolute)
+    a, z, node, count = _points(of.absolute)
     return float(np.sum(count * np.square(a / of.sums.w) * folded_part(z)[node]))
+
+
+def _points(bins: Bins) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+    """a, z, place in z and count of the points that stand for the labels of these bins, and of the largest labels."""
+    a, minor, columns = bins.points()
+    count = np.einsum("ckp,cq->kpq", columns, TO_WEIGHTS)
+    places = len(GRID)
+    z = np.append((np.arange(Z_BINS)[:, None] + 0.5 + 0.5 * GRID) * Z_WIDTH, np.full(places, _NORMAL))
+    node = np.broadcast_to((minor[:, None] * places + np.arange(places))[:, None, :], count.shape)
+    top_z = (bins.top_minor + 0.5 + 0.5 * bins.top[1]) * Z_WIDTH
+    top_z[bins.top_minor == Z_BINS] = _NORMAL
+    return (
+        np.concatenate([bins.top_v, np.repeat(a.ravel(), places)]),
+        np.concatenate([z, top_z]),
+        np.concatenate([z.size + np.arange(top_z.size), node.ravel()]),
+        np.concatenate([np.ones(top_z.size), count.ravel()]),
+    )
+
+
+def _scales(bins: Bins) -> tuple[FloatArray, FloatArray]:
+    """a and count of the same labels, whatever their z."""
+    a, _, columns = bins.points()
+    # points of bins that differ in z alone are one
+    points, index = np.unique(a.ravel(), return_inverse=True)
+    count = np.bincount(index, weights=columns[0].ravel(), minlength=points.size)
+    return np.concatenate([bins.top_v, points]), np.concatenate([np.ones(bins.top_v.size), count])
 
 
 Ratio = TypeVar("Ratio", bound=RatioLaw)
 
 
-def ratio_law(kind: type[Ratio], of: Summary, factor: float = 1.0, perfect: bool = False) -> Ratio:
+def ratio_law(kind: type[Ratio], of: Store, factor: float = 1.0, perfect: bool = False) -> Ratio:
     """Law of R2 or the explained variance, the error variances multiplied by `factor`; of a perfect model's."""
     low, high = of.predictions
     about = of.shift + of.sums.y1 / of.sums.w
-    return kind.of_components(components(of, about, factor, perfect), not perfect and low == high)
+    return kind(components(of, about, factor, perfect), not perfect and low == high)
 
 
-def components(of: Summary, about: float, factor: float = 1.0, perfect: bool = False) -> Components:
+def components(of: Store, about: float, factor: float = 1.0, perfect: bool = False) -> Components:
     """Components of the labels for ratios of quadratic forms, their error variances multiplied by `factor`.
 
     Labels and predictions are counted from `about`; a perfect model predicts the labels.
@@ -79,19 +106,12 @@ def components(of: Summary, about: float, factor: float = 1.0, perfect: bool = F
     there = of.about(about)
     assert there.squares is not None and there.certain is not None
     v, columns = there.squares.nodes()
-    columns = np.concatenate([columns, there.certain[:, None]], axis=1)
-    lam = np.append(v, 0.0) * (factor / of.sums.w)
+    columns = np.column_stack([columns, there.certain])
     _, w, wdd, _, wd, wc, wcd, wcc = columns / of.sums.w
+    products = np.stack([columns[0], w, wc, wd, wcc, wcd, wdd])
     if perfect:
-        products = np.stack([w, wc, wc, wcc, wcc, wcc])
-    else:
-        products = np.stack([w, wc, wc + wd, wcc, wcc + wcd, wcc + 2.0 * wcd + wdd])
-    count = np.append(columns[0, :-1], 0.0)
+        products[[3, 5, 6]] = 0.0  # it predicts the labels
+    lam, sums, certain = v * (factor / of.sums.w), products[:, :-1], products[:, -1]
     if lam.size > EXACT:
-        full = np.vstack([count, products])
-        lam, compressed = compress(lambda: iter([(lam, full)]))
-        count, products = compressed[0], compressed[1:]
-    gram: FloatArray = np.empty((lam.size, 3, 3))
-    first, second = _CROSS
-    gram[:, first, second] = gram[:, second, first] = products.T
-    return Components(lam, count, gram)
+        lam, sums = compress_nodes(lam, sums)
+    return Components.of_products(lam, sums, certain)

@@ -1,4 +1,4 @@
-"""The law of a metric from draws, where no formula has it."""
+"""The distribution of a metric from draws, where no formula has it."""
 
 from __future__ import annotations
 
@@ -8,25 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scorebars.laws.base import RNG, FloatArray, Law
+from scorebars.arrays import FloatArray
+from scorebars.laws.law import RNG, Law
 
 
 class SampleLaw(Law):
-    """Empirical law of `draws`; `mean` and `var` may be given where they are known exactly."""
+    """Empirical distribution of `draws`; `mean` and `var` may be given where they are known exactly."""
 
     method = "simulation"
 
     def __init__(self, draws: FloatArray, *, mean: float | None = None, var: float | None = None) -> None:
         self.draws = np.sort(np.asarray(draws, dtype=np.float64))
-        self._known_mean = float(np.mean(self.draws)) if mean is None else float(mean)
-        self._known_var = float(np.var(self.draws)) if var is None else float(var)
+        self._moments = (
+            float(np.mean(self.draws) if mean is None else mean),
+            float(np.var(self.draws) if var is None else var),
+        )
         self.support = (float(self.draws[0]), float(self.draws[-1]))
-
-    def _mean(self) -> float:
-        return self._known_mean
-
-    def _var(self) -> float:
-        return self._known_var
 
     def _positions(self) -> FloatArray:
         return (np.arange(self.draws.size) + 0.5) / self.draws.size

@@ -1,14 +1,16 @@
-"""Laws of squares over variances that were estimated apart: Fisher's F, and means of several of them."""
+"""Squares over variances that were estimated apart: Fisher's F, and means of several of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import betaln, fdtr, fdtrc, fdtri
 
-from scorebars.laws.base import FloatArray, Law
+from scorebars.arrays import FloatArray
+from scorebars.laws.law import RNG, Law
 from scorebars.laws.samples import SampleLaw
 
 _DRAWS, _FEWEST_DRAWS = 20_000, 2_000
@@ -44,50 +46,45 @@ class VarianceRatio(Law):
         return float(fdtri(self.n, self.nu, q))
 
     def _pdf(self, x: float) -> float:
-        if x <= 0:
-            return 0.0 if self.n > 2 or x < 0 else 1.0 if self.n == 2 else math.inf
+        if x == 0:
+            return 0.0 if self.n > 2 else 1.0 if self.n == 2 else math.inf
         half, rest = self.n / 2.0, self.nu / 2.0
         r = self.n / self.nu * x
         return math.exp(half * math.log(r) - (half + rest) * math.log1p(r) - betaln(half, rest)) / x
 
 
 def mean_of_ratios(weight: FloatArray, nu: FloatArray) -> Law:
-    """Law of sum weight_i F_i, with independent F_i of 1 and nu_i degrees of freedom; drawn with a fixed seed."""
+    """Distribution of sum weight_i F_i, independent F_i of 1 and nu_i degrees of freedom; drawn with a fixed seed."""
     if np.ptp(nu) == 0 and np.ptp(weight) == 0:
-        unit = float(weight[0]) * len(weight)
-        return _mean_of_equal_ratios(len(nu), float(nu[0]), unit)
-    return _drawn(weight, nu)
+        return _mean_of_equal_ratios(len(nu), float(nu[0]), float(weight[0]) * len(weight))
+    return _drawn_ratios(weight, nu)
 
 
 @lru_cache(maxsize=32)
 def _mean_of_equal_ratios(n: int, nu: float, unit: float) -> Law:
-    return _drawn(np.full(n, unit / n), np.full(n, nu))
+    return _drawn_ratios(np.full(n, unit / n), np.full(n, nu))
 
 
-def _drawn(weight: FloatArray, nu: FloatArray) -> Law:
-    rng = np.random.default_rng(_SEED)
-    count = int(min(max(_BUDGET // len(nu), _FEWEST_DRAWS), _DRAWS))
-    block = max(1, min(count, _ENTRIES // len(nu)))
-    parts = [
-        np.square(rng.standard_t(nu, (min(block, count - start), len(nu)))) @ weight for start in range(0, count, block)
-    ]
-    few, fewer = nu <= 2, nu <= 4
-    mean = np.where(few, np.inf, nu / np.where(few, 1.0, nu - 2.0))
-    with np.errstate(invalid="ignore"):
-        variance = np.where(fewer, np.inf, 2.0 * np.square(mean) * (nu - 1.0) / np.where(fewer, 1.0, nu - 4.0))
+def _drawn_ratios(weight: FloatArray, nu: FloatArray) -> Law:
+    draws = _sums_of_squares(
+        weight, lambda rng, rows: rng.standard_t(nu, (rows, len(nu))), np.random.default_rng(_SEED)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(nu > 2, nu / (nu - 2.0), np.inf)
+        variance = np.where(nu > 4, 2.0 * np.square(mean) * (nu - 1.0) / (nu - 4.0), np.inf)
         total = float(np.sum(np.square(weight) * variance, where=weight > 0))
-    return SampleLaw(np.concatenate(parts), mean=float(np.sum(weight * mean, where=weight > 0)), var=total)
+    return SampleLaw(draws, mean=float(np.sum(weight * mean, where=weight > 0)), var=total)
 
 
 def weighted_ratio(weight: FloatArray, nu: float) -> Law:
-    """Law of sum weight_i chi-squared_1 over one chi-squared_nu / nu; drawn with a fixed seed."""
+    """Distribution of sum weight_i chi-squared_1 over one chi-squared_nu / nu; drawn with a fixed seed."""
     rng = np.random.default_rng(_SEED)
+    top = _sums_of_squares(weight, lambda rng, rows: rng.standard_normal((rows, len(weight))), rng)
+    return SampleLaw(top * nu / rng.chisquare(nu, top.size))
+
+
+def _sums_of_squares(weight: FloatArray, draw: Callable[[RNG, int], FloatArray], rng: RNG) -> FloatArray:
+    """Draws of sum weight_i X_i^2, as many as the budget allows."""
     count = int(min(max(_BUDGET // len(weight), _FEWEST_DRAWS), _DRAWS))
     block = max(1, min(count, _ENTRIES // len(weight)))
-    top = np.concatenate(
-        [
-            np.square(rng.standard_normal((min(block, count - start), len(weight)))) @ weight
-            for start in range(0, count, block)
-        ]
-    )
-    return SampleLaw(top * nu / rng.chisquare(nu, count))
+    return np.concatenate([np.square(draw(rng, min(block, count - i))) @ weight for i in range(0, count, block)])

@@ -5,39 +5,22 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.confusion import ConfusionAnswers
-from scorebars.answers.confusion_functions import BalancedAccuracy, Kappa, Matthews
-from scorebars.answers.labelled import Labelled
-from scorebars.metrics.class_options import given_labels
-from scorebars.metrics.labels import labelled
+from scorebars.answers.classes.confusion_answers import BalancedAccuracy, ConfusionAnswers, Kappa, Matthews
+from scorebars.answers.classes.labelled import Labelled
+from scorebars.metrics.class_inputs import class_declaration, given_labels, labelled
 from scorebars.metrics.registry import declares
 from scorebars.metrics.undefined import warn_undefined
-from scorebars.score import Declaration, Score
+from scorebars.score import Score
 
-_BALANCED = Declaration(
-    "balanced_accuracy_score", "Balanced accuracy", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0
-)
-_ADJUSTED = Declaration(
-    "balanced_accuracy_score", "Balanced accuracy", True, "classification", low=-1.0, high=1.0, degree=None, perfect=1.0
-)
-_MATTHEWS = Declaration(
-    "matthews_corrcoef",
-    "Matthews correlation",
-    True,
-    "classification",
-    low=-1.0,
-    high=1.0,
-    degree=None,
-    perfect=1.0,
-)
-_KAPPA = Declaration(
-    "cohen_kappa_score", "Cohen's kappa", True, "classification", low=-1.0, high=1.0, degree=None, perfect=1.0
-)
+_BALANCED = class_declaration("balanced_accuracy_score", "Balanced accuracy")
+_MATTHEWS = class_declaration("matthews_corrcoef", "Matthews correlation", low=-1.0)
+_KAPPA = class_declaration("cohen_kappa_score", "Cohen's kappa", low=-1.0)
 
 
 @declares(_BALANCED)
@@ -49,31 +32,36 @@ def balanced_accuracy_score(
     .. math::
         \frac{1}{K} \sum_k \frac{C_{kk}}{\sum_l C_{kl}}
 
-    over the K classes that have labels, also inside the expectation. Two classes without weights: exact.
+    over the K classes that have labels, also inside the expectation.
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
-        Probability that a label is wrong, or a model.
-    sample_weight : (n,), optional
-        How much each item counts.
+    $classes
+    $sample_weight
     adjusted : bool
         Rescale so that chance scores 0.
 
+    $score
+
+    $matrix_notes
+
+    References
+    ----------
+    K. H. Brodersen, C. S. Ong, K. E. Stephan, J. M. Buhmann, The balanced accuracy and its posterior distribution,
+    International Conference on Pattern Recognition (2010).
+
     Examples
     --------
-    >>> import scorebars as sb
-    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
-    >>> s = sb.balanced_accuracy_score(labels, predictions, yerr=0.05)
-    >>> print(round(s.observed, 3), s, s.truth)
-    0.792 0.761 ± 0.022 0.827 ± 0.026
+    $cifar
+    >>> s = sb.balanced_accuracy_score(cifar.y, predicted, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9294 0.92443 ± 0.00071 0.93441 ± 0.00072
     """
     data, present = labelled(y_true, y_pred, yerr, sample_weight)
     if len(present) > len(np.unique(data.shown)):
         warnings.warn("y_pred contains classes not in y_true", UserWarning, stacklevel=2)
-    return Score(ConfusionAnswers(_ADJUSTED if adjusted else _BALANCED, data, BalancedAccuracy(bool(adjusted)), None))
+    declaration = replace(_BALANCED, low=-1.0) if adjusted else _BALANCED
+    return Score(ConfusionAnswers(declaration, data, BalancedAccuracy(bool(adjusted)), math.nan))
 
 
 @declares(_MATTHEWS)
@@ -84,24 +72,28 @@ def matthews_corrcoef(y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weig
         \frac{s \sum_k C_{kk} - \sum_k t_k p_k}{\sqrt{(s^2 - \sum_k p_k^2)(s^2 - \sum_k t_k^2)}}
 
     with :math:`t_k` labelled and :math:`p_k` predicted items of class k among s; 0 where labels or predictions are all
-    of one class, also inside the expectation. Two classes without weights: exact.
+    of one class, also inside the expectation.
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
-        Probability that a label is wrong, or a model.
-    sample_weight : (n,), optional
-        How much each item counts.
+    $classes
+    $sample_weight
+
+    $score
+
+    $matrix_notes
+
+    References
+    ----------
+    B. W. Matthews, Comparison of the predicted and observed secondary structure of T4 phage lysozyme, Biochimica et
+    Biophysica Acta 405, 442 (1975).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
-    >>> s = sb.matthews_corrcoef(labels, predictions, yerr=0.05)
-    >>> print(round(s.observed, 3), s, s.truth)
-    0.583 0.523 ± 0.044 0.651 ± 0.050
+    $cifar
+    >>> s = sb.matthews_corrcoef(cifar.y, predicted, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9216 0.91605 ± 0.00079 0.92714 ± 0.00079
     """
     data, _ = labelled(y_true, y_pred, yerr, sample_weight)
     return Score(ConfusionAnswers(_MATTHEWS, data, Matthews(), 0.0))
@@ -128,26 +120,29 @@ def cohen_kappa_score(
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Shown labels and predicted classes. `y_true` may be None where the error model holds the labels.
-    yerr : number, (n,) or error model of class labels, optional
-        Probability that a label is wrong, or a model.
+    $classes
     labels : sequence of classes, optional
         The classes that count, in this order; items of other classes are left out. All classes unless given.
     weights : {None, "linear", "quadratic"}
         The cost of a disagreement.
-    sample_weight : (n,), optional
-        How much each item counts.
+    $sample_weight
     replace_undefined_by : number
         What stands for 0/0, also inside the expectation; with nan the score is conditional on being defined.
 
+    $score
+
+    $matrix_notes
+
+    References
+    ----------
+    J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20, 37 (1960).
+
     Examples
     --------
-    >>> import scorebars as sb
-    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
-    >>> s = sb.cohen_kappa_score(labels, predictions, yerr=0.05)
-    >>> print(round(s.observed, 3), s, s.truth)
-    0.583 0.523 ± 0.045 0.651 ± 0.050
+    $cifar
+    >>> s = sb.cohen_kappa_score(cifar.y, predicted, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9216 0.91603 ± 0.00079 0.92712 ± 0.00079
     """
     if weights not in (None, "linear", "quadratic"):
         raise ValueError(f"weights must be None, 'linear' or 'quadratic', got {weights!r}.")
@@ -164,7 +159,7 @@ def cohen_kappa_score(
     keep = np.arange(data.k) if named is None else np.searchsorted(data.classes, named)
     _warn_if_no_chance(data, keep)
     metric = Kappa(tuple(int(k) for k in keep), weights)
-    return Score(ConfusionAnswers(_KAPPA, data, metric, None if math.isnan(undefined) else undefined))
+    return Score(ConfusionAnswers(_KAPPA, data, metric, undefined))
 
 
 def _warn_if_no_chance(data: Labelled, keep: NDArray[np.intp]) -> None:

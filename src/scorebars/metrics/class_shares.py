@@ -1,36 +1,72 @@
-"""Shares of right decisions about a class: precision, recall, specificity."""
+"""Shares of right decisions about a class: precision, recall, specificity, F scores, Jaccard index."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
-from scorebars.answers.confusion_functions import Share
-from scorebars.metrics.class_options import class_share
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.answers.classes.column_average import ShareAverage
+from scorebars.answers.classes.confusion_answers import Averaged, ConfusionAnswers, OfPositives, Share
+from scorebars.answers.classes.item_average import share_of_items
+from scorebars.answers.classes.labelled import Labelled
+from scorebars.answers.classes.multilabel import LabelMatrix
+from scorebars.metrics.class_inputs import (
+    class_declaration,
+    given_labels,
+    is_number,
+    label_matrix,
+    labelled,
+    value_of_undefined,
+)
 from scorebars.metrics.registry import declares
+from scorebars.metrics.undefined import warn_undefined
 from scorebars.score import Declaration, Score, Scores
 
+_AVERAGES = ("binary", "micro", "macro", "samples", "weighted", None)
+_SHARES = {
+    "precision": ("Precision", "predicted"),
+    "recall": ("Recall", "true"),
+    "specificity": ("Specificity", "true negative"),
+    "f_beta": ("F-score", "true nor predicted"),
+    "jaccard": ("Jaccard", "true or predicted"),
+}
+"""How scikit-learn's warnings name each share, and what it lacks where it is 0/0."""
 
-def _declared(name: str, title: str) -> Declaration:
-    return Declaration(name, title, True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0)
+
+def _share_metric(title: str, share: Share) -> Callable[[Callable[[], None]], Callable[..., Score | Scores]]:
+    """A public metric of this share, with the name and the docstring of the decorated function."""
+
+    def made(described: Callable[[], None]) -> Callable[..., Score | Scores]:
+        declaration = class_declaration(described.__name__, title)
+
+        def metric(
+            y_true: Any,
+            y_pred: Any,
+            *,
+            yerr: Any = None,
+            labels: Any = None,
+            pos_label: Any = 1,
+            average: Any = "binary",
+            sample_weight: Any = None,
+            zero_division: Any = "warn",
+        ) -> Score | Scores:
+            return _share(
+                declaration, share, y_true, y_pred, yerr, labels, pos_label, average, sample_weight, zero_division
+            )
+
+        metric.__name__, metric.__qualname__ = described.__name__, described.__name__
+        metric.__doc__ = described.__doc__
+        return declares(declaration)(metric)
+
+    return made
 
 
-_PRECISION = _declared("precision_score", "Precision")
-_RECALL = _declared("recall_score", "Recall")
-_SPECIFICITY = _declared("specificity_score", "Specificity")
-
-
-@declares(_PRECISION)
-def precision_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    yerr: Any = None,
-    labels: Any = None,
-    pos_label: Any = 1,
-    average: Any = "binary",
-    sample_weight: Any = None,
-    zero_division: Any = "warn",
-) -> Score | Scores:
+@_share_metric("Precision", Share("precision"))
+def precision_score() -> None:
     r"""Of the items predicted positive, what share is positive, when some labels are wrong?
 
     .. math::
@@ -39,170 +75,259 @@ def precision_score(
     The predictions are fixed, so precision is linear in the labels: its expectation is the mean of the probabilities
     that the labels of the predicted positives are positive.
 
-    Parameters
-    ----------
-    y_true, y_pred : (n,) or (n, L)
-        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
-        error model holds the labels.
-    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
-        Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
-        `Thresholded`.
-    labels : sequence of classes, optional
-        The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
-    pos_label : class
-        The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "samples", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
-        weighted by the labels of each class; or (None) a score for each class.
-    sample_weight : (n,), optional
-        How much each item counts.
-    zero_division : {"warn", 0.0, 1.0, np.nan}
-        What stands for 0/0, also inside the expectation; "warn" is 0. With ``np.nan`` such values are left out:
-        the score is conditional on being defined.
+    $share
 
-    Notes
-    -----
-    Two classes, or one class against the rest, without weights: the law is exact, that of two independent
-    Poisson-binomial counts. Averages over more classes: exact for few uncertain labels, else by the delta method or
-    simulated with a fixed seed; `method` says which. `truth` is the score of the label counts carried back through the
-    label errors, with a delta-method error.
+    $information_retrieval
 
-    Examples
-    --------
-    >>> import scorebars as sb
-    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
-    >>> s = sb.precision_score(labels, predictions, yerr=0.05)
-    >>> print(s.observed, s, s.truth)
-    0.75 0.725 ± 0.034 0.778 ± 0.038
+    $cats
+    >>> s = sb.precision_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.8477 0.8439 ± 0.0023 0.8515 ± 0.0023
     """
-    return class_share(
-        _PRECISION, Share("precision"), y_true, y_pred, yerr, labels, pos_label, average, sample_weight, zero_division
-    )
 
 
-@declares(_RECALL)
-def recall_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    yerr: Any = None,
-    labels: Any = None,
-    pos_label: Any = 1,
-    average: Any = "binary",
-    sample_weight: Any = None,
-    zero_division: Any = "warn",
-) -> Score | Scores:
+@_share_metric("Recall", Share("recall"))
+def recall_score() -> None:
     r"""Of the positive items, what share is found, when some labels are wrong?
 
     .. math::
         \mathrm{recall} = \frac{TP}{TP + FN}.
 
     Wrong labels change numerator and denominator: of a rare class most labels may be wrong ones, which no model can
-    find.
+    find. In the example half a percent of wrong labels hides four percent of the recall.
 
-    Parameters
-    ----------
-    y_true, y_pred : (n,) or (n, L)
-        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
-        error model holds the labels.
-    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
-        Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
-        `Thresholded`.
-    labels : sequence of classes, optional
-        The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
-    pos_label : class
-        The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "samples", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
-        weighted by the labels of each class; or (None) a score for each class.
-    sample_weight : (n,), optional
-        How much each item counts.
-    zero_division : {"warn", 0.0, 1.0, np.nan}
-        What stands for 0/0, also inside the expectation; "warn" is 0. With ``np.nan`` such values are left out:
-        the score is conditional on being defined.
+    $share
 
-    Notes
-    -----
-    Two classes, or one class against the rest, without weights: the law is exact, that of two independent
-    Poisson-binomial counts. Averages over more classes: exact for few uncertain labels, else by the delta method or
-    simulated with a fixed seed; `method` says which. `truth` is the score of the label counts carried back through the
-    label errors, with a delta-method error.
+    $information_retrieval
 
-    Examples
-    --------
-    >>> import scorebars as sb
-    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
-    >>> s = sb.recall_score(labels, predictions, yerr=0.05)
-    >>> print(s.observed, s, s.truth)
-    0.75 0.708 ± 0.031 0.800 ± 0.039
+    $cats
+    >>> s = sb.recall_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.8460 0.8074 ± 0.0054 0.8886 ± 0.0065
     """
-    return class_share(
-        _RECALL, Share("recall"), y_true, y_pred, yerr, labels, pos_label, average, sample_weight, zero_division
-    )
 
 
-@declares(_SPECIFICITY)
-def specificity_score(
+@_share_metric("Specificity", Share("specificity"))
+def specificity_score() -> None:
+    r"""Of the negative items, what share is recognised as negative, when some labels are wrong?
+
+    .. math::
+        \mathrm{specificity} = \frac{TN}{TN + FP}.
+
+    $share
+
+    References
+    ----------
+    J. Yerushalmy, Statistical problems in assessing methods of medical diagnosis, Public Health Reports 62, 1432 (1947).
+
+    $cats
+    >>> s = sb.specificity_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9831 0.98261 ± 0.00025 0.98361 ± 0.00025
+    """
+
+
+@_share_metric("F1 score", Share("f_beta"))
+def f1_score() -> None:
+    r"""How good are the decisions about a class, precision and recall taken together, when some labels are wrong?
+
+    .. math::
+        F_1 = \frac{2\,TP}{2\,TP + FP + FN}.
+
+    $share
+
+    $information_retrieval
+
+    $cats
+    >>> s = sb.f1_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.8468 0.8253 ± 0.0031 0.8696 ± 0.0034
+    """
+
+
+@_share_metric("Jaccard index", Share("jaccard"))
+def jaccard_score() -> None:
+    r"""How far do the predicted and the labelled items of a class overlap, when some labels are wrong?
+
+    .. math::
+        J = \frac{TP}{TP + FP + FN}.
+
+    $share
+
+    References
+    ----------
+    P. Jaccard, The distribution of the flora in the alpine zone, New Phytologist 11, 37 (1912).
+
+    $cats
+    >>> s = sb.jaccard_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.7344 0.7025 ± 0.0045 0.7694 ± 0.0053
+    """
+
+
+_FBETA = class_declaration("fbeta_score", "F-beta score")
+
+
+@declares(_FBETA)
+def fbeta_score(
     y_true: Any,
     y_pred: Any,
     *,
     yerr: Any = None,
+    beta: float,
     labels: Any = None,
     pos_label: Any = 1,
     average: Any = "binary",
     sample_weight: Any = None,
     zero_division: Any = "warn",
 ) -> Score | Scores:
-    r"""Of the negative items, what share is recognised as negative, when some labels are wrong?
+    r"""How good are the decisions about a class, with recall beta times as important as precision?
 
     .. math::
-        \mathrm{specificity} = \frac{TN}{TN + FP}.
+        F_\beta = \frac{(1+\beta^2)\,TP}{(1+\beta^2)\,TP + FP + \beta^2 FN}.
 
     Parameters
     ----------
-    y_true, y_pred : (n,) or (n, L)
-        Shown labels and predicted classes, or 0 and 1 for each of L labels an item. `y_true` may be None where the
-        error model holds the labels.
-    yerr : number, (n,), (L,), (n, L) or error model of class labels, optional
-        Probability that a label is wrong, or `Flip`, `ClassFlip`, `Transition`, `LabelProbabilities`, `Votes`,
-        `Thresholded`.
-    labels : sequence of classes, optional
-        The classes that an average runs over, in this order; those of `y_true` and `y_pred` unless given.
-    pos_label : class
-        The class that counts as positive for ``average="binary"``.
-    average : {"binary", "micro", "macro", "samples", "weighted", None}
-        One class of two; all decisions pooled; the mean over classes; the mean over items with several labels each;
-        weighted by the labels of each class; or (None) a score for each class.
-    sample_weight : (n,), optional
-        How much each item counts.
-    zero_division : {"warn", 0.0, 1.0, np.nan}
-        What stands for 0/0, also inside the expectation; "warn" is 0. With ``np.nan`` such values are left out:
-        the score is conditional on being defined.
+    beta : number of at least 0
+        How much recall counts against precision; infinity gives recall.
+    $share_parameters
 
-    Notes
-    -----
-    Two classes, or one class against the rest, without weights: the law is exact, that of two independent
-    Poisson-binomial counts. Averages over more classes: exact for few uncertain labels, else by the delta method or
-    simulated with a fixed seed; `method` says which. `truth` is the score of the label counts carried back through the
-    label errors, with a delta-method error.
+    $information_retrieval
 
-    Examples
-    --------
-    >>> import scorebars as sb
-    >>> labels, predictions = [1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10
-    >>> s = sb.specificity_score(labels, predictions, yerr=0.05)
-    >>> print(s.observed, s, s.truth)
-    0.8333333333333334 0.814 ± 0.020 0.855 ± 0.022
+    $cats
+    >>> s = sb.fbeta_score(cat, called, yerr=0.0054, beta=2)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.8463 0.8145 ± 0.0044 0.8809 ± 0.0052
     """
-    return class_share(
-        _SPECIFICITY,
-        Share("specificity"),
-        y_true,
-        y_pred,
-        yerr,
-        labels,
-        pos_label,
-        average,
-        sample_weight,
-        zero_division,
+    if not is_number(beta) or not float(beta) >= 0:
+        raise ValueError(f"beta must be a number of at least 0, got {beta!r}.")
+    share = Share("f_beta", float(beta))
+    return _share(_FBETA, share, y_true, y_pred, yerr, labels, pos_label, average, sample_weight, zero_division)
+
+
+def _share(
+    declaration: Declaration,
+    share: Share,
+    y_true: Any,
+    y_pred: Any,
+    yerr: Any,
+    labels: Any,
+    pos_label: Any,
+    average: Any,
+    sample_weight: Any,
+    zero_division: Any,
+) -> Score | Scores:
+    """The score of a share of one class, of each class, or averaged over classes."""
+    if average not in _AVERAGES:
+        raise ValueError(f"average has to be one of {_AVERAGES}, got {average!r}.")
+    undefined = value_of_undefined(zero_division, allow_nan=share.name != "jaccard")
+    named = given_labels(labels)
+    if average != "binary" and pos_label is not None and pos_label != 1:
+        warnings.warn(
+            f"Note that pos_label (set to {pos_label!r}) is ignored when average != 'binary' (got {average!r}). You may use "
+            "labels=[pos_label] to specify a single positive class.",
+            UserWarning,
+            stacklevel=3,
+        )
+    cells = label_matrix(y_true, y_pred, yerr, sample_weight)
+    if cells is not None:
+        return _share_of_cells(declaration, share, cells, named, average, zero_division == "warn", undefined)
+    data, present = labelled(y_true, y_pred, yerr, sample_weight, None if average == "binary" else named)
+    if average == "samples":
+        raise ValueError(
+            "Samplewise metrics are not available outside of multilabel classification: average='samples' needs several "
+            "labels for each item, y_true and y_pred of shape (n, labels)."
+        )
+    if average == "binary":
+        if len(present) > 2:
+            raise ValueError(
+                "Target is multiclass but average='binary'. Please choose another average setting, one of "
+                "[None, 'micro', 'macro', 'weighted']."
+            )
+        if pos_label not in present:
+            if len(present) == 2 or isinstance(pos_label, str) != (present.dtype.kind == "U"):
+                raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present}.")
+            data, _ = labelled(y_true, y_pred, yerr, sample_weight, np.array([pos_label]))
+        positive = int(np.searchsorted(data.classes, pos_label))
+        of_one = ConfusionAnswers(declaration, data.column(positive), OfPositives(share), undefined)
+        if zero_division == "warn" and of_one.observed_undefined:
+            _warn(share, "due to", "sample")
+        return Score(of_one)
+    keep = np.searchsorted(data.classes, present if named is None else named)
+    if zero_division == "warn":
+        _warn_where_undefined(share, _counts(data)[:, keep], average == "micro")
+    if average is None:
+        each = [ConfusionAnswers(declaration, data.column(k), OfPositives(share), undefined) for k in keep.tolist()]
+        return Scores(map(Score, each))
+    metric = Averaged(share, average, tuple(keep.tolist()), undefined)
+    return Score(ConfusionAnswers(declaration, data, metric, undefined))
+
+
+def _share_of_cells(
+    declaration: Declaration,
+    share: Share,
+    cells: LabelMatrix,
+    named: NDArray[Any] | None,
+    average: Any,
+    warn: bool,
+    undefined: float,
+) -> Score | Scores:
+    """The score of a share of multilabel data: of each output, of all cells pooled, or averaged over outputs or items."""
+    if average == "binary":
+        raise ValueError(
+            "Target is multilabel-indicator but average='binary'. Please choose another average setting, one of "
+            "[None, 'micro', 'macro', 'weighted', 'samples']."
+        )
+    if named is not None:
+        cells = cells.columns(_output_numbers(named, cells.outputs))
+    if warn:
+        by_item = average == "samples"
+        shown, chosen = cells.matrix(cells.shown), cells.matrix(cells.predicted)  # type: ignore[arg-type]
+        marked = np.stack([shown * chosen, chosen, shown, np.ones(shown.shape)]) * cells.item_weights[:, None]
+        _warn_where_undefined(share, np.add.reduce(marked, axis=2 if by_item else 1), average == "micro", by_item)
+    if average is None:
+        columns = [cells.column(k) for k in range(cells.outputs)]
+        return Scores(Score(ConfusionAnswers(declaration, one, OfPositives(share), undefined)) for one in columns)
+    if average == "micro":
+        return Score(ConfusionAnswers(declaration, cells, OfPositives(share), undefined))
+    if average == "samples":
+        return Score(share_of_items(declaration, cells, share, undefined))
+    return Score(ShareAverage(declaration, cells, share, average, undefined))
+
+
+def _output_numbers(named: NDArray[Any], outputs: int) -> NDArray[np.intp]:
+    if named.dtype.kind not in "biu":
+        raise ValueError("labels of multilabel targets are the numbers of columns, whole numbers from 0.")
+    wrong = [f"{named.max()} > {outputs - 1}"] if named.max() >= outputs else []
+    wrong += [f"{named.min()} < 0"] if named.min() < 0 else []
+    if wrong:
+        raise ValueError(f"All labels must be in [0, n labels) for multilabel targets. Got {wrong[0]}.")
+    return named.astype(np.intp)
+
+
+def _counts(data: Labelled) -> NDArray[Any]:
+    """Right, predicted, labelled and all items of each class, (4, K)."""
+    assert data.predicted is not None
+    right, w = data.shown == data.predicted, data.masses
+    found = [(data.shown[right], w[right]), (data.predicted, w), (data.shown, w)]
+    counts = [np.bincount(index, weight, data.k) for index, weight in found]
+    return np.stack([*counts, np.full(data.k, w.sum())])
+
+
+def _warn_where_undefined(share: Share, counts: NDArray[Any], pooled: bool, by_item: bool = False) -> None:
+    """Warn where the share of a class, an item, or of all decisions pooled is 0/0 on the labels as they are."""
+    if pooled:
+        counts = counts.sum(axis=1, keepdims=True)
+    if not np.isnan(share(*counts)).any():
+        return
+    counted, scored = ("label", "sample") if by_item else ("sample", "label")
+    _warn(share, "due to" if counts.shape[1] == 1 else f"in {scored}s with", counted, more=1 + by_item)
+
+
+def _warn(share: Share, where: str, counted: str, more: int = 0) -> None:
+    title, missing = _SHARES[share.name]
+    warn_undefined(
+        f"{title} is ill-defined and being set to 0.0 {where} no {missing} {counted}s. Use `zero_division` parameter to "
+        "control this behavior.",
+        stacklevel=4 + more,
     )

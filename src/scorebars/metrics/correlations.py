@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from scorebars.answers.joint import JointMetric
+from scorebars.answers.together.all_labels_metric import AllLabelsMetric
 from scorebars.errors import Normal
-from scorebars.laws.base import Law
-from scorebars.laws.pearson import PearsonLaw
-from scorebars.laws.ranks import kendall_law, spearman_law
-from scorebars.laws.ratio import ConcordanceLaw
+from scorebars.laws.law import Law
+from scorebars.laws.quadratic.pearson import PearsonLaw
+from scorebars.laws.quadratic.ratio import ConcordanceLaw
+from scorebars.laws.ranking.rank_correlations import kendall_law, spearman_law
 from scorebars.measured import Measured
-from scorebars.metrics.joint import joint_score
+from scorebars.metrics.call import of_all_labels, one_score
 from scorebars.metrics.registry import declares
 from scorebars.moments import statistics
-from scorebars.moments.sum_pairs import ConcordanceSums, PearsonSums
+from scorebars.moments.label_noise import ConcordanceSums, PearsonSums
 from scorebars.score import Declaration, Score
 
 
@@ -23,11 +23,11 @@ def _declared(name: str, title: str) -> Declaration:
 
 
 def _pearson_law(data: Measured, errors: Normal) -> Law:
-    return PearsonLaw(data.y, data.p, errors.sigma)
+    return PearsonLaw.of_labels(data.y, data.p, errors.sigma, data.weight)
 
 
 def _concordance_law(data: Measured, errors: Normal) -> Law:
-    return ConcordanceLaw(data.y, data.p, errors.sigma)
+    return ConcordanceLaw.of_labels(data.y, data.p, errors.sigma, data.weight)
 
 
 def _spearman_law(data: Measured, errors: Normal) -> Law:
@@ -38,39 +38,43 @@ def _kendall_law(data: Measured, errors: Normal) -> Law:
     return kendall_law(data.y, data.p, errors.sigma)
 
 
-_PEARSON = JointMetric(
+_PEARSON = AllLabelsMetric(
     _declared("pearson_correlation", "Pearson correlation"),
     statistics.pearson,
     _pearson_law,
     PearsonSums(),
     scale="ratio",
     needs_variation=True,
+    least=2,
 )
-_CONCORDANCE = JointMetric(
+_CONCORDANCE = AllLabelsMetric(
     _declared("concordance_correlation", "Concordance correlation"),
     statistics.concordance,
     _concordance_law,
     ConcordanceSums(),
     scale="ratio",
+    least=2,
 )
-_SPEARMAN = JointMetric(
+_SPEARMAN = AllLabelsMetric(
     _declared("spearman_correlation", "Spearman rank correlation"),
     statistics.spearman,
     _spearman_law,
     scale="ratio",
     needs_variation=True,
+    least=2,
 )
-_KENDALL = JointMetric(
+_KENDALL = AllLabelsMetric(
     _declared("kendall_correlation", "Kendall's tau"),
     statistics.kendall,
     _kendall_law,
     scale="ratio",
     needs_variation=True,
+    least=2,
 )
 
 
 @declares(_PEARSON.declaration)
-def pearson_correlation(y_true: Any, y_pred: Any, *, yerr: Any = None) -> Score:
+def pearson_correlation(y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None) -> Score:
     r"""How closely do predictions follow the labels on a straight line, and how well do the labels let us know it?
 
     .. math:: r = \frac{\sum(y_i-\bar y)(p_i-\bar p)}{\sqrt{\sum(y_i-\bar y)^2\,\sum(p_i-\bar p)^2}}
@@ -81,43 +85,46 @@ def pearson_correlation(y_true: Any, y_pred: Any, *, yerr: Any = None) -> Score:
 
     Parameters
     ----------
-    y_true, y_pred : (n,)
-        Labels and predictions, at least two.
-    yerr : number, (n,), (2, n) or error model, optional
-        *Standard deviation* of each label, or a model from `scorebars.errors`.
+    $one_output_weighted
+
+    References
+    ----------
+    C. Spearman, Am. J. Psychol. 15 (1904) 72 (attenuation).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
-    >>> s = sb.pearson_correlation(y, p, yerr=0.4)
-    >>> print(f"{s.observed:.4f} {s.expected:.3f} {s.truth:.3f}")
-    0.9860 0.976 0.999
+    $black_holes
+    >>> s = sb.pearson_correlation(y, p, yerr=holes.yerr)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9028 0.8959 ± 0.0056 0.9078 ± 0.0055
     """
-    found = joint_score(_PEARSON, y_true, y_pred, yerr, None, least=2)
-    assert isinstance(found, Score)
-    return found
+    return one_score(of_all_labels(_PEARSON), y_true, y_pred, yerr, sample_weight, "pearson_correlation")
 
 
 @declares(_CONCORDANCE.declaration)
-def concordance_correlation(y_true: Any, y_pred: Any, *, yerr: Any = None) -> Score:
+def concordance_correlation(y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None) -> Score:
     r"""How closely do predictions agree with the labels, scale and offset included?
 
     .. math:: \frac{2\,\mathrm{cov}(y,p)}{\mathrm{var}(y)+\mathrm{var}(p)+(\bar y-\bar p)^2}
 
-    with 1/n moments (Lin). Linear over quadratic in the labels, so its moments and law are exact. Parameters are those of
-    `pearson_correlation`.
+    with 1/n moments (Lin). Linear over quadratic in the labels, so its moments and law are exact.
+
+    Parameters
+    ----------
+    $one_output_weighted
+
+    References
+    ----------
+    L. I-K. Lin, Biometrics 45 (1989) 255.
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
-    >>> print(f"{sb.concordance_correlation(y, p, yerr=0.4).observed:.4f}")
-    0.9761
+    $black_holes
+    >>> s = sb.concordance_correlation(y, p, yerr=holes.yerr)
+    >>> print(f"{s.observed:.4f}", s)
+    0.9004 0.8926 ± 0.0058
     """
-    found = joint_score(_CONCORDANCE, y_true, y_pred, yerr, None, least=2)
-    assert isinstance(found, Score)
-    return found
+    return one_score(of_all_labels(_CONCORDANCE), y_true, y_pred, yerr, sample_weight, "concordance_correlation")
 
 
 @declares(_SPEARMAN.declaration)
@@ -125,17 +132,24 @@ def spearman_correlation(y_true: Any, y_pred: Any, *, yerr: Any = None) -> Score
     r"""How closely does the order of the predictions follow that of the labels (by ranks)?
 
     The correlation of ranks. Under normal errors its mean and variance are sums over pairs of labels, exact; above a few
-    thousand labels they are drawn (`method` says so). Parameters are those of `pearson_correlation`.
+    thousand labels they are drawn (`method` says so).
+
+    Parameters
+    ----------
+    $one_output
+
+    References
+    ----------
+    C. Spearman, Am. J. Psychol. 15 (1904) 72.
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> print(f"{sb.spearman_correlation([0.0, 0.5, 1.5], [0.25, 0.0, 2.0], yerr=[0.5, 1.0, 0.75]).expected:.6f}")
-    0.427802
+    $sampl
+    >>> s = sb.spearman_correlation(y, p, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s)
+    0.7091 0.720 ± 0.018
     """
-    found = joint_score(_SPEARMAN, y_true, y_pred, yerr, None, least=2)
-    assert isinstance(found, Score)
-    return found
+    return one_score(of_all_labels(_SPEARMAN), y_true, y_pred, yerr, None, "spearman_correlation")
 
 
 @declares(_KENDALL.declaration)
@@ -143,14 +157,21 @@ def kendall_correlation(y_true: Any, y_pred: Any, *, yerr: Any = None) -> Score:
     r"""How often do predictions order a pair as the labels do?
 
     Kendall's tau-b. Under normal errors its mean and variance are sums over pairs of labels, exact; above a few thousand
-    labels they are drawn (`method` says so). Parameters are those of `pearson_correlation`.
+    labels they are drawn (`method` says so).
+
+    Parameters
+    ----------
+    $one_output
+
+    References
+    ----------
+    M. G. Kendall, Biometrika 30 (1938) 81.
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> print(f"{sb.kendall_correlation([0.0, 0.5, 1.5], [0.25, 0.0, 2.0], yerr=[0.5, 1.0, 0.75]).expected:.6f}")
-    0.378306
+    $sampl
+    >>> s = sb.kendall_correlation(y, p, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s)
+    0.5273 0.539 ± 0.033
     """
-    found = joint_score(_KENDALL, y_true, y_pred, yerr, None, least=2)
-    assert isinstance(found, Score)
-    return found
+    return one_score(of_all_labels(_KENDALL), y_true, y_pred, yerr, None, "kendall_correlation")

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.answers.joint import JointMetric
-from scorebars.answers.many import summary_of
+from scorebars.answers.together.all_labels_metric import AllLabelsMetric
 from scorebars.arrays import to_host
 from scorebars.errors import Normal
-from scorebars.laws.base import Law
-from scorebars.laws.expansion import explained_moments
-from scorebars.laws.from_summary import ratio_law
-from scorebars.laws.ratio import ExplainedVarianceLaw, R2Law, RatioLaw
+from scorebars.laws.law import Law
+from scorebars.laws.quadratic.ratio import ExplainedVarianceLaw, R2Law, RatioLaw
+from scorebars.laws.quadratic.ratio_moments import explained_moments
 from scorebars.measured import Measured
-from scorebars.metrics.joint import joint, joint_score
+from scorebars.metrics.call import of_all_labels, score
 from scorebars.metrics.registry import declares
 from scorebars.moments import statistics
-from scorebars.moments.sum_pairs import ExplainedVarianceSums, R2Sums
+from scorebars.moments.label_noise import ExplainedVarianceSums, R2Sums
 from scorebars.score import Declaration, Score, Scores
 
 
@@ -29,31 +27,36 @@ def _declared(name: str, title: str) -> Declaration:
 
 
 def _law(kind: type[RatioLaw], data: Measured, errors: Normal) -> Law:
-    summary = summary_of(data, "ratio")
-    return kind(data.y, data.p, errors.sigma, data.weight) if summary is None else ratio_law(kind, summary)
+    return kind.of_labels(data.y, data.p, errors.sigma, data.weight)
 
 
-_R2 = JointMetric(
+R2 = AllLabelsMetric(
     _declared("r2_score", "R2, coefficient of determination"),
     statistics.r2,
     partial(_law, R2Law),
     R2Sums(),
     partial(explained_moments, centred=False),
+    R2Law,
+    least=2,
     scale="lost",
 )
-_EXPLAINED = JointMetric(
+EXPLAINED_VARIANCE = AllLabelsMetric(
     _declared("explained_variance_score", "Explained variance"),
     statistics.explained_variance,
     partial(_law, ExplainedVarianceLaw),
     ExplainedVarianceSums(),
     partial(explained_moments, centred=True),
+    ExplainedVarianceLaw,
+    least=2,
+    centred=True,
     scale="lost",
 )
-_D2 = JointMetric(
+_D2 = AllLabelsMetric(
     _declared("d2_absolute_error_score", "D2, share of absolute error explained"),
     statistics.d2_absolute,
     None,
     scale="lost",
+    least=2,
 )
 
 
@@ -66,7 +69,7 @@ def _require_variation(y_true: Any) -> None:
         )
 
 
-@declares(_R2.declaration, joint(_R2, least=2))
+@declares(R2.declaration, of_all_labels(R2))
 def r2_score(
     y_true: Any,
     y_pred: Any,
@@ -88,23 +91,30 @@ def r2_score(
     :math:`1 - (SSE - S)/(SST - (1-1/M)S)` with :math:`S = \sum\sigma_i^2`; a perfect model reaches :math:`1 - S/SST`.
     Its interval is Fieller's; where the labels scatter hardly more than their errors, `truth` raises UndefinedEstimate.
 
-    Parameters are those of `mean_squared_error`, and ``multioutput="variance_weighted"``. Labels that do not vary give 1 for
+    ``multioutput="variance_weighted"`` weights outputs by the variance of their labels. Labels that do not vary give 1 for
     perfect predictions and 0 for others, as in scikit-learn; with ``force_finite=False`` they are refused.
+
+    Parameters
+    ----------
+    $regression
+
+    References
+    ----------
+    N. R. Draper, H. Smith, Applied Regression Analysis, 3rd edition, Wiley (1998).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
-    >>> s = sb.r2_score(y, p, yerr=0.4)
-    >>> print(f"{s.observed:.4f}", s)
-    0.9477 0.918 ± 0.038
+    $sampl
+    >>> s = sb.r2_score(y, p, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.4196 0.418 ± 0.031 0.421 ± 0.031
     """
     if not force_finite:
         _require_variation(y_true)
-    return joint_score(_R2, y_true, y_pred, yerr, sample_weight, multioutput, least=2)
+    return score(of_all_labels(R2), y_true, y_pred, yerr, sample_weight, multioutput, by_variance=True)
 
 
-@declares(_EXPLAINED.declaration, joint(_EXPLAINED, least=2))
+@declares(EXPLAINED_VARIANCE.declaration, of_all_labels(EXPLAINED_VARIANCE))
 def explained_variance_score(
     y_true: Any,
     y_pred: Any,
@@ -118,21 +128,32 @@ def explained_variance_score(
 
     .. math:: 1 - \frac{\mathrm{Var}(y-p)}{\mathrm{Var}(y)}
 
-    Like R2, with the residuals taken about their mean. Parameters are those of `r2_score`.
+    Like R2, with the residuals taken about their mean.
+
+    ``multioutput="variance_weighted"`` weights outputs by the variance of their labels. Labels that do not vary give 1 for
+    perfect predictions and 0 for others, as in scikit-learn; with ``force_finite=False`` they are refused.
+
+    Parameters
+    ----------
+    $regression
+
+    References
+    ----------
+    N. R. Draper, H. Smith, Applied Regression Analysis, 3rd edition, Wiley (1998).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
-    >>> print(f"{sb.explained_variance_score(y, p, yerr=0.4).observed:.4f}")
-    0.9626
+    $sampl
+    >>> s = sb.explained_variance_score(y, p, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s)
+    0.4360 0.434 ± 0.030
     """
     if not force_finite:
         _require_variation(y_true)
-    return joint_score(_EXPLAINED, y_true, y_pred, yerr, sample_weight, multioutput, least=2)
+    return score(of_all_labels(EXPLAINED_VARIANCE), y_true, y_pred, yerr, sample_weight, multioutput, by_variance=True)
 
 
-@declares(_D2.declaration, joint(_D2, least=2))
+@declares(_D2.declaration, of_all_labels(_D2))
 def d2_absolute_error_score(
     y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None, multioutput: Any = "uniform_average"
 ) -> Score | Scores:
@@ -140,13 +161,21 @@ def d2_absolute_error_score(
 
     .. math:: D^2 = 1 - \frac{\sum|y_i-p_i|}{\sum|y_i-\mathrm{median}(y)|}
 
-    Its law is drawn (`method` is "simulation"). Parameters are those of `mean_squared_error`.
+    Its law is drawn (`method` is "simulation").
+
+    Parameters
+    ----------
+    $regression
+
+    References
+    ----------
+    R. Koenker, J. A. F. Machado, J. Am. Stat. Assoc. 94 (1999) 1296.
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> y, p = [3.0, -0.5, 2.0, 7.0, 4.0, 1.0, 0.5], [2.5, 0.0, 2.0, 8.0, 4.5, 1.0, 1.0]
-    >>> print(f"{sb.d2_absolute_error_score(y, p, yerr=0.4).observed:.4f}")
-    0.7692
+    $sampl
+    >>> s = sb.d2_absolute_error_score(y, p, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s)
+    0.2021 0.203 ± 0.018
     """
-    return joint_score(_D2, y_true, y_pred, yerr, sample_weight, multioutput, least=2)
+    return score(of_all_labels(_D2), y_true, y_pred, yerr, sample_weight, multioutput, by_variance=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.cells import Cells, PooledLoss
-from scorebars.answers.label_loss import LabelLossAnswers
-from scorebars.answers.labelled import Labelled
+from scorebars.answers.base import Answers
+from scorebars.answers.classes.label_loss import LabelLossAnswers
+from scorebars.answers.classes.labelled import Labelled
+from scorebars.answers.classes.multilabel import LabelMatrix
 from scorebars.answers.linear import LinearAnswers
-from scorebars.errors.base import FloatArray
-from scorebars.metrics.indicators import cells_with_scores, indicator_matrix
+from scorebars.arrays import FloatArray
+from scorebars.metrics.class_inputs import class_declaration, indicator_matrix, matrix_with_scores
 from scorebars.metrics.registry import declares
 from scorebars.metrics.score_columns import (
     columns,
@@ -22,15 +24,10 @@ from scorebars.metrics.score_columns import (
     two_class_probabilities,
     warn_unless_rows_sum_to_one,
 )
-from scorebars.score import Answers, Declaration, Score
+from scorebars.score import Declaration, Score
 
-_LOG_LOSS = Declaration(
-    "log_loss", "Log loss", False, "classification", low=0.0, high=float("inf"), degree=None, perfect=0.0
-)
-_BRIER = Declaration(
-    "brier_score_loss", "Brier score", False, "classification", low=0.0, high=2.0, degree=None, perfect=0.0
-)
-_HALF_BRIER = replace(_BRIER, high=1.0)
+_LOG_LOSS = class_declaration("log_loss", "Log loss", False, high=math.inf, perfect=0.0, takes="probabilities")
+_BRIER = class_declaration("brier_score_loss", "Brier score", False, high=2.0, perfect=0.0, takes="probabilities")
 
 
 def _log_costs(p: FloatArray) -> FloatArray:
@@ -64,30 +61,37 @@ def log_loss(
     .. math::
         \mathrm{expected} = -\frac{1}{M} \sum_i \sum_k P_i(k) \log p_{ik}.
 
-    Linear in the label: mean, variance and the estimate against the truth are exact; the law is exact for two classes
-    up to rounding. A perfect model knows the true class and says how labels err: its loss is the entropy of the labels.
-
     Parameters
     ----------
-    y_true : (n,) or None
-        Shown labels; None where the error model holds them.
+    $labels_only
     y_proba : (n,) or (n, K)
         Predicted probabilities: of the larger of two classes, or of all classes in sorted order.
-    yerr : number, (n,) or error model of class labels, optional
-        Probability that a label is wrong, or a model.
+    $yerr
     normalize : bool
         Mean (True) or sum (False) over the items.
-    sample_weight : (n,), optional
-        How much each item counts.
-    labels : sequence of classes, optional
-        The classes of the columns, needed where `y_true` does not show them all.
+    $sample_weight
+    $columns
+
+    $score
+
+    Notes
+    -----
+    Linear in the label: mean, variance and the estimate against the truth are exact; the distribution is exact for two
+    classes up to rounding. A perfect model knows the true class and says how labels err: its loss is the entropy of the
+    labels.
+
+    References
+    ----------
+    I. J. Good, Rational decisions, Journal of the Royal Statistical Society B 14, 107 (1952).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> s = sb.log_loss([1, 0, 1, 1], [0.9, 0.2, 0.6, 0.7], yerr=0.05)
-    >>> print(round(s.observed, 4), s)
-    0.299 0.36 ± 0.15
+    How well does a model know when it is right, against labels of which at least 54 are wrong?
+
+    $right
+    >>> s = sb.log_loss(right, cifar.columns["p_pred"], yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.1809 0.2249 ± 0.0086 0.1365 ± 0.0087
     """
     found = _cells(y_true, y_proba, yerr, sample_weight, labels)
     if found is not None:
@@ -118,62 +122,70 @@ def brier_score_loss(
     .. math::
         \mathrm{expected} = \frac{1}{M} \sum_i \sum_k P_i(k) \sum_j (1[j=k] - p_{ij})^2,
 
-    halved for two classes. Linear in the label: mean, variance and the estimate against the truth are exact.
+    halved for two classes.
 
     Parameters
     ----------
-    y_true : (n,) or None
-        Shown labels; None where the error model holds them.
+    $labels_only
     y_proba : (n,) or (n, K)
         Predicted probabilities: of the positive class, or of all classes in sorted order.
-    yerr : number, (n,) or error model of class labels, optional
-        Probability that a label is wrong, or a model.
-    sample_weight : (n,), optional
-        How much each item counts.
+    $yerr
+    $sample_weight
     pos_label : class, optional
         The class whose probability `y_proba` of shape (n,) is; the larger of two unless given.
-    labels : sequence of classes, optional
-        The classes of the columns, needed where `y_true` does not show them all.
+    $columns
     scale_by_half : bool or "auto"
         Halve the score, so that it lies between 0 and 1; "auto" halves it for two classes.
 
+    $score
+
+    Notes
+    -----
+    Linear in the label: mean, variance and the estimate against the truth are exact.
+
+    References
+    ----------
+    G. W. Brier, Verification of forecasts expressed in terms of probability, Monthly Weather Review 78, 1 (1950).
+
     Examples
     --------
-    >>> import scorebars as sb
-    >>> s = sb.brier_score_loss([1, 0, 1, 1], [0.9, 0.2, 0.6, 0.7], yerr=0.05)
-    >>> print(round(s.observed, 4), s)
-    0.075 0.100 ± 0.060
+    $right
+    >>> s = sb.brier_score_loss(right, cifar.columns["p_pred"], yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.0507 0.05525 ± 0.00069 0.04607 ± 0.00070
     """
     if scale_by_half != "auto" and not isinstance(scale_by_half, bool | np.bool_):
         raise ValueError(f"scale_by_half must be True, False or 'auto', got {scale_by_half!r}.")
     found = None if np.ndim(y_proba) < 2 else _cells(y_true, y_proba, yerr, sample_weight, labels)
+    data: Labelled
     if found is not None:
-        cells, p = found
-        half = cells.outputs < 3 if isinstance(scale_by_half, str) else bool(scale_by_half)
-        factor = 0.5 if half else 1.0
-        own = None if cells.own is None else _square_tables(cells.own_probabilities[:, 1])
-        declaration = replace(_BRIER, high=factor * cells.outputs)
-        return _of_cells(declaration, cells, _square_tables(p.ravel()), own, factor)
-    if np.ndim(y_proba) == 1 or np.shape(y_proba)[1:] == (1,):
+        data, p = found
+    elif np.ndim(y_proba) == 1 or np.shape(y_proba)[1:] == (1,):
         data, p = two_class_probabilities(y_true, y_proba, yerr, sample_weight, pos_label)
     else:
         data, p = probability_columns(y_true, y_proba, yerr, sample_weight, labels)
-    half = data.k < 3 if isinstance(scale_by_half, str) else bool(scale_by_half)
+    classes = data.outputs if isinstance(data, LabelMatrix) else data.k
+    half = classes < 3 if isinstance(scale_by_half, str) else bool(scale_by_half)
     factor = 0.5 if half else 1.0
+    if isinstance(data, LabelMatrix):
+        own = None if data.own is None else _square_tables(data.own_probabilities[:, 1])
+        declaration = replace(_BRIER, high=factor * classes)
+        return _of_cells(declaration, data, _square_tables(p.ravel()), own, factor)
     perfect = _own(data, _brier_costs)
     table = factor * _brier_costs(np.asarray(p, dtype=np.float64))
-    return Score(
-        LabelLossAnswers(_HALF_BRIER if half else _BRIER, data, table, None if perfect is None else factor * perfect)
-    )
+    declaration = replace(_BRIER, high=2.0 * factor)
+    return Score(LabelLossAnswers(declaration, data, table, None if perfect is None else factor * perfect))
 
 
-def _cells(y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, labels: Any) -> tuple[Cells, NDArray[Any]] | None:
+def _cells(
+    y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, labels: Any
+) -> tuple[LabelMatrix, NDArray[Any]] | None:
     """Multilabel data with a probability for each label; None where y_true is something else."""
     if indicator_matrix(y_true, "y_true") is None:
         return None
     p = columns(y_proba, "y_proba")
     require_probabilities(p, "y_proba")
-    found = cells_with_scores(y_true, p, yerr, sample_weight, "y_proba")
+    found = matrix_with_scores(y_true, p, yerr, sample_weight, "y_proba")
     assert found is not None
     if labels is not None:
         raise ValueError(
@@ -184,14 +196,14 @@ def _cells(y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, labels: Any
 
 
 def _of_cells(
-    declaration: Declaration, cells: Cells, table: FloatArray, best: FloatArray | None, factor: float
+    declaration: Declaration, cells: LabelMatrix, table: FloatArray, best: FloatArray | None, factor: float
 ) -> Score:
     """The mean over items of the sum of what its labels cost, times `factor`."""
-    mean = PooledLoss(declaration, cells, table, best)
+    mean = LabelLossAnswers(declaration, cells, table, best)
     return Score(LinearAnswers(declaration, mean, factor * cells.outputs))
 
 
-def _log_tables(cells: Cells, p: NDArray[Any]) -> tuple[FloatArray, FloatArray | None]:
+def _log_tables(cells: LabelMatrix, p: NDArray[Any]) -> tuple[FloatArray, FloatArray | None]:
     """Costs of both values of each label: as in scikit-learn only positive ones cost something.
 
     Probabilities of an item that sum to 1 do best in proportion to the chance that each label is positive.

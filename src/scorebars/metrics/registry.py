@@ -8,8 +8,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from scorebars.answers.base import Answers
 from scorebars.measured import Measured
-from scorebars.score import Answers, Declaration
+from scorebars.metrics.parameter_texts import documented
+from scorebars.score import Declaration
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Maker = Callable[[Measured], Answers]
@@ -41,7 +43,7 @@ def declares(
         _METRICS[declaration.name] = Entry(declaration, function, make, make_with)
         function.__dict__["declaration"] = declaration
         function.declaration = declaration  # type: ignore[attr-defined]  # what adapters may ask of sb.<metric>
-        return function
+        return documented(function)
 
     return register
 

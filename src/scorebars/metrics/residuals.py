@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
-from scorebars.answers.absolute import AbsoluteAnswers
-from scorebars.answers.root import RootAnswers
-from scorebars.answers.signed import SignedAnswers
-from scorebars.answers.squared import SquaredAnswers
+from scorebars.answers.means.mean_loss import AbsoluteAnswers
+from scorebars.answers.means.signed import SignedAnswers
+from scorebars.answers.means.squared import RootAnswers, SquaredAnswers
 from scorebars.losses import AbsoluteError, SignedError, SquaredError
-from scorebars.measured import Measured
-from scorebars.metrics.additive import mean_loss, score
+from scorebars.metrics.call import mean_of, score
 from scorebars.metrics.registry import declares
 from scorebars.score import Declaration, Score, Scores
 
-_MSE = Declaration(
-    "mean_squared_error", "Mean squared error", False, "regression", low=0.0, high=math.inf, degree=2, perfect=0.0
-)
-_RMSE = Declaration(
-    "root_mean_squared_error",
-    "Root mean squared error",
-    False,
-    "regression",
-    low=0.0,
-    high=math.inf,
-    degree=1,
-    perfect=0.0,
-)
-_MAE = Declaration(
-    "mean_absolute_error", "Mean absolute error", False, "regression", low=0.0, high=math.inf, degree=1, perfect=0.0
-)
-_BIAS = Declaration(
-    "mean_error", "Mean error (bias)", False, "regression", low=-math.inf, high=math.inf, degree=1, perfect=0.0
-)
 
-_squared = mean_loss(_MSE, SquaredError(), SquaredAnswers)
-_absolute = mean_loss(_MAE, AbsoluteError(), AbsoluteAnswers)
-_signed = mean_loss(_BIAS, SignedError(), SignedAnswers)
+def _error(name: str, title: str, degree: int, low: float = 0.0) -> Declaration:
+    return Declaration(name, title, False, "regression", low=low, high=math.inf, degree=degree, perfect=0.0)
 
 
-def _root(data: Measured) -> RootAnswers:
-    squared = _squared(data)
-    assert isinstance(squared, SquaredAnswers)
-    return RootAnswers(_RMSE, squared)
+_MSE = _error("mean_squared_error", "Mean squared error", 2)
+_RMSE = _error("root_mean_squared_error", "Root mean squared error", 1)
+_MAE = _error("mean_absolute_error", "Mean absolute error", 1)
+_BIAS = _error("mean_error", "Mean error (bias)", 1, low=-math.inf)
+
+_squared = mean_of(_MSE, SquaredError(), SquaredAnswers)
+_absolute = mean_of(_MAE, AbsoluteError(), AbsoluteAnswers)
+_signed = mean_of(_BIAS, SignedError(), SignedAnswers)
+_root = partial(RootAnswers.of, _RMSE, SquaredAnswers, SquaredError())
 
 
 @declares(_MSE, _squared)
@@ -64,30 +48,20 @@ def mean_squared_error(
 
     Parameters
     ----------
-    y_true, y_pred : (n,) or (n, outputs)
-        Labels and predictions.
-    yerr : number, (n,), (2, n) or error model, optional
-        *Standard deviation* of each label (not its variance), lower and upper errors as in matplotlib, or a model from
-        `scorebars.errors`. Without it the labels are exact and the score equals scikit-learn's.
-    sample_weight : (n,), optional
-        How much each label counts.
-    multioutput : {"uniform_average", "raw_values"} or (outputs,)
-        Average over outputs, one Score for each, or weights for the average.
+    $regression
 
-    Returns
-    -------
-    Score or Scores
+    References
+    ----------
+    R. B. Davies, J. R. Stat. Soc. C 29 (1980) 323 (the distribution of quadratic forms).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> s = sb.mean_squared_error([3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0], yerr=0.5)
-    >>> s.observed, s.expected, s.truth.value, s.perfect.value
-    (0.375, 0.625, 0.125, 0.25)
-    >>> print(s)
-    0.62 ± 0.35
+    $sampl
+    >>> s = sb.mean_squared_error(y, p, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s, s.truth, s.perfect)
+    0.2579 0.259 ± 0.010 0.256 ± 0.010 0.00138 ± 0.00078
     """
-    return score(_squared, y_true, y_pred, yerr, sample_weight, multioutput)
+    return score(_squared, y_true, y_pred, yerr, sample_weight, multioutput, flatten=True)
 
 
 @declares(_RMSE, _root)
@@ -103,16 +77,26 @@ def root_mean_squared_error(
 
     The score against the truth is :math:`\sqrt{\max(0, \mathrm{truth\ of\ the\ MSE})}`.
 
-    Parameters are those of `mean_squared_error`.
+    Parameters
+    ----------
+    $regression
+
+    References
+    ----------
+    T. Chai, R. R. Draxler, Geosci. Model Dev. 7 (2014) 1247.
 
     Examples
     --------
+    Nuclear masses in MeV, FRDM2012 against the measured ones:
+
     >>> import scorebars as sb
-    >>> s = sb.root_mean_squared_error([3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0], yerr=0.5)
-    >>> print(s, s.truth)
-    0.76 ± 0.22 0.35 ± 0.35
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> y, p = masses.y, masses.predictions["FRDM2012"]
+    >>> s = sb.root_mean_squared_error(y, p, yerr=masses.yerr)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.5811 0.5936 ± 0.0069 0.5683 ± 0.0052
     """
-    return score(_root, y_true, y_pred, yerr, sample_weight, multioutput, flatten=False)
+    return score(_root, y_true, y_pred, yerr, sample_weight, multioutput)
 
 
 @declares(_MAE, _absolute)
@@ -134,16 +118,22 @@ def mean_absolute_error(
     whatever the true residuals are. How well it is known comes from the likelihood, or, drawn anew, from
     ``truth.bootstrap(draws, rng)``.
 
-    Parameters are those of `mean_squared_error`; `yerr` is a *standard deviation*.
+    Parameters
+    ----------
+    $regression
+
+    References
+    ----------
+    F. C. Leone, L. S. Nelson, R. B. Nottingham, Technometrics 3 (1961) 543 (the folded normal distribution).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> s = sb.mean_absolute_error([0.5], [0.0], yerr=0.2)
-    >>> round(s.expected, 12), round(s.variance, 12)
-    (0.500801654872, 0.039197702478)
+    $sampl
+    >>> s = sb.mean_absolute_error(y, p, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.4055 0.407 ± 0.011 0.404 ± 0.011
     """
-    return score(_absolute, y_true, y_pred, yerr, sample_weight, multioutput)
+    return score(_absolute, y_true, y_pred, yerr, sample_weight, multioutput, flatten=True)
 
 
 @declares(_BIAS, _signed)
@@ -156,13 +146,18 @@ def mean_error(
 
     Its law under normal errors is normal. A bias common to all labels cannot be told from a bias of the model.
 
-    Parameters are those of `mean_squared_error`; `yerr` is a *standard deviation*.
+    Parameters
+    ----------
+    $regression
+
+    References
+    ----------
+    JCGM 200:2012, International vocabulary of metrology, 2.18 (bias).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> s = sb.mean_error([1.0, 2.0, 3.0, 4.0], [1.5, 2.0, 3.5, 4.0], yerr=0.2)
-    >>> print(s)
-    0.25 ± 0.10
+    $sampl
+    >>> print(sb.mean_error(y, p, yerr=logp.yerr))
+    -0.085 ± 0.011
     """
-    return score(_signed, y_true, y_pred, yerr, sample_weight, multioutput)
+    return score(_signed, y_true, y_pred, yerr, sample_weight, multioutput, flatten=True)

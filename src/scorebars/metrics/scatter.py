@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from scorebars import checks
-from scorebars.answers.scatter import most_likely, unit_chi_squared
-from scorebars.errors import MeasurementError, Normal, SplitNormal
-from scorebars.errors.base import FloatArray
+from scorebars.answers.means.intrinsic_scatter import most_likely, unit_chi_squared
+from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError
 from scorebars.measured import Measured
-from scorebars.metrics.single import one_output
-from scorebars.moments.scatter import standardised
+from scorebars.metrics.call import one_output
+from scorebars.moments.extra_variance import in_own_units
 from scorebars.score import Estimate
 
 _METHODS = {"ml": most_likely, "chi2": unit_chi_squared}
@@ -21,8 +21,8 @@ _METHODS = {"ml": most_likely, "chi2": unit_chi_squared}
 def intrinsic_scatter(
     y_true: Any,
     y_pred: Any,
-    yerr: Any,
     *,
+    yerr: Any,
     prederr: Any = None,
     offset: bool = False,
     method: str = "ml",
@@ -62,14 +62,17 @@ def intrinsic_scatter(
         (``"chi2"``), both widened where residuals have heavier tails than normal ones. It speaks
         of the population of residuals, so `total_interval` is the same.
 
+    References
+    ----------
+    P. Möller, J. R. Nix, W. D. Myers, W. J. Swiatecki, At. Data Nucl. Data Tables 59 (1995) 185 (the model error).
+
     Examples
     --------
     The error of a nuclear mass model, the errors of the measured masses removed:
 
-    >>> from scorebars.datasets import load_nuclear_masses
-    >>> from scorebars.metrics.scatter import intrinsic_scatter
-    >>> masses = load_nuclear_masses()
-    >>> print(intrinsic_scatter(masses.y, masses.predictions["FRDM2012"], masses.yerr))
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> print(sb.intrinsic_scatter(masses.y, masses.predictions["FRDM2012"], yerr=masses.yerr))
     0.560 ± 0.014
     """
     if method not in _METHODS:
@@ -80,7 +83,7 @@ def intrinsic_scatter(
     s = label_errors(data)
     if prederr is not None:
         s = np.hypot(s, prediction_errors(prederr, data.n))
-    scatter, unit = standardised(data.residual, s, data.weight, bool(offset))
+    scatter, unit = in_own_units(data.residual, s, data.weight, bool(offset))
     return _METHODS[method](scatter, unit)
 
 
@@ -97,11 +100,7 @@ def label_errors(data: Measured) -> FloatArray:
             "intrinsic_scatter needs independent errors: pass sigma, the standard deviation of each label, instead of "
             "a covariance or shared shifts."
         )
-    if isinstance(errors, SplitNormal):
-        return np.broadcast_to((np.asarray(errors.lower) + errors.upper) / 2, (data.n,))
-    if isinstance(errors, Normal):
-        return np.broadcast_to(np.asarray(errors.label_level().sigma, dtype=np.float64), (data.n,))
-    s = np.sqrt(errors.label_variance(np.asarray(data.y, dtype=np.float64)))
+    s = errors.error_bar(np.asarray(data.y, dtype=np.float64))
     checks.require_finite(s, "yerr (its standard deviation)")
     return s
 

@@ -9,10 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks, tables
-from scorebars.answers.labelled import Labelled
+from scorebars.answers.classes.labelled import Labelled
 from scorebars.errors import ClassError
-from scorebars.metrics.class_options import given_labels
-from scorebars.metrics.labels import all_classes, class_array, class_model, labels_of
+from scorebars.metrics.class_inputs import all_classes, class_array, class_model, given_labels, labels_of, own_weights
+
+
+def scored_labels(
+    y_true: Any, values: Any, yerr: Any, sample_weight: Any, argument: str
+) -> tuple[NDArray[Any], NDArray[Any], ClassError]:
+    """Scores or probabilities, (n,) or (n, K), labels as classes and their error model, all aligned."""
+    tables.require_rows(**{"y_true": y_true, argument: values, "yerr": yerr, "sample_weight": sample_weight})
+    array = columns(values, argument)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    y = class_array(labels_of(y_true, yerr), "y_true")
+    if len(y) != len(array):
+        raise ValueError(
+            f"y_true and {argument} have inconsistent numbers of samples: {len(y)} and {len(array)}. Each label needs its "
+            "own row."
+        )
+    model = class_model(yerr, len(y))
+    model.check_labels(y)
+    return array, y, model
 
 
 def columns(values: Any, argument: str) -> NDArray[Any]:
@@ -20,18 +38,6 @@ def columns(values: Any, argument: str) -> NDArray[Any]:
     array = checks.outputs(values, argument)
     checks.require_finite(array, argument)
     return array
-
-
-def shown_labels(y_true: Any, yerr: Any, n: int, name: str) -> tuple[NDArray[Any], ClassError]:
-    """The labels as classes, aligned with n rows of the argument `name`, and their error model."""
-    y = class_array(labels_of(y_true, yerr), "y_true")
-    if len(y) != n:
-        raise ValueError(
-            f"y_true and {name} have inconsistent numbers of samples: {len(y)} and {n}. Each label needs its own row."
-        )
-    model = class_model(yerr, n)
-    model.check_labels(y)
-    return y, model
 
 
 def data_of(y: NDArray[Any], model: ClassError, classes: NDArray[Any], sample_weight: Any) -> Labelled:
@@ -46,8 +52,7 @@ def data_of(y: NDArray[Any], model: ClassError, classes: NDArray[Any], sample_we
             f"{type(model).__name__} has a class {extra!r} for which there is no column. Give columns for all classes "
             "and name them in labels."
         )
-    weight = checks.weights(sample_weight, len(y))
-    return Labelled(classes, np.searchsorted(classes, y), None, model, None if weight is None else weight.copy())
+    return Labelled(classes, np.searchsorted(classes, y), None, model, own_weights(sample_weight, len(y)))
 
 
 def require_probabilities(p: NDArray[Any], argument: str) -> None:
@@ -120,15 +125,11 @@ def probability_columns(
     y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, labels: Any
 ) -> tuple[Labelled, NDArray[Any]]:
     """Labels and a probability for each class, (n, K); a single column is that of the larger of two classes."""
-    tables.require_rows(y_true=y_true, y_proba=y_proba, yerr=yerr, sample_weight=sample_weight)
-    p = columns(y_proba, "y_proba")
+    p, y, model = scored_labels(y_true, y_proba, yerr, sample_weight, "y_proba")
     require_probabilities(p, "y_proba")
     if p.ndim == 1:
-        p = p[:, None]
-    if p.shape[1] == 1:
-        p = np.concatenate([1 - p, p], axis=1)
+        p = np.stack([1 - p, p], axis=1)
     warn_unless_rows_sum_to_one(p)
-    y, model = shown_labels(y_true, yerr, len(p), "y_proba")
     classes = column_classes(y, model, labels, p.shape[1], "y_proba")
     return data_of(y, model, classes, sample_weight), p
 
@@ -137,13 +138,10 @@ def two_class_probabilities(
     y_true: Any, y_proba: Any, yerr: Any, sample_weight: Any, pos_label: Any
 ) -> tuple[Labelled, NDArray[Any]]:
     """Labels of two classes and the probability of the positive one, as two columns in the order of the classes."""
-    tables.require_rows(y_true=y_true, y_proba=y_proba, yerr=yerr, sample_weight=sample_weight)
-    p = columns(y_proba, "y_proba").reshape(-1)
+    p, y, model = scored_labels(y_true, y_proba, yerr, sample_weight, "y_proba")
     require_probabilities(p, "y_proba")
-    y, model = shown_labels(y_true, yerr, len(p), "y_proba")
     data, positive = two_classes(y, model, sample_weight, pos_label)
-    other = 1 - p
-    return data, np.stack([other, p] if positive == 1 else [p, other], axis=1)
+    return data, np.stack([1 - p, p] if positive == 1 else [p, 1 - p], axis=1)
 
 
 def two_classes(y: NDArray[Any], model: ClassError, sample_weight: Any, pos_label: Any) -> tuple[Labelled, int]:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.answers.within import WithinAnswers
-from scorebars.engines.totals import by_engine, sums_of
+from scorebars import checks
+from scorebars.answers.base import Answers
+from scorebars.answers.evidence import by_engine, sums_of
+from scorebars.answers.means.within_answers import WithinAnswers
 from scorebars.losses import Within
 from scorebars.measured import Measured, between
-from scorebars.metrics import inputs
-from scorebars.metrics.additive import Maker, score
-from scorebars.metrics.parameters import at_least_zero
-from scorebars.metrics.registry import declares
+from scorebars.metrics.call import score
+from scorebars.metrics.registry import Maker, declares
 from scorebars.score import Declaration, Score, Scores
 
 _WITHIN = Declaration(
@@ -23,16 +23,15 @@ _WITHIN = Declaration(
 
 
 def _within(tolerance: float) -> Maker:
-    loss = Within(at_least_zero(tolerance, "tolerance"))
+    loss = Within(checks.at_least_zero(tolerance, "tolerance"))
 
-    def make(data: Measured) -> WithinAnswers:
-        totals = inputs.measured_totals(loss, data)
+    def make(data: Measured) -> Answers:
+        found = WithinAnswers.of(_WITHIN, loss, data)
         scale = _scale(loss, data)
         if scale == 1.0:
-            return WithinAnswers(_WITHIN, loss, data, totals)
+            return found
         nearer = Within(min(loss.tolerance / scale, sys.float_info.max))
-        data = data.scaled(scale)
-        return WithinAnswers(_WITHIN, nearer, data, inputs.measured_totals(nearer, data))
+        return WithinAnswers.of(_WITHIN, nearer, data.scaled(scale))
 
     return make
 
@@ -44,7 +43,7 @@ def _scale(loss: Within, data: Measured) -> float:
         return between(sums.scale * sums.max_abs_d, sums.scale * sums.max_sigma)
     with np.errstate(over="ignore"):
         largest = float(np.max(np.abs(data.residual)))
-    return between(largest, data.errors.largest(np.asarray(data.y, dtype=np.float64)))
+    return between(largest, data.errors.largest(data.labels))
 
 
 @declares(_WITHIN, make_with=_within)
@@ -68,20 +67,19 @@ def fraction_within(
 
     Parameters
     ----------
-    y_true, y_pred : (n,) or (n, outputs)
-        Labels and predictions.
     tolerance : number of at least 0
         Largest residual that counts as a hit, in the unit of the labels; the end belongs to it.
-    yerr, sample_weight, multioutput
-        As in `mean_squared_error`.
+    $regression
+
+    References
+    ----------
+    W. Hoeffding, Ann. Math. Stat. 27 (1956) 713 (the Poisson-binomial distribution).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> s = sb.fraction_within([1.0, 2.0, 3.0], [1.1, 2.6, 3.0], tolerance=0.5, yerr=0.2)
-    >>> round(s.observed, 6), round(s.expected, 6)
-    (0.666667, 0.757339)
-    >>> round(s.distribution.pmf(1.0), 6)
-    0.297362
+    $sampl
+    >>> s = sb.fraction_within(y, p, tolerance=0.5, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s)
+    0.5455 0.5463 ± 0.0090
     """
-    return score(_within(tolerance), y_true, y_pred, yerr, sample_weight, multioutput)
+    return score(_within(tolerance), y_true, y_pred, yerr, sample_weight, multioutput, flatten=True)

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars import tables
-from scorebars.answers.label_loss import LabelLossAnswers
+from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.linear import LinearAnswers
-from scorebars.errors.base import FloatArray
+from scorebars.arrays import FloatArray
+from scorebars.metrics.class_inputs import class_declaration
 from scorebars.metrics.registry import declares
-from scorebars.metrics.score_columns import column_classes, columns, data_of, require_ordered, shown_labels
+from scorebars.metrics.score_columns import column_classes, data_of, require_ordered, scored_labels
 from scorebars.metrics.undefined import warn_undefined
-from scorebars.score import Declaration, Score
+from scorebars.score import Score
 
-_TOP_K = Declaration(
-    "top_k_accuracy_score", "Top-k accuracy", True, "classification", low=0.0, high=1.0, degree=None, perfect=1.0
-)
+_TOP_K = class_declaration("top_k_accuracy_score", "Top-k accuracy", takes="scores")
 
 
 @declares(_TOP_K)
@@ -40,40 +38,43 @@ def top_k_accuracy_score(
     .. math::
         \mathrm{expected} = \frac{1}{M} \sum_i \sum_{c \in h_i} P_i(c).
 
-    Linear in the label: the number of hits is Poisson-binomial, the estimate against the truth unbiased. A perfect
-    model knows the true class and how labels err, and ranks the classes by the probability of being shown.
-
     Parameters
     ----------
-    y_true : (n,) or None
-        Shown labels; None where the error model holds them.
+    $labels_only
     y_score : (n,) or (n, K)
         Scores of the classes in sorted order; for two classes that of the larger one.
-    yerr : number, (n,) or error model of class labels, optional
-        Probability that a label is wrong, or a model.
+    $yerr
     k : int
         How many classes count as a hit. Of equal scores the later class comes first, as in scikit-learn.
     normalize : bool
         A share (True) or a count (False).
-    sample_weight : (n,), optional
-        How much each item counts.
-    labels : sequence of classes in sorted order, optional
-        The classes of the columns, needed where `y_true` does not show them all.
+    $sample_weight
+    $columns
+
+    $score
+
+    Notes
+    -----
+    Linear in the label: the number of hits is Poisson-binomial, the estimate against the truth unbiased. A perfect
+    model knows the true class and how labels err, and ranks the classes by the probability of being shown.
+
+    References
+    ----------
+    O. Russakovsky et al., ImageNet large scale visual recognition challenge, International Journal of Computer Vision
+    115, 211 (2015).
 
     Examples
     --------
-    >>> import scorebars as sb
-    >>> scores = [[0.5, 0.2, 0.3], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.7, 0.2, 0.1]]
-    >>> print(sb.top_k_accuracy_score([0, 1, 2, 2], scores, k=2, yerr=0.1))
-    0.74 ± 0.12
+    Does the model know whether it is right? With two classes only k = 1 is of use:
+
+    $right
+    >>> s = sb.top_k_accuracy_score(right, cifar.columns["p_pred"], yerr=0.0054, k=1)
+    >>> print(s.observed, s, s.truth)
+    0.9313 0.92664 ± 0.00073 0.93601 ± 0.00074
     """
     if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
-    tables.require_rows(y_true=y_true, y_score=y_score, yerr=yerr, sample_weight=sample_weight)
-    scores = columns(y_score, "y_score")
-    if scores.ndim == 2 and scores.shape[1] == 1:
-        scores = scores[:, 0]
-    y, model = shown_labels(y_true, yerr, len(scores), "y_score")
+    scores, y, model = scored_labels(y_true, y_score, yerr, sample_weight, "y_score")
     if scores.ndim == 1 and len(np.unique(y)) > 2:
         raise ValueError("`y_score` needs to be of shape `(n_samples, n_classes)`: y_true has more than two classes.")
     require_ordered(labels)

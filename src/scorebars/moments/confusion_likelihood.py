@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-
+from scorebars.arrays import FloatArray
 
 _WORK = 300_000_000
 

@@ -1,4 +1,4 @@
-"""Which law of the true residuals do the observed ones speak for?
+"""The law of the true residuals: which one do the observed ones speak for?
 
 Observed residuals are d_i = D_i + s_i Z with known s_i. The nonparametric maximum likelihood estimate of the law of D
 (Kiefer & Wolfowitz 1956) maximises
@@ -7,26 +7,33 @@ Observed residuals are d_i = D_i + s_i Z with known s_i. The nonparametric maxim
 
 over all laws; on a grid that is a concave programme for the weights w_k (`simplex`). It assumes that D and s are
 independent, and nothing about the shape. The mean of any loss under the law estimates the mean loss against the truth.
-Where D follows s, residuals are first divided by a scale that does so too (`dependence`).
 
 How well is such a mean known? All laws whose log likelihood is within chi^2_1 / 2 of the best are compatible with the
 data: the range of the mean over these laws is its likelihood-profile interval, found here without simulation. For the
 items at hand, whose own D_i are asked for rather than those of a population, the mean over the items of E[loss | d_i]
 takes the place of the mean under the law, and the scatter of the D_i given the d_i is added.
+
+Hard items are often both measured badly and predicted badly. Then D = m(s) + c(s) eta with one law of eta for all labels
+(Chen 2023, "Empirical Bayes when estimation precision predicts parameters"). Here m and log c^2 are straight lines in
+log s (`Trend`), fitted by the first two moments of the observed residuals alone, E d = m and Var d = c^2 + s^2. Lines are
+used only where a likelihood-ratio test sees dependence: following noise would double the scatter of the estimate. Where it
+does not, the lines that fit best still tell how much unseen dependence may change an answer.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
 
-from scorebars.errors.base import FloatArray
-from scorebars.moments.cells import Cells, cells_of
-from scorebars.moments.simplex import Mixture
+from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError
+from scorebars.numerics.simplex import Mixture
 
 _QUANTILE_POINTS = 75
 _SPREAD_POINTS = 75
@@ -68,6 +75,69 @@ def normal_likelihood(residual: FloatArray, sd: FloatArray, grid: FloatArray) ->
         z = np.minimum(np.abs(residual[:, None] - grid) / sd[:, None], 1e150)
     exponent = -0.5 * z * z
     return np.asfortranarray(np.exp(exponent - exponent.max(axis=1, keepdims=True)))
+
+
+# labels of like residual and error, counted together: a fit to millions costs as much as to thousands
+
+_UNBINNED = 2000
+"""Up to this many labels each is its own cell."""
+_MOST_CELLS = 8000
+_LEVELS_PER_OCTAVE = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
+
+
+class Cells(NamedTuple):
+    """Mean residual and effective error of the labels in each cell, sum of their shares and of the squared shares.
+
+    `group` is the mean of what else the labels of a cell have in common.
+    """
+
+    residual: FloatArray
+    sd: FloatArray
+    share: FloatArray
+    square: FloatArray
+    group: FloatArray
+
+
+def cells_of(
+    residual: FloatArray, sd: FloatArray, share: FloatArray, grid: FloatArray, spacing: float, group: FloatArray
+) -> Cells:
+    """Labels in cells whose `group` > 0 differs by some 9 % (more if need be) and whose residuals by half the error.
+
+    The error is a function of the group: the error itself, or that of a residual that was scaled with it. Where half the
+    error is less than the grid's typical spacing, cells are as wide as a step of the grid.
+    """
+    share = share / float(np.add.reduce(share))
+    if len(residual) <= _UNBINNED:
+        return Cells(residual, sd, share, np.square(share), group)
+    octave = np.log2(group / float(group.min()))
+    step = np.floor(np.interp(residual, grid, np.arange(len(grid), dtype=np.float64)))
+    for per_octave in _LEVELS_PER_OCTAVE:
+        level = np.floor(octave * per_octave)
+        levels, which = np.unique(level, return_inverse=True)
+        narrowest = np.full(len(levels), np.inf)
+        np.minimum.at(narrowest, which, sd)
+        width = 0.5 * narrowest[which]
+        position = np.where(width > spacing, np.floor((residual - grid[0]) / width), step)
+        _, cell = np.unique(level * (position.max() + 1.0) + position, return_inverse=True)
+        if int(cell.max()) < _MOST_CELLS:
+            break
+    return _merged(cell, residual, sd, share, group)
+
+
+def _merged(
+    cell: NDArray[np.intp], residual: FloatArray, sd: FloatArray, share: FloatArray, group: FloatArray
+) -> Cells:
+    """One entry for each cell. The scatter lost in the mean residual is taken from its error (Sheppard's correction)."""
+    total = np.bincount(cell, share).astype(np.float64)
+    mean = np.bincount(cell, share * residual) / total
+    lost = np.bincount(cell, share * np.square(residual - mean[cell])) / total
+    variance = np.bincount(cell, share * np.square(sd)) / total
+    effective = np.sqrt(np.maximum(variance - lost, variance / 2))
+    square = np.bincount(cell, np.square(share)).astype(np.float64)
+    return Cells(mean, effective, total, square, np.bincount(cell, share * group) / total)
+
+
+# the most likely law -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,3 +298,136 @@ class Deconvolution:
                 part = -inner[1] / (outer[1] - inner[1])
                 tilt = inner[0] + (outer[0] - inner[0]) * min(max(part, 0.05), 0.95)
         return max(reach, 0.0) * span
+
+
+# residuals that grow with the label error --------------------------------------------------------
+
+_LEVEL = 5.99
+"""Chi-squared with 2 degrees of freedom at 95 %: beyond it, dependence is seen."""
+_LEAST_SPREAD = 0.05
+"""Errors that spread less than this (in log s) cannot show a trend."""
+_STEEPEST = 6.0
+"""Of the line log c^2: c grows at most with the third power of s."""
+_MOST_LABELS = 20_000
+"""More labels than this are thinned out before lines are fitted."""
+_LEAST_SCALE = 0.1
+"""c is at least this part of s: smaller true residuals cannot be seen behind such an error."""
+_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Trend:
+    """m and log c^2 as lines in log s - centre, with the standard errors of both slopes.
+
+    `seen`: whether a test at 5 % prefers it to residuals that do not depend on the errors.
+    """
+
+    centre: float
+    middle: tuple[float, float]
+    log_variance: tuple[float, float]
+    errors: tuple[float, float]
+    seen: bool
+
+    def at(self, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Centre m and scale c of the true residuals of labels with this error."""
+        x = np.log(sd) - self.centre
+        scale = np.exp(0.5 * np.clip(self.log_variance[0] + self.log_variance[1] * x, -600.0, 600.0))
+        return self.middle[0] + self.middle[1] * x, np.maximum(scale, _LEAST_SCALE * sd)
+
+    def tilted(self) -> tuple[Trend, ...]:
+        """The same trend with one slope after the other steeper by its standard error."""
+        (a, b), (u, v), (first, second) = self.middle, self.log_variance, self.errors
+        return replace(self, middle=(a, b + first)), replace(self, log_variance=(u, v + second))
+
+
+def fitted_trend(residual: FloatArray, sd: FloatArray, share: FloatArray) -> Trend | None:
+    """How the true residuals follow the label errors; None where errors are alike or residuals do not scatter."""
+    step = max(1, len(residual) // _MOST_LABELS)
+    d, s, a = residual[::step], sd[::step], share[::step] / float(np.sum(share[::step]))
+    x = np.log(s)
+    centre = float(a @ x)
+    x = x - centre
+    flat = _common(d, np.square(s), a) if math.sqrt(float(a @ np.square(x))) >= _LEAST_SPREAD else None
+    return None if flat is None else _fitted(d, np.square(s), a, x, flat, centre)
+
+
+def _common(d: FloatArray, s2: FloatArray, a: FloatArray) -> tuple[float, float] | None:
+    """Mean and variance of true residuals that do not depend on the errors; None where they do not scatter."""
+    mean, tau2 = float(a @ d), max(float(a @ (np.square(d - float(a @ d)) - s2)), 0.0)
+    for _ in range(30):
+        weight = a / np.square(tau2 + s2)
+        pull = a / (tau2 + s2)
+        mean = float(pull @ d) / float(np.sum(pull))
+        tau2 = max(float(weight @ (np.square(d - mean) - s2)) / float(np.sum(weight)), 0.0)
+    return (mean, tau2) if tau2 > 1e-3 * float(np.min(s2)) else None
+
+
+def _fitted(
+    d: FloatArray, s2: FloatArray, a: FloatArray, x: FloatArray, flat: tuple[float, float], centre: float
+) -> Trend:
+    """Weighted least squares for m and the normal likelihood for c^2 in turn; standard errors hold for any law."""
+    lines = np.stack([np.ones_like(x), x])
+    level = math.log(flat[1])
+    theta, c2 = np.array([level, 0.0]), np.full_like(d, flat[1])
+    for _ in range(_ROUNDS):
+        pull = lines * (a / (c2 + s2))
+        middle = np.linalg.pinv(pull @ lines.T) @ (pull @ d)
+        r2 = np.square(d - middle @ lines)
+
+        def cost(theta: FloatArray, r2: FloatArray = r2) -> tuple[float, FloatArray]:
+            c2 = np.exp(np.clip(theta @ lines, -600.0, 600.0))
+            v = c2 + s2
+            return float(a @ (np.log(v) + r2 / v)), lines @ (a * c2 / v * (1.0 - r2 / v))
+
+        bounds = [(level - 12.0, level + 12.0), (-_STEEPEST, _STEEPEST)]
+        theta = minimize(cost, theta, jac=True, method="L-BFGS-B", bounds=bounds).x
+        c2 = np.exp(np.clip(theta @ lines, -600.0, 600.0))
+    v = c2 + s2
+    first = _slope_error(lines, a / v, a / v * (d - middle @ lines))
+    second = _slope_error(lines, a * np.square(c2 / v), a * c2 / np.square(v) * (r2 - v))
+    # residuals that are not normal scatter the likelihood ratio by as much more as their squares scatter
+    flat_v = flat[1] + s2
+    gain = np.log(flat_v / v) + np.square(d - flat[0]) / flat_v - r2 / v
+    excess = max(float(a @ np.square(r2 / v - 1.0)) / 2, 1.0)
+    seen = float(a @ gain) / float(np.sum(np.square(a))) / excess > _LEVEL
+    return Trend(
+        centre,
+        (float(middle[0]), float(middle[1])),
+        (float(theta[0]), float(theta[1])),
+        (first, min(second, _STEEPEST)),
+        seen,
+    )
+
+
+def _slope_error(lines: FloatArray, information: FloatArray, score: FloatArray) -> float:
+    """Standard error of a line's slope from the scatter of the labels' scores (sandwich)."""
+    inverse = np.linalg.pinv((lines * information) @ lines.T)
+    spread = inverse @ ((lines * np.square(score)) @ lines.T) @ inverse
+    return math.sqrt(max(float(spread[1, 1]), 0.0))
+
+
+# other families than the normal one --------------------------------------------------------------
+
+_ONE_SIGMA = 0.8413447460685429
+
+
+def label_likelihood(errors: MeasurementError, y: FloatArray, truth: FloatArray) -> FloatArray:
+    """p(y | truth) for labels y (n,) and candidates truth (n, k), each row relative to its largest entry.
+
+    A row of zeros: none of the candidates makes the label possible.
+    """
+    density = errors.likelihood(y, truth)
+    density = np.where(np.isfinite(density), density, 0.0)
+    largest = density.max(axis=1, keepdims=True)
+    return np.asfortranarray(density / np.where(largest > 0, largest, 1.0))
+
+
+def central_half_width(errors: MeasurementError, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A median-unbiased estimate of each true value, and half the width that holds 68 % of fresh labels.
+
+    Both exist for every family, even without moments.
+    """
+    low, middle, high = (errors.ppf(y, np.full(len(y), q)) for q in (1.0 - _ONE_SIGMA, 0.5, _ONE_SIGMA))
+    if errors.discrete:  # steps of single values
+        return errors.unbiased_label(y), np.sqrt(errors.variance(y))
+    return 2.0 * y - middle, (high - low) / 2

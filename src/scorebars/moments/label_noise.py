@@ -1,4 +1,4 @@
-"""What the errors of labels do to sums of them and of their squares.
+"""Metrics that are functions of two sums of labels (R2, explained variance, correlations), and what label errors do to them.
 
 A sum X = sum_i [a w_i y_i^2 + b_i y_i] - k (sum_i w_i y_i)^2 / W is a quadratic form of the labels, with the matrix
 Q = a diag(w) - k w w' / W. Label errors of covariance S add tr(Q S) to it on average. With h half the slope of X at the
@@ -8,17 +8,26 @@ labels, the covariance of two such sums is
 
 and h' S h at the labels is too large by tr(Q S Q S). Other families than the normal one bring their third and fourth
 moments, label by label.
+
+The metrics, with weights w, true values (or labels) t, predictions p, and bars for weighted means:
+
+    R2                   1 - X/Y        X = sum w (t - p)^2             Y = sum w (t - tbar)^2
+    explained variance   1 - X/Y        X = sum w (t - p - mean)^2      Y = sum w (t - tbar)^2
+    concordance          X/Y            X = 2 sum w (p - pbar) t        Y = sum w [(t - pbar)^2 + (p - pbar)^2]
+    Pearson              X/sqrt(Y)      X = sum w (p - pbar) t / |p|    Y = sum w (t - tbar)^2,  |p|^2 = sum w (p - pbar)^2
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from scorebars.errors import MeasurementError, Normal, Repeats
-from scorebars.errors.base import FloatArray
+from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError, Normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +71,8 @@ class LabelNoise:
     @classmethod
     def of(cls, errors: MeasurementError, y: FloatArray) -> LabelNoise:
         """Errors of the labels at hand, as they enter estimates of the truth."""
-        if isinstance(errors, Normal):
-            return cls.normal(errors.label_level(), y)._with_uncertainty(errors)
+        if errors.normal is not None:
+            return cls.normal(errors.normal.label_level(), y)._with_uncertainty(errors.normal)
         label = errors.unbiased_label(y)
         with np.errstate(invalid="ignore", over="ignore"):
             variance = -errors.unbiased_square(y, label)
@@ -81,7 +90,7 @@ class LabelNoise:
         return cls(np.asarray(own, dtype=np.float64), cov=errors.cov, shared=errors.shared)
 
     def _with_uncertainty(self, errors: Normal) -> LabelNoise:
-        scatter = errors.scatter if isinstance(errors, Repeats) else None
+        scatter = errors.scatter
         if scatter is None:
             return self
         pooled = 0.0 if not np.any(scatter.weight < 1) else 2.0 / scatter.pooled_degrees
@@ -101,7 +110,7 @@ class LabelNoise:
         common = max(self.product(one, one) - float(total.sum()), 0.0) / pairs
         return replace(self, variance=np.maximum(total - common, 0.0), cov=None, shared=None)
 
-    def stretched(self, factor: FloatArray) -> LabelNoise:
+    def scaled(self, factor: FloatArray) -> LabelNoise:
         """The errors of labels multiplied by `factor`."""
         scaled = {"variance": (self.variance, 2), "third": (self.third, 3), "fourth": (self.fourth, 4)}
         scaled |= {"least": (self.least, 4)}
@@ -226,3 +235,126 @@ def positive(matrix: FloatArray) -> FloatArray:
     xx, yy = (max(float(matrix[i, i]), 0.0) for i in (0, 1))
     most = math.sqrt(xx) * math.sqrt(yy)
     return _symmetric([xx, min(max(float(matrix[0, 1]), -most), most), yy])
+
+
+# the metrics -------------------------------------------------------------------------------------
+
+RatioKind = Literal["lost", "ratio", "root"]
+
+
+def value_of(kind: RatioKind, x: float, y: float) -> float:
+    """1 - x/y, x/y or x/sqrt(y)."""
+    return 1.0 - x / y if kind == "lost" else x / y if kind == "ratio" else x / math.sqrt(y)
+
+
+def slope_of(kind: RatioKind, x: float, y: float) -> FloatArray:
+    """Its derivatives by x and y."""
+    if kind == "root":
+        return np.array([1.0, -0.5 * x / y]) / math.sqrt(y)
+    sign = -1.0 if kind == "lost" else 1.0
+    return sign * np.array([1.0, -x / y]) / y
+
+
+class SumPair(ABC):
+    """One metric as a function of two sums."""
+
+    kind: ClassVar[RatioKind]
+    square: ClassVar[tuple[float, float]]
+    centred: ClassVar[tuple[float, float]]
+
+    @abstractmethod
+    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> tuple[float, float]:
+        """X and Y of these values."""
+
+    @abstractmethod
+    def slopes(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
+        """(2, n): half the derivatives of X and Y by each value."""
+
+    @abstractmethod
+    def items(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
+        """(2, n): what each item contributes to X and Y, squares of t lowered by v; predictions belong to the items."""
+
+    def quadratic(self, t: FloatArray, p: FloatArray, w: FloatArray) -> QuadraticSums:
+        """Both sums as quadratic forms of the labels t."""
+        return QuadraticSums(w, self.square, self.centred, self.slopes(t, p, w))
+
+    def scatter(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
+        """Covariance (2, 2) of X and Y over test sets, from the scatter of their items."""
+        terms = self.items(t, p, w, v)
+        terms = terms - w * (terms.sum(axis=1) / w.sum())[:, None]
+        n = int(np.count_nonzero(w))
+        return np.asarray(terms @ terms.T * (n / max(n - 1, 1)))
+
+
+def _about_mean(x: FloatArray, w: FloatArray) -> FloatArray:
+    return x - float(w @ x) / float(w.sum())
+
+
+class R2Sums(SumPair):
+    """Squared residuals over squared deviations from the mean."""
+
+    kind, square, centred = "lost", (1.0, 1.0), (0.0, 1.0)
+
+    def _residual(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
+        return t - p
+
+    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> tuple[float, float]:
+        return float(w @ np.square(self._residual(t, p, w))), float(w @ np.square(_about_mean(t, w)))
+
+    def slopes(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
+        return np.stack([w * self._residual(t, p, w), w * _about_mean(t, w)])
+
+    def items(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
+        return np.stack([w * (np.square(self._residual(t, p, w)) - v), w * (np.square(_about_mean(t, w)) - v)])
+
+
+class ExplainedVarianceSums(R2Sums):
+    """The same with residuals about their mean."""
+
+    centred = (1.0, 1.0)
+
+    def _residual(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
+        return _about_mean(t - p, w)
+
+
+class ConcordanceSums(SumPair):
+    """Twice the covariance over both variances and the squared difference of the means."""
+
+    kind, square, centred = "ratio", (0.0, 1.0), (0.0, 0.0)
+
+    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> tuple[float, float]:
+        centre = float(w @ p) / float(w.sum())
+        q = p - centre
+        return 2.0 * float(w @ (q * _about_mean(t, w))), float(w @ (np.square(t - centre) + np.square(q)))
+
+    def slopes(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
+        centre = float(w @ p) / float(w.sum())
+        return np.stack([w * (p - centre), w * (t - centre)])
+
+    def items(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
+        centre = float(w @ p) / float(w.sum())
+        q, apart = p - centre, float(w @ (t - centre)) / float(w.sum())
+        y = np.square(t - centre) - v + np.square(q) - 2.0 * apart * q
+        return np.stack([2.0 * w * q * _about_mean(t, w), w * y])
+
+
+class PearsonSums(SumPair):
+    """The covariance in units of the predictions' scatter, over the root of the labels' scatter."""
+
+    kind, square, centred = "root", (0.0, 1.0), (0.0, 1.0)
+
+    def _direction(self, p: FloatArray, w: FloatArray) -> FloatArray:
+        q = _about_mean(p, w)
+        return q / math.sqrt(float(w @ np.square(q)))
+
+    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> tuple[float, float]:
+        about = _about_mean(t, w)
+        return float(w @ (self._direction(p, w) * about)), float(w @ np.square(about))
+
+    def slopes(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
+        return np.stack([0.5 * w * self._direction(p, w), w * _about_mean(t, w)])
+
+    def items(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
+        q, about = self._direction(p, w), _about_mean(t, w)
+        x = q * about
+        return np.stack([w * (x - 0.5 * float(w @ x) * np.square(q)), w * (np.square(about) - v)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scorebars.errors.base import FloatArray
+from scorebars.arrays import FloatArray
 
 
 def _mean(x: FloatArray, weight: FloatArray | None) -> FloatArray:

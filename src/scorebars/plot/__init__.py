@@ -6,7 +6,7 @@ Which one do I use?
 you want to see                                                             figure
 ==========================================================================  ====================
 predictions against labels, with the labels' error bars                     `parity`
-the answers of a score side by side, and the law of the metric              `distribution`
+the answers of a score side by side, and its distribution                   `distribution`
 whether residuals are as large as the label errors say                      `pulls`
 how much of each model's error is label error                               `noise_budget`
 which models differ, and by how much                                        `forest`
@@ -21,16 +21,11 @@ Every function draws into ``ax`` (a new figure if it is None) and returns the ax
 your matplotlib style; what a colour says is always said by a marker, a line style or a word as well.
 """
 
-from scorebars.plot.accuracy_vs_q import accuracy_vs_q
-from scorebars.plot.distribution import distribution
 from scorebars.plot.flip_flow import flip_flow
-from scorebars.plot.forest import forest
-from scorebars.plot.noise_budget import noise_budget
-from scorebars.plot.parity import parity
-from scorebars.plot.plan import plan
-from scorebars.plot.pulls import pulls
-from scorebars.plot.ranking import ranking
-from scorebars.plot.sensitivity import sensitivity
+from scorebars.plot.label_figures import parity, pulls
+from scorebars.plot.model_figures import forest, noise_budget, ranking
+from scorebars.plot.planning import plan
+from scorebars.plot.score_figures import accuracy_vs_q, distribution, sensitivity
 
 __all__ = [
     "accuracy_vs_q",
@@ -44,3 +39,8 @@ __all__ = [
     "ranking",
     "sensitivity",
 ]
+
+
+def __dir__() -> list[str]:
+    """The figures, and not the modules that draw them."""
+    return __all__

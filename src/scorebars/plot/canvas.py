@@ -1,10 +1,15 @@
-"""What all figures share: the axes to draw in, and names with their units."""
+"""What all figures share: the axes to draw in, units, the look of each answer, and the scores behind a figure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 import scorebars as sb
+from scorebars._shared.score_texts import QUESTIONS, answers_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,6 +19,23 @@ _LINE = 1.9
 
 DASHES = ("-", "--", "-.", ":")
 """Line styles for curves of one kind, so that they differ in print without colours."""
+
+
+class Look(NamedTuple):
+    """How an answer is drawn in all figures."""
+
+    color: str
+    marker: str
+    line: str
+
+
+LOOKS = {
+    "expected": Look("C1", "s", "--"),
+    "observed": Look("C0", "o", "-"),
+    "truth": Look("C2", "D", "-."),
+    "perfect": Look("C3", "^", ":"),
+}
+MEANINGS = {question.name: question.label for question in QUESTIONS}
 
 
 def axes_of(ax: Any, rows: int = 0) -> Axes:
@@ -76,3 +98,74 @@ def need(value: Any, kind: type | tuple[type, ...], what: str, hint: str) -> Non
     """Refuse an object that this figure does not draw."""
     if not isinstance(value, kind):
         raise TypeError(f"{what}, got {type(value).__name__}. {hint}")
+
+
+def curves(ax: Axes, x: NDArray[np.float64], scores: Sequence[sb.Score], level: float) -> None:
+    """The answers of a series of scores as lines, with the band in which the metric falls if labels are redrawn.
+
+    No curve leaves the range of the metric, and the legend has room of its own: above losses, which grow with the label
+    errors, and below scores, which fall.
+    """
+    ends = np.array([score.interval(level) for score in scores])
+    answers = [answers_of(score, LOOKS) for score in scores]
+    for name, look in LOOKS.items():
+        values = np.array([found[name].value for found in answers], dtype=np.float64)  # NaN for None
+        ax.plot(x, values, color=look.color, linestyle=look.line, label=f"{name}: {MEANINGS[name]}")
+        if name == "expected":
+            band = f"… {level:.0%} of the time in this band"
+            ax.fill_between(x, *ends.T, color=look.color, alpha=0.25, linewidth=0, label=band)
+    declared = scores[0].declaration
+    low, high = ax.get_ylim()
+    high = min(high, declared.high + 0.03 * (declared.high - low))
+    if declared.greater_is_better:
+        ax.set_ylim(low - 0.5 * (high - low), high)
+        ax.legend(loc="lower left")
+    else:
+        ax.set_ylim(low, high + 0.2 * (high - low))
+        ax.legend(loc="upper left")
+    ax.margins(x=0)
+
+
+def score_of_model(y_true: Any, y_pred: Any, yerr: Any, metric: Any, sample_weight: Any = None) -> sb.Score:
+    """The score of one model."""
+    function = metric if callable(metric) else getattr(sb, str(metric), None)
+    if not callable(function):
+        raise ValueError(f"there is no metric {metric!r}. sb.capabilities() lists the metrics.")
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}  # correlations take none
+    score = function(y_true, y_pred, yerr=yerr, **weights)
+    if not isinstance(score, sb.Score):
+        raise ValueError(f"metric {metric!r} gives no Score to draw. Choose one that does, such as 'accuracy_score'.")
+    return score
+
+
+def score_of_each_model(given: Any, metric: str | None) -> dict[str, sb.Score]:
+    """One score for each model, from an Evaluation, a mapping of names to Scores, or a single Score."""
+    if isinstance(given, sb.Score):
+        return {given.declaration.title: given}
+    if isinstance(given, sb.Evaluation):
+        chosen = given.metrics[0] if metric is None else metric
+        return {model: given[model, chosen] for model in given.models}
+    if isinstance(given, Mapping) and given and all(isinstance(score, sb.Score) for score in given.values()):
+        return {str(name): score for name, score in given.items()}
+    raise TypeError(
+        f"scores must be an Evaluation, a mapping of model names to Scores, or a Score, got {type(given).__name__}. Pass "
+        "what sb.evaluate(...) returns."
+    )
+
+
+def scaled_errors(yerr: Any) -> Callable[[float], Any]:
+    """How to multiply all label errors by a factor; families that are tied to the labels' values refuse."""
+    if isinstance(yerr, sb.Flip):
+        return lambda factor: sb.Flip(np.asarray(yerr.q) * factor, yerr.correlation, kind=yerr.kind)
+    widths = (sb.Normal, sb.SplitNormal, sb.Uniform, sb.Rounding, sb.Triangular, sb.Laplace, sb.StudentT, sb.Repeats)
+    if isinstance(yerr, widths):
+        return yerr.scaled
+    if isinstance(yerr, sb.errors.ErrorModel):
+        raise ValueError(
+            f"yerr is {type(yerr).__name__}, whose errors cannot be scaled as a whole. Give standard deviations, a "
+            "probability of wrong labels, or an error model with a width, such as Normal(sigma)."
+        )
+    if yerr is None:
+        raise ValueError("yerr is missing: without label errors there is nothing to scale.")
+    values = yerr if hasattr(yerr, "to_value") else np.asarray(yerr, dtype=np.float64)
+    return lambda factor: values * factor

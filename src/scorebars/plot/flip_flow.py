@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import scorebars as sb
 from scorebars.plot import canvas
@@ -13,8 +12,6 @@ from scorebars.plot import canvas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
-
-FloatArray = NDArray[np.float64]
 
 _FEW = 4
 """Up to so many classes a cell has room for what its count becomes."""
@@ -34,7 +31,7 @@ class Flow(NamedTuple):
 def flip_flow(
     y_true: Any,
     y_pred: Any,
-    yerr: Any,
+    yerr: Any = None,
     *,
     sample_weight: Any = None,
     most: int = 12,
@@ -44,7 +41,7 @@ def flip_flow(
 
     A prediction stays, so a label that flips moves its item up or down a column: a true positive becomes a false
     positive, a false negative a true negative, and so on for any number of classes. Each cell holds the observed count
-    and what it becomes on average when the labels move; arrows hold how many items move, the wider the more.
+    and what it becomes on average when labels flip; arrows hold how many items move, the wider the more.
 
     Parameters
     ----------
@@ -59,7 +56,7 @@ def flip_flow(
     --------
     >>> import matplotlib.pyplot as plt
     >>> import scorebars as sb
-    >>> ax = sb.plot.flip_flow([1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10, 0.05)
+    >>> ax = sb.plot.flip_flow([1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10, yerr=0.05)
     >>> ax.texts[0].get_text().splitlines()
     ['TN', '50 → 48.0 ± 1.7']
     >>> plt.close(ax.figure)

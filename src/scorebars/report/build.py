@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
-import tempfile
 import warnings
+from collections.abc import Mapping
+from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import scorebars as sb
+from scorebars._shared.given_data import named_predictions, plain_array
+from scorebars._shared.score_texts import QUESTIONS
+from scorebars._shared.text import shortened
+from scorebars._shared.writing import replace_file
 from scorebars.report import prose
-from scorebars.report.answers import QUESTIONS, describe
-from scorebars.report.contest import contest_data, distance
-from scorebars.report.labels import Labels, by_model, plain, read_labels, shortened
-from scorebars.report.matrix import matrix_data
-from scorebars.report.points import MOST_POINTS, PARTS, point_data
-from scorebars.report.render import render
+from scorebars.report.points import MOST_POINTS, PARTS, page_labels, point_data
+from scorebars.report.sections import check_data, contest_data, distance_from_perfect, matrix_data, score_data
 
-LARGEST = 3_000_000
+_LARGEST_PAGE = 3_000_000
 """Bytes that a page may have; large data are thinned until it fits."""
-
-MOST_MODELS = 24
+_MOST_MODELS = 24
 _LONGEST_NAME = 120
 _NO_ERRORS = (
     "No label errors were given, so the questions below have one answer, as if the labels were exact. Give yerr to learn "
     "how far these numbers can be trusted."
 )
+_SCRIPTS = ("dom", "scale", "answers", "law", "points", "matrix", "forest", "main")
 
 
 def build(
@@ -45,6 +49,7 @@ def build(
     code: str | None = None,
     source: str | None = None,
     level: float = 0.95,
+    evaluation: sb.Evaluation | None = None,
 ) -> str:
     """How good are these models, and how well do the labels know it? The answer as one HTML page.
 
@@ -67,6 +72,8 @@ def build(
         Where the labels come from.
     level : probability
         Of the intervals.
+    evaluation : Evaluation, optional
+        What `evaluate` returned for these labels and models, to be shown instead of computed again.
 
     Returns
     -------
@@ -82,38 +89,39 @@ def build(
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
-    every = by_model(predictions)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", sb.UndefinedMomentWarning)
-        evaluation = sb.evaluate(y_true, every, yerr=yerr, metrics=metrics, sample_weight=sample_weight, task=task)
-        labels = read_labels(y_true, yerr, ids, unit)
-        shown = _leading(evaluation)
-        scores = [[evaluation[model, metric] for metric in evaluation.metrics] for model in shown]
-        described = [[describe(score, level) for score in row] for row in scores]
-    notes = _pass_on(caught)
-    if yerr is None and labels.lower is None:
-        notes.insert(0, _NO_ERRORS)
-    first = scores[0][0]
+    every = named_predictions(predictions)
+    options = {"yerr": yerr, "sample_weight": sample_weight}
+    if evaluation is None:
+        with warnings.catch_warnings():  # the page itself says what is undefined
+            warnings.simplefilter("ignore", sb.UndefinedMomentWarning)
+            evaluation = sb.evaluate(y_true, every, metrics=metrics, task=task, **options)
+    labels = page_labels(y_true, yerr, ids, unit)
+    names, shown = evaluation.metrics, _leading(evaluation)
+    scores = {name: {model: evaluation[model, name] for model in shown} for name in names}
+    first = scores[names[0]][shown[0]]
     numeric = first.declaration.task == "regression"
     given = {model: every[model] for model in shown}
-    columns = {model: plain(values, getattr(y_true, "unit", None)) for model, values in given.items()}
-    by_metric = {
-        name: {model: scores[i][j] for i, model in enumerate(shown)} for j, name in enumerate(evaluation.metrics)
-    }
+    columns = {model: plain_array(values, getattr(y_true, "unit", None)) for model, values in given.items()}
     errors = prose.error_sentence(labels, yerr, first.declaration.task)
+    known = labels.bars is not None and bool(labels.bars.any())
+    notes = [_NO_ERRORS] if yerr is None and labels.bars is None else []
+    notes += dict.fromkeys(score.undefined for of in scores.values() for score in of.values() if score.undefined)
     data = {
-        "n": labels.n,
+        "n": len(labels.values),
         "notes": notes,
         "level": f"{100 * level:g} %",
         "unit": labels.unit,
         "models": [shortened(model, _LONGEST_NAME) for model in shown],
-        "metrics": [_declared(name, row[shown[0]], numeric) for name, row in by_metric.items()],
-        "scores": described,
-        "checks": [_check(y_true, given[model], yerr, labels) for model in shown] if numeric else [],
-        "contests": [contest_data(name, row, y_true, given, yerr, sample_weight) for name, row in by_metric.items()],
+        "metrics": [_metric_data(name, of[shown[0]], numeric) for name, of in scores.items()],
+        "scores": [[score_data(scores[name][model], level) for name in names] for model in shown],
+        "checks": [
+            check_data(sb.check_errors(y_true, p, yerr=yerr)) if known else None for p in given.values() if numeric
+        ],
+        "contests": contest_data(scores, partial(sb.compare, y_true, given, **options)),
         "points": None,
-        "matrix": None if numeric else matrix_data(labels, y_true, columns, yerr, sample_weight),
+        "matrix": None if numeric else matrix_data(y_true, labels.values, columns, options),
     }
+    weighted = sample_weight is not None
     context = {
         "title": title or (f"Scores with error bars: {source}" if source else "Scores with error bars"),
         "source": source,
@@ -122,37 +130,21 @@ def build(
         "questions": QUESTIONS,
         "numeric": numeric,
         "left_out": len(every) - len(shown),
-        "methods": prose.methods_paragraph(
-            labels,
-            len(every),
-            {name: list(row.values()) for name, row in by_metric.items()},
-            errors,
-            level,
-            sample_weight is not None,
-        ),
+        "methods": prose.methods_paragraph(len(labels.values), len(every), scores, errors, level, weighted),
         "paper": prose.PAPER,
         "bibtex": prose.BIBTEX,
         "version": sb.__version__,
         "command": command,
-        "code": code
-        or prose.code_lines(
-            evaluation.metrics,
-            labels,
-            every,
-            yerr,
-            source=source,
-            weighted=sample_weight is not None,
-            level=level,
-        ),
+        "code": code or prose.code_lines(names, labels.values, every, yerr, source, weighted, level),
     }
     if not numeric:
-        return render(context)
+        return _rendered(context)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    most = min(labels.n, MOST_POINTS)
+    most = min(len(labels.values), MOST_POINTS)
     while True:  # the page without points is small: this ends
-        data["points"] = point_data(labels, columns, evaluation.metrics, weight, most)
-        page = render(context)
-        if len(page.encode()) <= LARGEST or most <= 1:
+        data["points"] = point_data(labels, columns, names, weight, most)
+        page = _rendered(context)
+        if len(page.encode()) <= _LARGEST_PAGE or most <= 1:
             return page
         most //= 2
 
@@ -169,64 +161,49 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
     ...     [file.name for file in pathlib.Path(folder).iterdir()]
     ['report.html']
     """
-    page = build(y_true, predictions, **options)
-    target = Path(path)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
-    ) as file:
-        try:
-            file.write(page)
-            file.close()
-            os.chmod(file.name, 0o644)  # temporary files are for their owner only, a report is for others too
-            os.replace(file.name, target)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    replace_file(Path(path), build(y_true, predictions, **options))
 
 
 def _leading(evaluation: sb.Evaluation) -> list[str]:
     """The models to show, in the given order: all, or those that do best by the first metric."""
-    metric = evaluation.metrics[0]
-    ranked = sorted(evaluation.models, key=lambda model: distance(evaluation[model, metric]))
-    kept = set(ranked[:MOST_MODELS])
-    return [model for model in evaluation.models if model in kept]
+    models, metric = evaluation.models, evaluation.metrics[0]
+    if len(models) <= _MOST_MODELS:
+        return models
+    kept = sorted(models, key=lambda model: distance_from_perfect(evaluation[model, metric]))[:_MOST_MODELS]
+    return [model for model in models if model in kept]
 
 
-def _pass_on(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Texts of the warnings that the page shows itself; all others go on to the caller."""
-    texts = []
-    for warning in caught:
-        if issubclass(warning.category, sb.UndefinedMomentWarning):
-            texts.append(str(warning.message))
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return list(dict.fromkeys(texts))
-
-
-def _declared(name: str, score: sb.Score, numeric: bool) -> dict[str, Any]:
+def _metric_data(name: str, score: sb.Score, numeric: bool) -> dict[str, Any]:
     """What the page has to know of a metric."""
-    declared = score.declaration
-    inside = declared.low < declared.perfect < declared.high
-    way = (
-        f"best at {declared.perfect:g}"
-        if inside
-        else "larger is better"
-        if score.greater_is_better
-        else "smaller is better"
-    )
     return {
         "name": name,
-        "title": declared.title,
-        "way": way,
+        "title": score.declaration.title,
+        "way": score.declaration.direction,
         "unit": "" if score.unit is None else str(score.unit),
         "part": PARTS[name][0] if numeric and name in PARTS else None,
     }
 
 
-def _check(y_true: Any, prediction: Any, yerr: Any, labels: Labels) -> dict[str, Any] | None:
-    """Are the label errors believable, seen from this model? None without errors."""
-    if labels.lower is None or labels.upper is None or not (labels.lower + labels.upper).any():
-        return None
-    check = sb.check_errors(y_true, prediction, yerr)
-    lines = str(check).splitlines()[1:]
-    return {"lines": [line for line in lines if not line.startswith("Warning: ")], "warnings": list(check.warnings)}
+def _rendered(context: Mapping[str, Any]) -> str:
+    """The template filled in, with the page's own style and script inside; only these may run, by their hashes."""
+    try:
+        import jinja2
+    except ImportError as why:
+        raise ImportError("the report needs jinja2: pip install 'scorebars[report]'") from why
+    static = files("scorebars.report") / "static"
+    style = (static / "page.css").read_text(encoding="utf-8")
+    parts = [(static / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    script = '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("scorebars.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
+    return environment.get_template("page.html.j2").render(**context, style=style, script=script, **hashes)
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -34,31 +33,28 @@ ON_PROBABILITIES = ("log_loss", "brier_score_loss", "roc_auc_score", "average_pr
 def _families() -> dict[str, ErrorModel]:
     """One error model of each kind for the seven labels above."""
     n = len(Y)
-    made: dict[str, Callable[[], ErrorModel]] = {
-        "Normal": lambda: errors.Normal(np.linspace(0.2, 0.5, n)),
-        "Normal(cov)": lambda: errors.Normal(cov=0.05 * np.eye(n) + 0.02),
-        "Normal(shared)": lambda: errors.Normal(0.2, shared=np.full(n, 0.1)),
-        "SplitNormal": lambda: errors.SplitNormal(0.2, 0.4),
-        "Uniform": lambda: errors.Uniform(0.4),
-        "Triangular": lambda: errors.Triangular(0.5),
-        "Laplace": lambda: errors.Laplace(0.2),
-        "StudentT": lambda: errors.StudentT(0.2, 9.0),
-        "LogNormal": lambda: errors.LogNormal(0.1),
-        "Poisson": lambda: errors.Poisson(),
-        "Rounding": lambda: errors.Rounding(0.5),
-        "Empirical": lambda: errors.Empirical(Y[:, None] + np.array([-0.3, -0.1, 0.0, 0.4])),
-        "Repeats": lambda: errors.Repeats.from_means(sigma=0.3, n=3),
-        "Flip": lambda: errors.Flip(0.1),
-        "Flip(correlation)": lambda: errors.Flip(0.1, correlation=0.2),
-        "ClassFlip": lambda: errors.ClassFlip({0: 0.05, 1: 0.15}),
-        "Transition": lambda: errors.Transition([[0.9, 0.1], [0.2, 0.8]], [0, 1]),
-        "LabelProbabilities": lambda: errors.LabelProbabilities(
-            np.column_stack([1 - PROBABILITIES, PROBABILITIES]), [0, 1]
-        ),
-        "Votes": lambda: errors.Votes([[1, 4], [5, 0], [2, 3], [0, 5], [4, 1], [1, 4], [3, 2]], [0, 1]),
-        "Thresholded": lambda: errors.Thresholded(Y, 0.5, 3.5),
+    return {
+        "Normal": errors.Normal(np.linspace(0.2, 0.5, n)),
+        "Normal(cov)": errors.Normal(cov=0.05 * np.eye(n) + 0.02),
+        "Normal(shared)": errors.Normal(0.2, shared=np.full(n, 0.1)),
+        "SplitNormal": errors.SplitNormal(0.2, 0.4),
+        "Uniform": errors.Uniform(0.4),
+        "Triangular": errors.Triangular(0.5),
+        "Laplace": errors.Laplace(0.2),
+        "StudentT": errors.StudentT(0.2, 9.0),
+        "LogNormal": errors.LogNormal(0.1),
+        "Poisson": errors.Poisson(),
+        "Rounding": errors.Rounding(0.5),
+        "Empirical": errors.Empirical(Y[:, None] + np.array([-0.3, -0.1, 0.0, 0.4])),
+        "Repeats": errors.Repeats.from_means(sigma=0.3, n=3),
+        "Flip": errors.Flip(0.1),
+        "Flip(correlation)": errors.Flip(0.1, correlation=0.2),
+        "ClassFlip": errors.ClassFlip({0: 0.05, 1: 0.15}),
+        "Transition": errors.Transition([[0.9, 0.1], [0.2, 0.8]], [0, 1]),
+        "LabelProbabilities": errors.LabelProbabilities(np.column_stack([1 - PROBABILITIES, PROBABILITIES]), [0, 1]),
+        "Votes": errors.Votes([[1, 4], [5, 0], [2, 3], [0, 5], [4, 1], [1, 4], [3, 2]], [0, 1]),
+        "Thresholded": errors.Thresholded(Y, 0.5, 3.5),
     }
-    return {name: make() for name, make in made.items()}
 
 
 def sample_score(metric: str, model: ErrorModel) -> Score:
@@ -74,17 +70,13 @@ def sample_score(metric: str, model: ErrorModel) -> Score:
     return found
 
 
-def _is_class_model(model: ErrorModel) -> bool:
-    return not isinstance(model, errors.MeasurementError)
-
-
 def pairs() -> list[tuple[str, str, ErrorModel]]:
     """Every metric that gives Scores with every error model of its task."""
     return [
         (metric, name, model)
         for name, model in _families().items()
         for metric, declared in declarations().items()
-        if _is_class_model(model) == (declared.task == "classification") and declared.scored
+        if isinstance(model, errors.MeasurementError) == (declared.task == "regression") and declared.scored
     ]
 
 

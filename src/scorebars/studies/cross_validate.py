@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 
 from scorebars import tables
-from scorebars._render import text
+from scorebars._shared.text import with_error
 from scorebars.arrays import to_host
-from scorebars.errors import Normal
-from scorebars.metrics import inputs
-from scorebars.metrics.labels import labelled
+from scorebars.errors.normal import error_model
+from scorebars.evaluation.results import Evaluation
+from scorebars.evaluation.study_data import errors_of, rows
+from scorebars.metrics.class_inputs import labelled
+from scorebars.metrics.registry import entry_of
 from scorebars.score import Score, UndefinedMomentWarning
-from scorebars.studies.evaluate import Evaluation, evaluate
-from scorebars.studies.gather import errors_of, rows
+from scorebars.studies.evaluate import evaluate
 
-_MOVES = 12
-"""How often the labels of a fold are moved."""
+_REDRAWS = 12
+"""How often the labels of a fold are redrawn."""
 _SEED = 20240517
 
 
@@ -38,7 +39,7 @@ class TestedFold:
     __test__ = False  # no test class, whatever its name suggests to pytest
 
     def label_variances(self, metric: str) -> tuple[float, float]:
-        """Variance of the metric when the labels at hand move within their errors, and when moved labels do."""
+        """Variance of the metric when the labels at hand are redrawn from their error bars, and when redrawn labels are."""
         errors = _label_errors(self.yerr, self.labels, self.predicted, self.task)
         if errors is None:
             return 0.0, 0.0
@@ -56,21 +57,20 @@ class TestedFold:
 def _label_errors(
     yerr: Any, labels: np.ndarray, predicted: np.ndarray, task: str
 ) -> tuple[Any, list[np.ndarray]] | None:
-    """The errors of the labels at hand, and labels moved by them; None where labels do not err."""
+    """The errors of the labels at hand, and labels redrawn with them; None where labels have no error."""
     rng = np.random.default_rng(_SEED)
     if yerr is None or getattr(yerr, "kind", "") == "berkson":
         return None
     if task == "classification":
-        data, _ = labelled(labels, predicted, yerr, None)
+        classes = labels if np.asarray(predicted).dtype.kind == "f" else predicted  # probabilities name no classes
+        data, _ = labelled(labels, classes, yerr, None)
         cumulated = np.cumsum(data.model.label_probabilities(data.classes[data.shown], data.classes), axis=1)
-        drawn = [np.sum(rng.random((len(labels), 1)) > cumulated[:, :-1], axis=1) for _ in range(_MOVES)]
+        drawn = [np.sum(rng.random((len(labels), 1)) > cumulated[:, :-1], axis=1) for _ in range(_REDRAWS)]
         return yerr, [data.classes[k] for k in drawn]
-    model = inputs.error_model(yerr, labels.shape)
-    if isinstance(model, Normal):
-        model = model.label_level()
+    model = error_model(yerr, labels.shape).label_level()
     y = np.asarray(labels, dtype=np.float64)
     shift = model.mean(y) - y
-    return model, list(model.sample(y, _MOVES, rng) - shift)
+    return model, list(model.sample(y, _REDRAWS, rng) - shift)
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,8 @@ class CrossValidation:
     def label_std(self, metric: str) -> float:
         """Standard deviation that the label errors alone give a fold's observed score: root mean square over the folds.
 
-        It is that of labels scattering about the true values. The labels at hand carry their errors already, so that
-        letting them move once more overstates it; what moving them twice adds is taken off. 0 under Berkson error, where
-        the labels themselves do not err.
+        The labels at hand carry their errors already. Redrawing them from their error bars therefore overstates it, and
+        what redrawing them twice adds is taken off. 0 under Berkson error, where the labels themselves have none.
         """
         once, twice = np.mean([fold.label_variances(metric) for fold in self.tested], axis=0)
         if not math.isfinite(once + twice):
@@ -122,7 +121,7 @@ class CrossValidation:
         lines = [f"{len(self.folds)} folds"]
         for name in self.metrics:
             lines.append(
-                f"{name}: {text.with_error(self.mean(name), self.spread(name))} between folds, of which label errors "
+                f"{name}: {with_error(self.mean(name), self.spread(name))} between folds, of which label errors "
                 f"{self.label_std(name):.2g}, items and models {self.beyond_labels(name):.2g}"
             )
         return "\n".join(lines)
@@ -192,12 +191,22 @@ def cross_validate(
     folds, indices, tested = [], [], []
     for train, test in splits:
         model = clone(estimator).fit(rows(X, train), labels[train], **(fit_params or {}))
-        predicted = model.predict(rows(X, test))
+        predicted = _predicted(model, rows(X, test), metrics)
         fold = TestedFold(labels[test], predicted, _errors_of(yerr, test, n), metrics, task)
         folds.append(evaluate(fold.labels, predicted, yerr=fold.yerr, metrics=metrics, task=task))
         indices.append(np.asarray(test))
         tested.append(fold)
     return CrossValidation(folds, indices, tested)
+
+
+def _predicted(model: Any, X: Any, metrics: Any) -> Any:
+    """What the model predicts: the probabilities of classes where all metrics judge them."""
+    chosen = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics or ()
+    takes = {entry_of(metric).declaration.takes if isinstance(metric, str) else "labels" for metric in chosen}
+    if not takes or "labels" in takes:
+        return model.predict(X)
+    p = np.asarray(model.predict_proba(X))
+    return p[:, 1] if p.shape[1] == 2 else p
 
 
 def _errors_of(yerr: Any, index: np.ndarray, n: int) -> Any:

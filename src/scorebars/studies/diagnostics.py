@@ -8,21 +8,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
-from scorebars._render import text
-from scorebars.answers.squared import squared_law
-from scorebars.errors import Empirical, LogNormal, MeasurementError, Normal, Poisson
-from scorebars.errors.base import FloatArray
+from scorebars._shared.text import left_out
+from scorebars.answers.means.chi_squared_answers import pvalues_of
+from scorebars.answers.means.squared import squared_law
+from scorebars.arrays import BoolArray, FloatArray
+from scorebars.errors import MeasurementError, Normal
 from scorebars.errors.repeats import Repeats
-from scorebars.laws.additive import mean_law
+from scorebars.evaluation.study_data import study_data
+from scorebars.laws.law import Law
+from scorebars.laws.mean_loss_law import mean_law
 from scorebars.laws.samples import SampleLaw
 from scorebars.losses import SquaredError
 from scorebars.measured import Measured
-from scorebars.metrics import inputs
+from scorebars.metrics import call
 from scorebars.metrics.chi_squared import reduced_chi_squared_answers
-from scorebars.studies.gather import gather
 
 _DEFAULT_SHARE = 0.2
 _ONE_SIGMA = 0.8413447460685429
@@ -79,21 +80,21 @@ class ErrorCheck:
         if self.growth is not None:
             lines.append(f"error grows as |label|^{self.growth:.2f}")
         if self.omitted:
-            lines.append(text.left_out(self.omitted))
+            lines.append(left_out(self.omitted))
         return "\n".join([*lines, *(f"Warning: {w}" for w in self.warnings)])
 
 
 def check_errors(
     y_true: Any,
     y_pred: Any = None,
-    yerr: Any = None,
     *,
     y: Hashable | None = None,
     pred: Any = None,
+    yerr: Any = None,
     repeats: Repeats | None = None,
     nan_policy: str = "raise",
 ) -> ErrorCheck:
-    """Are these label errors consistent with the residuals, and do they look measured?
+    r"""Are these label errors consistent with the residuals, and do they look measured?
 
     Parameters
     ----------
@@ -106,21 +107,36 @@ def check_errors(
     repeats : Repeats, optional
         Repeated measurements of the same labels: are the quoted errors consistent with their scatter?
 
+    Returns
+    -------
+    ErrorCheck
+        Pulls, reduced chi-squared with its p-values, noise share, and warnings in plain words.
+
+    Notes
+    -----
+    A pull is :math:`(y_i - p_i)/\sigma_i`; the mean of the squared pulls of a perfect model is 1 (correlated errors:
+    :math:`d'\Sigma^{-1}d/n`). The p-values say how often a perfect model shows a larger or smaller one under this error
+    model: exactly for normal errors, by quadrature or draws for other families.
+
+    References
+    ----------
+    R. Barlow, *Statistics: A Guide to the Use of Statistical Methods in the Physical Sciences* (Wiley, 1989), chapter 6.
+
     Examples
     --------
     >>> import scorebars as sb
     >>> supernovae = sb.datasets.load_pantheon(binned=False)
-    >>> check = sb.check_errors(supernovae.y, supernovae.predictions["LCDM_Om0.298"], supernovae.yerr)
+    >>> check = sb.check_errors(supernovae.y, supernovae.predictions["LCDM_Om0.298"], yerr=supernovae.yerr)
     >>> round(check.noise_share, 2), check.warnings[0]
     (1.03, 'more than half of the mean squared residual is label error: better labels would tell more.')
     """
-    given = gather(y_true, y_pred, y=y, pred=pred, yerr=yerr, nan_policy=nan_policy)
+    given = study_data(y_true, y_pred, y=y, pred=pred, yerr=yerr, nan_policy=nan_policy)
     if len(given.models) != 1:
         raise ValueError(f"check_errors takes the predictions of one model, got those of {len(given.models)}.")
     if repeats is not None and given.omitted:
         raise ValueError("repeats cannot be given where rows are left out: drop the rows with missing values first.")
-    data = inputs.measured(given.y_true, next(iter(given.models.values())), given.yerr, None)[0]
-    inputs.diagnose(data)
+    data = call.measured(given.y_true, next(iter(given.models.values())), given.yerr, None)[0]
+    data.require_valid()
     label, d = np.asarray(data.y, float), data.residual
     sd = _error_sizes(data.errors, label)
     found_pulls = _pulls(data)
@@ -162,13 +178,13 @@ class _ChiSquared(NamedTuple):
 
 def _centre(data: Measured) -> FloatArray:
     """Where a perfect model says that labels scatter (Berkson: predictions): the prediction, or the label itself."""
-    at_label = data.errors.kind == "berkson" or isinstance(data.errors, Empirical)
+    at_label = data.errors.kind == "berkson" or not data.errors.follows_label
     return np.asarray(data.y if at_label else data.p, dtype=np.float64)
 
 
-def _impossible(data: Measured) -> NDArray[np.bool_]:
+def _impossible(data: Measured) -> BoolArray:
     """Predictions that cannot be true values, such as a negative count."""
-    return (_centre(data) < 0) if isinstance(data.errors, Poisson | LogNormal) else np.zeros(data.n, dtype=bool)
+    return (_centre(data) < 0) & data.errors.non_negative
 
 
 def _error_sizes(errors: MeasurementError, y: FloatArray) -> FloatArray:
@@ -195,21 +211,20 @@ def _pulls(data: Measured) -> FloatArray:
     return np.where(sd > 0, d / np.where(sd > 0, sd, 1.0), np.nan)
 
 
-def _chi_squared(data: Measured, pulls: FloatArray, known: NDArray[np.bool_]) -> _ChiSquared:
+def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> _ChiSquared:
     """The reduced chi-squared of the labels with an error, and where it lies among those of perfect models."""
     part = Measured(data.y[known], data.p[known], data.errors[np.flatnonzero(known)])
     errors, count = part.errors, part.n
     observed = float(np.mean(np.square(pulls[known])))
-    if isinstance(errors, Normal):
-        if errors.independent or _regular(errors):
+    normal = errors.normal
+    if normal is not None:
+        if normal.independent or _regular(normal):
             answers = reduced_chi_squared_answers(part)
-            return _ChiSquared(answers.observed, float(answers.perfect()), *answers.pvalues)
-        # labels known exactly in some combination: the sum of squared pulls with its own law
-        size = np.broadcast_to(errors.label_level().total, (count,))
-        law = squared_law(
-            Measured(part.y, part.p, errors, 1.0 / np.square(size)), errors.label_level(), np.zeros(count)
-        )
-        unit = count / float(np.sum(1.0 / np.square(size)))
+            return _ChiSquared(answers.observed, float(answers.perfect()), *pvalues_of(answers))
+        # labels known exactly in some combination: the sum of squared pulls has a distribution of its own
+        inverse = 1.0 / errors.label_variance(np.asarray(part.y, dtype=np.float64))
+        law: Law = squared_law(normal.label_level(), np.zeros(count), inverse)
+        unit = count / float(np.sum(inverse))
         return _ChiSquared(observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit)))
     if _impossible(part).any():
         return _ChiSquared(observed, 1.0, 1.0, 0.0)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from scorebars import checks
-from scorebars.errors import MeasurementError
-from scorebars.errors.base import FloatArray
-from scorebars.metrics.inputs import measured
-from scorebars.metrics.labels import class_labels, flip_model
-from scorebars.moments.votes import majority_error
-from scorebars.studies.task import assumed_task
+from scorebars.arrays import FloatArray
+from scorebars.evaluation.task import assumed_task
+from scorebars.measured import Measured
+from scorebars.metrics.call import measured
+from scorebars.metrics.class_inputs import class_labels, flip_model
+from scorebars.moments.majority_error import majority_error
 
 _MOST_REPEATS = 10_000
 
@@ -36,6 +36,19 @@ class Budget:
     def per_label(self, repeats: float) -> float:
         found = self.sampling + self.measurement / repeats + self.curvature / repeats**2 + self.kurtosis / repeats**3
         return max(found, 0.0)
+
+    def best_repeats(self, cost_label: float, cost_repeat: float) -> float:
+        """n* = sqrt(V_m c_label / (V_s c_repeat)); infinite where items do not scatter or repeats are free."""
+        below = self.sampling * cost_repeat
+        return math.sqrt(self.measurement * cost_label / below) if below > 0 else math.inf
+
+    def candidates(self, best: float) -> range:
+        """Whole numbers of repeats among which the cheapest is found."""
+        if self.curvature or self.kurtosis:
+            return range(1, 201)
+        if not math.isfinite(best):
+            return range(1, 101) if self.measurement > 0 else range(1, 2)
+        return range(max(1, math.floor(best) - 1), min(math.ceil(best) + 2, _MOST_REPEATS) + 1)
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,12 @@ class VotingBudget:
         other = wrong / (self.classes - 1)
         met = self.one_right * (1.0 - wrong + other) + self.both_wrong * 2.0 * other
         return max(met / (1.0 - wrong - other) ** 2 - self.difference**2, 0.0)
+
+    def best_repeats(self, cost_label: float, cost_repeat: float) -> None:
+        """Only whole, odd numbers of raters have a majority."""
+
+    def candidates(self, best: None) -> range:
+        return range(1, 52, 2)
 
 
 @dataclass(frozen=True)
@@ -177,24 +196,23 @@ def plan(
     allocation: FloatArray | None = None
     budget: Budget | VotingBudget
     said = ""
-    if not assumed:
-        predictions = _predictions(y_pred, 1 if std is not None else 2)
-        found, said = assumed_task(task, y_true, yerr, predictions)
     if assumed:
         budget = Budget(
             _variance(sampling_variance, "sampling_variance"), _variance(measurement_variance, "measurement_variance")
         )
-    elif found == "classification":
-        if std is not None:
+    else:
+        found, said = assumed_task(task, y_true, yerr, _predictions(y_pred, 1 if std is not None else 2))
+        if found == "regression" and std is not None:
+            budget = _one_model_pilot(y_true, y_pred, yerr)
+        elif found == "regression":
+            budget, difference, allocation = _two_model_pilot(y_true, y_pred, yerr, difference)
+        elif std is not None:
             raise ValueError(
                 "plan brings the std of a mean squared error below a target; for classes give the predictions of two "
                 'models and a difference. If the labels are measured numbers, say task="regression".'
             )
-        budget, difference = _voting_pilot(y_true, y_pred, yerr, difference)
-    elif std is not None:
-        budget = _one_model_pilot(y_true, y_pred, yerr)
-    else:
-        budget, difference, allocation = _two_model_pilot(y_true, y_pred, yerr, difference)
+        else:
+            budget, difference = _voting_pilot(y_true, y_pred, yerr, difference)
     if std is None and difference is None:
         raise ValueError("say what to reach: difference (to tell two models apart) or std (of one model's score).")
     goal_value = std if difference is None else difference
@@ -202,11 +220,22 @@ def plan(
     if not (math.isfinite(goal_value) and goal_value != 0) or (difference is None and goal_value < 0):
         name = "std" if difference is None else "difference"
         raise ValueError(f"{name} must be a number that is not 0, got {goal_value!r}: nothing finite reaches it.")
-    goal = (
-        f"to reach a std of {goal_value:g}" if difference is None else f"to detect a difference of {abs(goal_value):g}"
-    )
-    made = _cheapest(budget, difference, std, power, level, cost_label, cost_repeat, allocation, goal)
-    return replace(made, assumed=said)
+    if difference is None:
+        goal, target = f"to reach a std of {goal_value:g}", goal_value**2
+    else:
+        goal = f"to detect a difference of {abs(difference):g}"
+        target = (difference / float(ndtri((1.0 + level) / 2) + ndtri(power))) ** 2
+
+    def cost_of(repeats: int) -> tuple[float, int]:
+        labels = max(math.ceil(budget.per_label(repeats) / target * (1 - 1e-12)), 1)
+        return labels * (cost_label + repeats * cost_repeat), labels
+
+    continuous: Any = budget.best_repeats(cost_label, cost_repeat)
+    best = min(budget.candidates(continuous), key=lambda n: (cost_of(n)[0], n))
+    cost, labels = cost_of(best)
+    reached = None if difference is None else _power(difference, budget.per_label(best) / labels, level)
+    continuous = float(best) if continuous is None else continuous
+    return Plan(labels, best, cost, reached, allocation, continuous, goal, budget, target, difference, level, said)
 
 
 def _variance(value: float | None, name: str) -> float:
@@ -227,22 +256,22 @@ def _predictions(y_pred: Any, wanted: int) -> list[Any]:
     return models
 
 
-def _require_errors(yerr: Any) -> None:
+def _pilot(y_true: Any, y_pred: Any, yerr: Any, wanted: int) -> list[Measured]:
+    """The labels with the predictions of each model."""
     if yerr is None:
         raise ValueError("yerr is missing: planning repeats needs the error of a single measurement.")
+    data = [measured(y_true, p, yerr, None)[0] for p in _predictions(y_pred, wanted)]
+    if data[0].n < 2:
+        raise ValueError("a pilot needs at least two labels to show how they scatter.")
+    return data
 
 
 def _two_model_pilot(
     y_true: Any, y_pred: Any, yerr: Any, difference: float | None
 ) -> tuple[Budget, float, FloatArray | None]:
     """V_s = Var(D_A^2 - D_B^2) without its measurement part, V_m = 4 mean((b-a)^2 sigma^2)."""
-    _require_errors(yerr)
-    first, second = _predictions(y_pred, 2)
-    data, other = measured(y_true, first, yerr, None)[0], measured(y_true, second, yerr, None)[0]
-    y, a, b = np.asarray(data.y, float), np.asarray(data.p, float), np.asarray(other.p, float)
-    if len(y) < 2:
-        raise ValueError("a pilot needs at least two labels to show how they scatter.")
-    errors: MeasurementError = data.errors
+    data, other = _pilot(y_true, y_pred, yerr, 2)
+    y, a, b, errors = np.asarray(data.y, float), np.asarray(data.p, float), np.asarray(other.p, float), data.errors
     gap = b - a
     own = 4.0 * np.square(gap) * errors.label_variance(y)
     terms = gap * (2.0 * y - a - b)
@@ -261,12 +290,8 @@ def _one_model_pilot(y_true: Any, y_pred: Any, yerr: Any) -> Budget:
     V_s is what is left of the scatter of the pilot's squares. Where label errors make most of it, V_s is hardly known: one
     standard error is added, so that the std is reached with most pilots and not with every second one.
     """
-    _require_errors(yerr)
-    data = measured(y_true, _predictions(y_pred, 1)[0], yerr, None)[0]
-    y, p = np.asarray(data.y, float), np.asarray(data.p, float)
-    if len(y) < 2:
-        raise ValueError("a pilot needs at least two labels to show how they scatter.")
-    errors = data.errors
+    (data,) = _pilot(y_true, y_pred, yerr, 1)
+    y, p, errors = np.asarray(data.y, float), np.asarray(data.p, float), data.errors
     s2, single, at_hand = errors.label_variance(y), errors.variance(y), np.asarray(errors.repeats, dtype=np.float64)
     m3, k4 = errors.third(y), errors.fourth(y) - 3.0 * np.square(single)
     d = errors.unbiased_label(y) - p
@@ -308,56 +333,3 @@ def _power(difference: float, variance: float, level: float) -> float:
     z = float(ndtri((1.0 + level) / 2))
     shift = abs(difference) / math.sqrt(variance)
     return float(ndtr(shift - z) + ndtr(-shift - z))
-
-
-def _cheapest(
-    budget: Budget | VotingBudget,
-    difference: float | None,
-    std: float | None,
-    power: float,
-    level: float,
-    cost_label: float,
-    cost_repeat: float,
-    allocation: FloatArray | None,
-    goal: str,
-) -> Plan:
-    """The cheapest whole numbers of labels and repeats that reach the goal."""
-    if difference is not None:
-        z = float(ndtri((1.0 + level) / 2) + ndtri(power))
-        target = (difference / z) ** 2
-    else:
-        assert std is not None
-        target = std**2
-    if isinstance(budget, VotingBudget):
-        candidates, continuous = range(1, 52, 2), None
-    else:
-        candidates, continuous = (
-            _candidates(budget, cost_label, cost_repeat),
-            _continuous(budget, cost_label, cost_repeat),
-        )
-
-    def cost_of(repeats: int) -> tuple[float, int]:
-        labels = max(math.ceil(budget.per_label(repeats) / target * (1 - 1e-12)), 1)
-        return labels * (cost_label + repeats * cost_repeat), labels
-
-    best = min(candidates, key=lambda n: (cost_of(n)[0], n))
-    cost, labels = cost_of(best)
-    reached = None if difference is None else _power(difference, budget.per_label(best) / labels, level)
-    if continuous is None:
-        continuous = float(best)
-    return Plan(labels, best, cost, reached, allocation, continuous, goal, budget, target, difference, level)
-
-
-def _continuous(budget: Budget, cost_label: float, cost_repeat: float) -> float:
-    """n* = sqrt(V_m c_label / (V_s c_repeat)); infinite where items do not scatter or repeats are free."""
-    below = budget.sampling * cost_repeat
-    return math.sqrt(budget.measurement * cost_label / below) if below > 0 else math.inf
-
-
-def _candidates(budget: Budget, cost_label: float, cost_repeat: float) -> range:
-    best = _continuous(budget, cost_label, cost_repeat)
-    if budget.curvature or budget.kurtosis:
-        return range(1, 201)
-    if not math.isfinite(best):
-        return range(1, 101) if budget.measurement > 0 else range(1, 2)
-    return range(max(1, math.floor(best) - 1), min(math.ceil(best) + 2, _MOST_REPEATS) + 1)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scorebars import checks
-from scorebars.errors.base import FloatArray, check_kind
+from scorebars.arrays import FloatArray
+from scorebars.errors.measurement_error import check_kind
 
 _METHODS = ("first", "second", "unscented", "simulation")
 

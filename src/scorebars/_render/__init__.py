@@ -1,1 +1,0 @@
-"""How scores look: rendering kept apart from the numbers."""

@@ -1,0 +1,197 @@
+"""What holds for every metric: Berkson truth, noise share, the test set as a sample, warnings.
+
+A family of metrics provides its distribution (`law`), its estimates against the truth and on fresh labels (`_truth`,
+`_remeasured`), the score of a perfect model (`perfect`), and how much the choice of items scatters the metric
+(`_item_variance`, from per-label `influences` unless the family knows better). Everything else is written here, once.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.arrays import FloatArray
+from scorebars.laws.law import Law
+from scorebars.score import Declaration, Estimate, Interval, UndefinedEstimate
+
+PERFECT_NOTE = "expected score of a perfect model"
+BERKSON_NOTE = "Berkson error: the truth scatters about the label, so this is the expected score"
+NO_REMEASURED = (
+    "under Berkson error (truth = label + error) the error model says how the truth scatters about the label, "
+    "not how a new measurement scatters about the truth: remeasured is not determined."
+)
+
+
+class Answers(ABC):
+    """Where a Score finds its answers: one metric on one data set. Values are computed when asked for."""
+
+    declaration: Declaration
+    observed: float
+    expected: float
+    n: int
+    """Number of items."""
+    kind: str = "classical"
+    """Whether label = truth + error ("classical") or truth = label + error ("berkson")."""
+    unit: Any = None
+    """The unit of the metric, where the labels brought one."""
+
+    @property
+    def repeats(self) -> FloatArray | float:
+        """How many repeats each label is the mean of."""
+        return 1.0
+
+    # what a family provides --------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def std(self) -> float:
+        """Standard deviation of the metric if every label were redrawn from its error bar."""
+
+    @abstractmethod
+    def law(self) -> Law:
+        """The distribution of the metric if every label were redrawn from its error bar."""
+
+    @abstractmethod
+    def perfect(self) -> Estimate:
+        """The metric of a perfect model on these labels."""
+
+    def _truth(self) -> Estimate:
+        """Classical error: the metric against the true values behind the labels."""
+        raise NotImplementedError
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        """Classical error: the metric on labels measured afresh."""
+        raise NotImplementedError
+
+    def influences(self) -> FloatArray:
+        """How much each item moves the metric, to first order: the observed one, under Berkson error the expected one."""
+        raise UndefinedEstimate(f"{self.declaration.name} has no influence values: its labels were not kept.")
+
+    def _item_variance(self) -> float:
+        """Variance over test sets from the scatter of the items; one item does not show any.
+
+        Of the observed metric, whose items hold their label errors. Berkson error: of the expected one.
+        """
+        return math.inf if self.n < 2 else float(np.sum(np.square(self.influences()))) * self.n / (self.n - 1)
+
+    def _label_variance(self) -> float:
+        """The part of `_item_variance` that independent label errors make."""
+        return 0.0
+
+    def _shared_variance(self) -> float:
+        """What errors common to several labels add; the scatter of the items does not show it."""
+        return 0.0
+
+    # what holds for all ------------------------------------------------------------------------
+
+    @property
+    def _berkson(self) -> bool:
+        return self.kind == "berkson"
+
+    @property
+    def _centre(self) -> float:
+        """What test sets scatter about."""
+        return self.expected if self._berkson else self.observed
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        return self.declaration.low, self.declaration.high
+
+    @property
+    def _df(self) -> float:
+        """Degrees of freedom of the scatter of the items."""
+        return max(self.n - 1, 1)
+
+    def truth(self) -> Estimate:
+        """The metric against the true values. Under Berkson error these scatter about the labels: the expected score."""
+        if not self._berkson:
+            return self._truth()
+        law = self.law()
+        return Estimate(
+            self.expected,
+            self.std,
+            method=law.method,
+            note=BERKSON_NOTE,
+            interval=OfLaw(law, self.expected),
+            total_interval=self._berkson_population(),
+        )
+
+    def _berkson_population(self) -> Callable[[float], Interval]:
+        """Berkson error: the interval of the population's expected score."""
+        spread = math.sqrt(self._item_variance() + self._shared_variance())
+        return Symmetric(self.expected, spread, *self._range, self._df)
+
+    def remeasured(self, repeats: float) -> Estimate:
+        """The metric on labels measured afresh, each the mean of `repeats` repeats."""
+        if self._berkson:
+            raise UndefinedEstimate(NO_REMEASURED)
+        return self._remeasured(repeats)
+
+    def noise_share(self) -> float:
+        """How far label errors alone keep a perfect model from the ideal score, over how far the observed one is."""
+        ideal = self._ideal()
+        lost, observed = abs(ideal - float(self.perfect())), abs(ideal - self.observed)
+        if observed == 0:
+            return 0.0 if lost == 0 else math.inf
+        return lost / observed
+
+    def _ideal(self) -> float:
+        """The score of a perfect model on labels without error."""
+        return self.declaration.perfect
+
+    def sampling_std(self) -> float:
+        """Standard deviation of the expected metric over test sets: the scatter of items less that of label errors."""
+        items = self._item_variance()
+        if self._berkson or math.isinf(items):
+            return math.sqrt(items)
+        # errors common to all labels move them together, so less of their variance is seen in the scatter
+        own = self._label_variance() - self._shared_variance() / (self.n - 1)
+        return math.sqrt(max(items - own, 0.0)) if math.isfinite(own) else math.inf
+
+    def total_interval(self, level: float) -> Interval:
+        """Where the metric falls on a new test set with its own label errors.
+
+        This test set and the next one scatter alike, so the variance of their difference is twice that of one. Under
+        Berkson error this one was averaged over its label errors, and only the next one has them.
+        """
+        return self._next_test_set(self.std * self.std / 2 if self._berkson else self._shared_variance())(level)
+
+    def _next_test_set(self, more: float) -> Callable[[float], Interval]:
+        """The interval of the next test set, with variance `more` on top of the scatter of the items."""
+        spread = math.sqrt(2.0 * (self._item_variance() + more))
+        return Symmetric(self._centre, spread, *self._range, self._df)
+
+    def warnings(self) -> list[str]:
+        """Plain sentences about what is unusual here."""
+        try:
+            low, high = self.perfect().interval(0.99)
+        except UndefinedEstimate:  # the labels do not tell how they err
+            return []
+        ceiling = self.declaration.greater_is_better
+        if self.observed > high if ceiling else self.observed < low:
+            where = "above the noise ceiling" if ceiling else "below the noise floor"
+            return [
+                f"the observed score is {where}: the label errors are overstated, or the model has seen these labels."
+            ]
+        if self.noise_share() > 0.5:
+            return ["more than half of the observed error is label error: better labels would tell more."]
+        return []
+
+    def present_repeats(self) -> int:
+        """How many repeats the labels at hand are means of; the nearest to their harmonic mean where these differ."""
+        return max(1, round(float(1.0 / np.mean(1.0 / np.asarray(self.repeats, dtype=np.float64)))))
+
+    def why_undefined(self) -> str:
+        """Why `expected` or `std` is infinite, where it is, and what to use instead."""
+        return "its moments do not exist under these label errors."
+
+
+def of_law(law: Law, note: str = PERFECT_NOTE, value: float | None = None) -> Estimate:
+    """An estimate that is the mean of a known distribution."""
+    mean = float(law.mean) if value is None else value
+    return Estimate(mean, float(law.std), method=law.method, note=note, interval=OfLaw(law, mean))

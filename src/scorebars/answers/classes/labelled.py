@@ -1,0 +1,471 @@
+"""Class labels with their errors: what every classification metric asks about its labels.
+
+A class label carries its error as a matrix T[true, shown], as a measured number carries a variance. An answer asks for
+labels with other errors T'; carried there, labels have the effective matrix T^-1 T'. `Labelled` holds the result for
+each noise level as an array (n, K), rows summing to 1:
+
+=====================  =====================================================================================
+``one_hot``            observed: the labels as they are shown
+``probabilities``      expected: fresh labels, the shown class taken as the true one
+``own_probabilities``  perfect: the label at hand (perhaps the majority of votes), the shown class taken as true
+``indicators``         truth: unbiased estimates of "the true class is k", rows of T^-1
+``fresh(repeats)``     remeasured: unbiased estimates of the majority of so many fresh votes, rows of T^-1 T'
+=====================  =====================================================================================
+
+Estimates may leave [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.answers.evidence import NOT_KEPT
+from scorebars.arrays import FloatArray
+from scorebars.engines.class_counts import BINS_BELOW_HALF, ClassCounts, rows_of
+from scorebars.errors import ClassError, ClassFlip, Flip, Transition, Votes
+from scorebars.errors.class_error import Classes, positions
+from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
+from scorebars.moments.confusion_likelihood import most_likely_confusion
+from scorebars.moments.majority_error import majority_error, majority_of_some, majority_rows
+from scorebars.score import UndefinedEstimate
+
+Indices = NDArray[np.intp]
+Cases = list[tuple[float, FloatArray]]
+"""Label probabilities (n, K) of independent labels, with the chance of each case."""
+
+
+class Labelled:
+    """Shown labels and, where there are some, predicted classes, as indices into the sorted `classes`.
+
+    With `count` each row stands for that many labels which are alike. `binned`: each q is known to its bin only.
+    """
+
+    def __init__(
+        self,
+        classes: NDArray[Any],
+        shown: Indices,
+        predicted: Indices | None,
+        model: ClassError,
+        weight: FloatArray | None,
+        count: FloatArray | None = None,
+        binned: bool = False,
+    ) -> None:
+        self.classes, self.shown, self.predicted, self.model, self.weight = classes, shown, predicted, model, weight
+        self.count, self.binned, self.k, self.kind = count, binned, len(classes), model.kind
+
+    @classmethod
+    def counted(cls, counts: ClassCounts, kind: str, classes: NDArray[Any]) -> Labelled:
+        """Labels of which the numbers by shown class, predicted class and q were kept, among these classes."""
+        cell, q, count = rows_of(counts)
+        place = np.searchsorted(classes, counts.classes)
+        shown, predicted = (place[index] for index in np.divmod(cell, len(counts.classes)))
+        return cls(classes, shown, predicted, flips_of(q, kind), None, count, counts.gathered)
+
+    @cached_property
+    def n(self) -> int:
+        """Number of labels."""
+        return len(self.shown) if self.count is None else round(float(np.add.reduce(self.count)))
+
+    @property
+    def items(self) -> int:
+        """How many items a test set draws; each has one label here."""
+        return self.n
+
+    def total(self, values: FloatArray | NDArray[np.bool_]) -> float:
+        """The sum over all labels of a number that each row has."""
+        return float(np.add.reduce(values if self.count is None else self.count * values))
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Of a label in each row."""
+        return np.ones(len(self.shown)) if self.weight is None else self.weight
+
+    @property
+    def masses(self) -> FloatArray:
+        """The weights of all labels of each row."""
+        return self.weights if self.count is None else self.weights * self.count
+
+    @property
+    def effective_size(self) -> float:
+        """The number of items, or of equally weighted ones that would say as much."""
+        return self.total(self.weights) ** 2 / self.total(np.square(self.weights))
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        return self.weights / np.add.reduce(self.weights)
+
+    @cached_property
+    def one_hot(self) -> FloatArray:
+        return np.eye(self.k)[self.shown]
+
+    @property
+    def names(self) -> NDArray[Any]:
+        """The shown labels as classes."""
+        return np.asarray(self.classes[self.shown])
+
+    def scatter(self, classes: FloatArray, moved: FloatArray) -> float:
+        """Sum over items of the squared deviation of what each moves; `classes` are (chances of) its classes."""
+        mean = self.total(np.add.reduce(classes * moved, axis=1)) / self.n
+        return self.total(np.add.reduce(classes * np.square(moved - mean), axis=1))
+
+    def scatter_of_means(self, moved: FloatArray) -> float:
+        """The same for one number for each row."""
+        return self.total(np.square(moved - self.total(moved) / self.n))
+
+    # how fresh labels fall ---------------------------------------------------------------------
+
+    @cached_property
+    def rows(self) -> FloatArray | None:
+        """P(fresh label | shown class), (K, K), where it depends on the class only."""
+        return self.model.transition(self.classes) if self.model.classwise else None
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        if self.rows is not None:
+            return np.asarray(self.rows[self.shown])
+        return self.model.label_probabilities(self.names, self.classes)
+
+    def chance_kept(self) -> FloatArray:
+        """P(a fresh label is the shown class), of each row."""
+        return np.asarray(np.take_along_axis(self.probabilities, self.shown[:, None], axis=1)[:, 0])
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether no label can be another class."""
+        kept = self.chance_kept() if self.rows is None else np.diagonal(self.rows)[self.shown]
+        return bool(np.all(kept == 1.0))
+
+    @property
+    def without_error(self) -> bool:
+        """Whether labels are exact and the label at hand is a single one."""
+        return self.exact and self.same_process(1)
+
+    def mixture(self) -> Cases:
+        """Fresh labels as cases of independent ones: two for correlated flips."""
+        if not self._correlation:
+            return [(1.0, self.probabilities)]
+        chances, conditional = conditional_flip_probabilities(self._q, self._correlation)
+        parts = [Flip(np.clip(q, 0.0, 1.0)).label_probabilities(self.names, self.classes) for q in conditional]
+        return [(float(c), part) for c, part in zip(chances, parts, strict=True) if c > 0]
+
+    @property
+    def _correlation(self) -> float:
+        return self.model.correlation if isinstance(self.model, Flip) else 0.0
+
+    @property
+    def _q(self) -> FloatArray:
+        """The probability of each row's flip, of a model of flips."""
+        return np.broadcast_to(np.asarray(self.model.q, dtype=np.float64), self.shown.shape)  # type: ignore[attr-defined]
+
+    # the label at hand -------------------------------------------------------------------------
+
+    @cached_property
+    def own(self) -> ClassError | None:
+        """The error model of the label at hand: that of a single vote, or of the majority of several."""
+        if isinstance(self.model.repeats, int):
+            return self.model
+        return majority_model(self.model, self.model.repeats, self.classes)
+
+    @cached_property
+    def own_probabilities(self) -> FloatArray:
+        if self.own is self.model:
+            return self.probabilities
+        return self._known(self.own).label_probabilities(self.names, self.classes)
+
+    def own_mixture(self) -> Cases:
+        """As `mixture`, for the label at hand."""
+        return self.mixture() if self._correlation else [(1.0, self.own_probabilities)]
+
+    @cached_property
+    def _transition(self) -> FloatArray:
+        """P(shown | true class) of the label at hand, (K, K) or (n, K, K)."""
+        if self.own is self.model and self.rows is not None:
+            return self.rows
+        return self._known(None if self.own is None else self.own.transition(self.classes))
+
+    def _known(self, found: Any) -> Any:
+        if found is None:
+            raise UndefinedEstimate(self.model.why_no_transition())
+        return found
+
+    @cached_property
+    def indicators(self) -> FloatArray:
+        if self.binned:
+            require_away_from_chance(self._q, self.k, "the score")
+        own = self._known(self.own)
+        if own is self.model and self.rows is not None:
+            return np.asarray(self._inverse[self.shown])
+        try:
+            return np.asarray(self._known(own.true_indicators(self.names, self.classes)))
+        except np.linalg.LinAlgError:
+            raise UndefinedEstimate(self._singular()) from None
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        """The inverse of `_transition`."""
+        if not np.all(np.linalg.cond(self._transition) < 1e12):
+            raise UndefinedEstimate(self._singular())
+        return np.asarray(np.linalg.inv(self._transition))
+
+    def _singular(self) -> str:
+        if isinstance(self.own, Flip):
+            q = np.broadcast_to(np.asarray(self.own.q), self.shown.shape)
+            return says_nothing(self.k, round(self.total(np.abs(1.0 - q * self.k / (self.k - 1)) < 1e-12)), self.n)
+        return (
+            "the transition matrix is singular: some classes are shown alike, so the score against the truth cannot be "
+            "found from these labels."
+        )
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """Chance that the true class is k given label and prediction, (n, K).
+
+        Beforehand each class is as likely as among all items of this prediction, counted from the indicators; a negative
+        count is none.
+        """
+        column = np.zeros(len(self.shown), dtype=np.intp) if self.predicted is None else self.predicted
+        counts = np.stack([np.bincount(column, self.masses * a, minlength=self.k) for a in self.indicators.T], axis=1)
+        likely = np.maximum(counts, 0.0)[column] * self._likelihoods
+        impossible = np.add.reduce(likely, axis=1, keepdims=True) <= 0
+        likely = np.where(impossible, self._likelihoods, likely)
+        return np.asarray(likely / np.add.reduce(likely, axis=1, keepdims=True))
+
+    @cached_property
+    def _likelihoods(self) -> FloatArray:
+        """P(label at hand | true class k), (n, K)."""
+        if self._transition.ndim == 2:
+            return np.asarray(self._transition.T[self.shown])
+        return np.asarray(self._transition[np.arange(len(self.shown)), :, self.shown])
+
+    def label_variance(self, slopes: FloatArray) -> float:
+        """Variance of sum slopes * indicators from independent label errors, given the true classes."""
+        return self.total(np.add.reduce(self.posterior * self._indicator_variances(slopes), axis=1))
+
+    def _indicator_variances(self, slopes: FloatArray) -> FloatArray:
+        """Variance of each item's slopes * indicators if its true class is k, (n, K)."""
+        if isinstance(self.own, Flip):  # without matrices for each item
+            q = np.broadcast_to(np.asarray(self.own.q, dtype=np.float64), self.shown.shape)[:, None]
+            r = q / (self.k - 1)
+            centred = slopes - np.add.reduce(slopes, axis=1, keepdims=True) / self.k
+            square = np.square(centred)
+            second = (1.0 - q - r) * square + r * np.add.reduce(square, axis=1, keepdims=True)
+            return np.asarray(np.maximum(second / np.square(1.0 - q - r) - square, 0.0))
+        rows, inverse = self._transition, self._inverse
+        if rows.ndim == 2:
+            second = np.square(slopes @ inverse.T) @ rows.T
+        else:
+            second = np.einsum("nj,nkj->nk", np.square(np.einsum("nk,njk->nj", slopes, inverse)), rows)
+        return np.asarray(np.maximum(second - np.square(slopes), 0.0))
+
+    def most_likely_confusion(self) -> FloatArray:
+        """The most likely matrix (K, K) of true classes and predictions, no cell below 0."""
+        assert self.predicted is not None
+        k = self.k
+        if self._transition.ndim == 3:
+            return most_likely_confusion(self._likelihoods, self.predicted, self.masses)
+        # items of one label and one prediction are alike: K^2 of them, however many labels there are
+        mass = np.bincount(self.shown * k + self.predicted, self.masses, minlength=k * k).astype(np.float64)
+        shown, predicted = np.divmod(np.arange(k * k), k)
+        return most_likely_confusion(self._transition.T[shown], predicted, mass)
+
+    # flips that all labels share ----------------------------------------------------------------
+
+    def shared_step(self, of_truth: bool) -> FloatArray | None:
+        """What one flip common to all labels does to the shown labels, times its std, (n, K); None without correlation.
+
+        With `of_truth`: what it does to the indicators.
+        """
+        if not self._correlation:
+            return None
+        try:
+            true = self.indicators
+        except UndefinedEstimate:
+            if of_truth:
+                raise
+            true = self.one_hot
+        scale = np.sqrt(self._q * (1 - self._q))
+        if of_truth:
+            scale = scale / (1.0 - self._q * self.k / (self.k - 1))
+        return np.asarray(((1.0 - true) / (self.k - 1) - true) * scale[:, None])
+
+    @property
+    def shared_correlation(self) -> float:
+        """Correlation to multiply products of `shared_step` by: that of flips, less what correlated indicators add.
+
+        Indicators of two items are themselves correlated, which raises the expected product of their steps by the
+        factor 1 + rho (K / (K - 1))^2 q (1 - q) / contrast^2, exactly so where one q serves all.
+        """
+        rho = self._correlation
+        contrast = 1.0 - self._q * self.k / (self.k - 1)
+        if np.any(np.abs(contrast) < 1e-12):
+            return rho
+        raised = float(np.mean(self._q * (1 - self._q) * np.square(self.k / (self.k - 1) / contrast)))
+        return rho / (1.0 + rho * raised)
+
+    # labels measured afresh --------------------------------------------------------------------
+
+    def same_process(self, repeats: float) -> bool:
+        """Whether fresh labels by majority of `repeats` votes err just as the labels at hand do."""
+        return bool(np.all(np.asarray(self.model.repeats) == repeats))
+
+    def fresh(self, repeats: float) -> FloatArray:
+        if math.isinf(repeats):
+            return self.indicators
+        if isinstance(self.model, Votes):
+            return self._fresh_votes(self.model, int(repeats))
+        model = majority_model(self.model, int(repeats), self.classes)
+        if model is None:
+            raise UndefinedEstimate(f"remeasured({repeats:g}) cannot be found: {self.model.why_no_transition()}")
+        rows = np.asarray(model.transition(self.classes))
+        return np.asarray((self.indicators[:, None, :] @ rows)[:, 0] if rows.ndim == 3 else self.indicators @ rows)
+
+    def _fresh_votes(self, model: Votes, repeats: int) -> FloatArray:
+        fewest = int(np.min(model.repeats))
+        if repeats > fewest:
+            raise UndefinedEstimate(
+                f"remeasured({repeats}) is found from {repeats} of the votes on each item, but some items have {fewest} only."
+            )
+        out = np.zeros((self.n, self.k))
+        out[:, np.searchsorted(self.classes, model.classes())] = majority_of_some(model.counts, repeats)
+        return out
+
+    # one class at a time -----------------------------------------------------------------------
+
+    def column(self, index: int) -> Labelled:
+        """The same labels as two classes: 0 for the rest, 1 for the class at `index`."""
+        return self if self.k == 2 and index == 1 else OneAgainstRest(self, index)
+
+    def positives(self, rows: FloatArray) -> FloatArray:
+        """Chances of a positive label in each column, (n, columns), from those of the classes."""
+        return rows
+
+    def by_class(self, moved: FloatArray) -> FloatArray:
+        """What an item moves as one of each class, from what it moves as a no or a yes in each column (n, columns, 2)."""
+        no, yes = moved[..., 0], moved[..., 1]
+        return np.asarray(np.add.reduce(no, axis=1)[:, None] + yes - no)
+
+    def predicting_shown(self) -> Self:
+        """The same labels with the shown classes as predictions."""
+        other = copy(self)
+        other.__dict__.pop("posterior", None)
+        other.predicted = self.shown
+        return other
+
+
+def _paired(name: str) -> Any:
+    """An array of all classes, as one class against the rest."""
+    return cached_property(lambda self: self._pair(getattr(self._parent, name)))
+
+
+class OneAgainstRest(Labelled):
+    """Labels of many classes seen as one class against all others."""
+
+    rows = None  # the rest is of several classes, each with its own probabilities
+    probabilities = _paired("probabilities")
+    own_probabilities = _paired("own_probabilities")
+    indicators = _paired("indicators")
+    posterior = _paired("posterior")
+
+    def __init__(self, parent: Labelled, index: int) -> None:
+        self._parent, self._index = parent, index
+        predicted = None if parent.predicted is None else (parent.predicted == index).astype(np.intp)
+        shown = (parent.shown == index).astype(np.intp)
+        super().__init__(np.array([0, 1]), shown, predicted, parent.model, parent.weight, parent.count)
+
+    def _pair(self, values: FloatArray) -> FloatArray:
+        rest = np.add.reduce(np.delete(values, self._index, axis=1), axis=1)
+        return np.stack([rest, values[:, self._index]], axis=1)
+
+    def mixture(self) -> Cases:
+        if not self._correlation:
+            return [(1.0, self.probabilities)]
+        return [(chance, self._pair(p)) for chance, p in self._parent.mixture()]
+
+    def most_likely_confusion(self) -> FloatArray:
+        return self._pair(self._pair(self._parent.most_likely_confusion().T).T)
+
+    def label_variance(self, slopes: FloatArray) -> float:
+        one = np.arange(self._parent.k) == self._index
+        return self._parent.label_variance(np.where(one, slopes[:, 1:], slopes[:, :1]))
+
+    def shared_step(self, of_truth: bool) -> FloatArray | None:
+        step = self._parent.shared_step(of_truth)
+        return None if step is None else self._pair(step)
+
+    @property
+    def shared_correlation(self) -> float:
+        return self._parent.shared_correlation
+
+    def fresh(self, repeats: float) -> FloatArray:
+        return self._pair(self._parent.fresh(repeats))
+
+
+def flips_of(q: FloatArray, kind: str) -> Flip:
+    """Flips with these probabilities; one number where it serves all."""
+    return Flip(float(q[0]) if np.all(q == q[0]) else q, kind=kind)
+
+
+def says_nothing(classes: int, number: int, n: int) -> str:
+    """Why labels that are wrong as often as a guess cannot be carried back."""
+    return (
+        f"at q = {1 - 1 / classes:g} a label says nothing about the true class ({number} of {n} labels), so the score "
+        "against the truth cannot be found from them."
+    )
+
+
+def require_away_from_chance(q: FloatArray, classes: int, score: str) -> None:
+    """Refuse where a bin of q may hold labels that say nothing about the true class."""
+    ratio = classes / (classes - 1)
+    if np.any(np.abs(1.0 - q * ratio) < ratio / BINS_BELOW_HALF):
+        what = f"{score} against the truth, with some q close to {1 - 1 / classes:g},"
+        raise UndefinedEstimate(NOT_KEPT.format(what=what))
+
+
+# labels by majority of several votes ----------------------------------------------------------------
+
+
+class ItemTransitions(ClassError):
+    """A transition matrix for each item."""
+
+    def __init__(self, matrices: FloatArray) -> None:
+        self.kind, self.matrices = "classical", matrices
+
+    @property
+    def size(self) -> int | None:
+        return len(self.matrices)
+
+    def _part(self, index: Any) -> Self:
+        return type(self)(self.matrices[index])
+
+    def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
+        return np.asarray(self.matrices[np.arange(len(labels)), positions(labels, classes)])
+
+    def transition(self, classes: Classes) -> FloatArray:
+        return self.matrices
+
+
+def majority_model(model: ClassError, votes: int | NDArray[np.int64], classes: Classes) -> ClassError | None:
+    """The error model of labels by majority of `votes` fresh votes, ties by lot; None where a vote has no transition."""
+    if isinstance(model, Flip):
+        return Flip(majority_error(model.q, int(votes), len(classes)), kind=model.kind)
+    if isinstance(model, ClassFlip | Transition):
+        return Transition(majority_rows(model.transition(classes), int(votes)), classes, kind=model.kind)
+    if isinstance(model, Votes) and model.transition(classes) is not None:
+        each = np.broadcast_to(np.asarray(votes), (len(model.counts),))
+        kinds, which = np.unique(each, return_inverse=True)
+        named = model.classes()
+        q = np.array([float(majority_error(model.vote_error, int(n), len(named))) for n in kinds])
+        if len(named) == len(classes):
+            return Flip(q[which.ravel()])
+        # predicted classes that nobody could vote for are never shown
+        place = positions(named, classes)
+        matrices = np.broadcast_to(np.eye(len(classes)), (len(kinds), len(classes), len(classes))).copy()
+        matrices[:, place[:, None], place] = Flip(q).transition(named)
+        return ItemTransitions(matrices[which.ravel()])
+    return None

@@ -1,0 +1,1 @@
+"""Answers of metrics that are means of a loss over labels."""

@@ -1,0 +1,115 @@
+"""``scorebars compare FILE``: which model is better, and how sure can the labels make us?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+import scorebars as sb
+from scorebars._shared.evaluation_tables import booktabs, latex_text, markdown_table
+from scorebars._shared.writing import as_json
+from scorebars.cli import options as opt
+from scorebars.cli.console import Failure, note
+from scorebars.cli.output import PaperOptions, as_csv, grid
+
+_HEADER = ["model", "P(best)", "mean rank", "difference ± std", "P(better)", "verdict"]
+_STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference": "dim"}
+
+
+def compare(
+    file: opt.FileArgument,
+    columns: opt.WeightedOptions,
+    out: PaperOptions,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="The metric to compare, with options as NAME:OPTION=VALUE; mean_squared_error or accuracy_score.",
+            metavar="NAME",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare every model with this one (default: the one most likely the best).", metavar="MODEL"
+        ),
+    ] = None,
+    sampling: Annotated[
+        bool, typer.Option("--sampling", help="The rows are a sample too: speak of all items, not only of these.")
+    ] = False,
+    rope: Annotated[float, typer.Option(help="Differences up to this size do not matter.", metavar="SIZE")] = 0.0,
+    level: Annotated[float, typer.Option(help="How sure a verdict must be.", metavar="P")] = 0.95,
+) -> None:
+    """Which model is better, and how sure can the labels make us?
+
+    All models are compared on the same labels, so errors that they share cancel.
+    """
+    with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
+        data = opt.checked_labels(source, roles, columns, out.quiet)
+    default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
+    options: dict[str, Any] = {"sampling": sampling, "rope": rope, "level": level}
+    found = sb.compare(
+        data.y,
+        data.predictions,
+        yerr=data.yerr,
+        metric=opt.asked_metric(metric) if metric else default,
+        sample_weight=data.weight,
+        **options,
+    )
+    ranking = found.ranking()
+    reference = ranking.best() if against is None else against
+    if reference not in found.models:
+        raise Failure(f"--against: there is no model {reference!r}. The models are: {', '.join(found.models)}.")
+    rows, texts = [], []
+    for model in ranking.order():
+        row, cells = _row(found, ranking, model, reference)
+        rows.append(row)
+        texts.append(cells)
+    said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings, "models": rows}
+    about = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n}
+    out.put(
+        "compare",
+        table=lambda: _shown(found, data.n, reference, ranking.statement, texts, out),
+        json=lambda: as_json({**about, **options, **said}),
+        csv=lambda: as_csv(rows),
+        latex=lambda: booktabs(_HEADER, [list(map(latex_text, row)) for row in texts], 1),
+        markdown=lambda: markdown_table(_HEADER, texts),
+    )
+    if not out.quiet:
+        for warning in found.warnings:
+            note(f"Warning: {warning}.")
+
+
+def _row(found: sb.Comparison, ranking: sb.Ranking, model: str, reference: str) -> tuple[dict[str, Any], list[str]]:
+    """One model against the reference, as a record and as texts; the reference has no difference from itself."""
+    best, rank = float(ranking.probabilities[model][0]), ranking.expected_rank(model)
+    row: dict[str, Any] = {"model": model, "probability_best": best, "mean_rank": rank, "against": reference}
+    texts = [model, f"{best:.3f}", f"{rank:.1f}"]
+    if model == reference:
+        return row, [*texts, "-", "-", "reference"]
+    difference, probability = found.difference(model, reference), found.probability(model, reference)
+    low, high = difference.interval(found.level)
+    verdict = found.verdict(model, reference)
+    row |= {"difference": float(difference), "std": difference.std, "low": low, "high": high}
+    row |= {"probability_better": probability, "verdict": verdict}
+    return row, [*texts, str(difference), f"{probability:.3f}", verdict]
+
+
+def _shown(
+    found: sb.Comparison, n: int, reference: str, statement: str, texts: list[list[str]], out: PaperOptions
+) -> str:
+    declared = found.declaration
+    scope = "label errors and finite test set" if found.sampling else "label errors alone"
+    facts = f"  {declared.direction}, {n} labels\n{scope}, level {found.level * 100:g} %"
+    coloured: list[list[str | Text]] = [[*row[:-1], Text(row[-1], style=_STYLES.get(row[-1], ""))] for row in texts]
+    table = grid(_HEADER, coloured, left=("model", "verdict"))
+    meanings = {
+        "difference": f"{found.metric} of the model minus that of {reference}",
+        "P(better)": f"probability that the model is strictly better than {reference}",
+        "verdict": f"what can be said at a level of {found.level * 100:g} %",
+    }
+    parts = [Text.assemble((declared.title, "bold"), (facts, "dim")), table, "", Text(statement)]
+    return out.screen(*parts, meanings=meanings)

@@ -1,0 +1,116 @@
+"""``scorebars plan``: what to measure next."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+import scorebars as sb
+from scorebars._shared.text import counted
+from scorebars._shared.writing import as_json
+from scorebars.cli import options as opt
+from scorebars.cli.console import Failure, note
+from scorebars.cli.output import OutputOptions, as_csv, grid
+from scorebars.cli.table_labels import TableLabels
+
+_FEWEST = 10
+"""Plans of fewer labels rest on approximations that do not hold there."""
+_GOAL, _ASSUMED = "Goal (one of them)", "Assumed variances per label, instead of a pilot FILE"
+
+
+def _number(help: str, metavar: str, panel: str | None = None) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel=panel)
+
+
+def plan(
+    columns: opt.WeightedOptions,
+    out: OutputOptions,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="Pilot data: labels, errors and one or two models.")
+    ] = None,
+    difference: Annotated[
+        float | None,
+        _number(
+            "Tell two models apart whose mean squared errors differ this much (with a pilot: its own).", "D", _GOAL
+        ),
+    ] = None,
+    std: Annotated[float | None, _number("Know one model's mean squared error this well.", "S", _GOAL)] = None,
+    sampling_variance: Annotated[float | None, _number("Between items.", "V", _ASSUMED)] = None,
+    measurement_variance: Annotated[float | None, _number("Of a single measurement.", "V", _ASSUMED)] = None,
+    power: Annotated[float, _number("Probability of finding the difference.", "P")] = 0.9,
+    level: Annotated[float, _number("Two-sided confidence level.", "P")] = 0.95,
+    cost_label: Annotated[float, _number("What a label costs once.", "C")] = 1.0,
+    cost_repeat: Annotated[float, _number("What each of its repeats costs.", "C")] = 1.0,
+) -> None:
+    """How many labels, and how many repeats of each, are needed?"""
+    goal: dict[str, Any] = {"power": power, "level": level, "cost_label": cost_label, "cost_repeat": cost_repeat}
+    raters = False
+    if file is None:
+        if sampling_variance is None and measurement_variance is None:
+            raise Failure("plan needs pilot data (FILE) or --sampling-variance and --measurement-variance.")
+        found = sb.plan(
+            difference=difference,
+            std=std,
+            sampling_variance=sampling_variance,
+            measurement_variance=measurement_variance,
+            **goal,
+        )
+    else:
+        with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
+            data = opt.checked_labels(source, roles, columns, out.quiet)
+        raters = data.task == "classification"
+        found = _from_pilot(data, difference, std, goal)
+    rows = _alternatives(found, cost_label, cost_repeat, raters)
+    best = {key: getattr(found, key) for key in ("labels", "repeats", "cost", "power", "goal")}
+    out.put(
+        "plan",
+        table=lambda: _shown(found, rows, out),
+        json=lambda: as_json({"schema": "scorebars/plan/1", **best, "alternatives": rows}),
+        csv=lambda: as_csv(rows),
+    )
+    if found.labels < _FEWEST and not out.quiet:
+        note(
+            f"Note: a plan of fewer than {_FEWEST} labels rests on approximations that do not hold there: measure {_FEWEST}."
+        )
+
+
+def _from_pilot(data: TableLabels, difference: float | None, std: float | None, goal: dict[str, Any]) -> Any:
+    wanted = 1 if std is not None else 2
+    if len(data.predictions) != wanted:
+        what = "one model (--std)" if wanted == 1 else "two models (--difference)"
+        raise Failure(
+            f"this plan is about {what}, but the file has {len(data.predictions)}: {', '.join(data.predictions)}. "
+            "Choose with --pred COLUMN."
+        )
+    if data.yerr is None:
+        raise Failure("planning repeats needs the error of a single measurement: say --yerr COLUMN.")
+    yerr = sb.Flip(data.yerr) if data.task == "classification" else data.yerr
+    models = data.predictions if wanted == 2 else next(iter(data.predictions.values()))
+    return sb.plan(data.y, models, yerr=yerr, difference=difference, std=std, task=data.task, **goal)
+
+
+def _alternatives(found: Any, cost_label: float, cost_repeat: float, raters: bool) -> list[dict[str, Any]]:
+    """What other numbers of repeats would need to reach the same goal; a majority of raters needs an odd number."""
+    tried = sorted({found.repeats, *((1, 3, 5, 7, 9) if raters else (1, 2, 3, 4, 6, 8, 12, 16))})
+    rows = []
+    for repeats in tried:
+        labels = max(math.ceil(found.labels_for(repeats) * (1 - 1e-12)), 1)
+        row = {"repeats": repeats, "labels": labels, "cost": labels * (cost_label + repeats * cost_repeat)}
+        rows.append({**row, "std": found.std_at(labels, repeats), "chosen": repeats == found.repeats})
+    return rows
+
+
+def _shown(found: Any, rows: list[dict[str, Any]], out: OutputOptions) -> str:
+    texts = []
+    for row in rows:
+        style, mark = ("bold", "cheapest") if row["chosen"] else ("", "")
+        numbers = (f"{row['repeats']}", f"{row['labels']}", f"{row['cost']:g}", f"{row['std']:.3g}")
+        texts.append([Text(cell, style=style) for cell in (*numbers, mark)])
+    table = grid(["repeats of each", "labels", "cost", "std reached", ""], texts, left=("",))
+    power = "" if found.power is None else f", with power {found.power:.3f}"
+    labels, times = counted(found.labels, "label"), counted(found.repeats, "time")
+    head = f"Measure {labels}, {times} each, {found.goal}{power}."
+    return out.screen(Text(head, style="bold"), "", table)

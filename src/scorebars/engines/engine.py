@@ -1,0 +1,306 @@
+"""One pass over the labels: which engine forms the sums, on how many threads, in which units.
+
+Two environment variables, read at every call:
+
+    SCOREBARS_ENGINE    "auto" (the compiled kernel where there is one, else NumPy), "kernel" or "numpy"
+    SCOREBARS_THREADS   number of threads for large data; by default the cores at hand, at most 8
+
+Sums are exact to a few units in the last digit and do not depend on the number of threads, nor on how the arrays lie in
+memory.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.arrays import FloatArray
+from scorebars.engines import array_sums
+from scorebars.engines.chunks import CHUNK, over_chunks
+from scorebars.engines.sums import LABEL_SUMS, NAMES, SMALLEST, SUMS, TOLERANCE_SUMS, NormalSums, combine
+
+_MOST_THREADS = 8
+_OTHER_VERSION = "it was built from another version of the sources; install the package again"
+_BINS_LAYOUT = 3
+"""Of the arguments of the compiled loops."""
+
+# y, prediction, sigma (array or float), weight, tolerance, reference -> the numbers named in NAMES
+ChunkSums = Callable[..., tuple[float, ...]]
+
+
+# which engine ------------------------------------------------------------------------------------
+
+
+class Compiled(NamedTuple):
+    """An extension module, if it was built with this installation; `note` says what it runs on, or why there is none."""
+
+    module: Any
+    note: str
+
+
+@cache
+def compiled(name: str) -> Compiled:
+    """The extension "_kernel" (sums) or "_bins" (labels into bins)."""
+    try:
+        module = importlib.import_module(f"scorebars.engines.{name}")
+    except ImportError as error:
+        return Compiled(None, str(error))
+    if (module.NAMES != NAMES) if name == "_kernel" else (module.LAYOUT != _BINS_LAYOUT):
+        return Compiled(None, _OTHER_VERSION)
+    return Compiled(module, module.instruction_set() if name == "_kernel" else "")
+
+
+def chunk_sums() -> ChunkSums:
+    """The active engine's function that sums one chunk of labels."""
+    wish = _wished_engine()
+    if wish != "numpy":
+        kernel = compiled("_kernel")
+        if kernel.module is not None:
+            found: ChunkSums = kernel.module.chunk_sums
+            return found
+        if wish == "kernel":
+            raise RuntimeError(f"SCOREBARS_ENGINE=kernel, but there is no compiled kernel: {kernel.note}")
+    return array_sums.numpy_sums
+
+
+def bin_loops() -> Any:
+    """The compiled loops that put labels into bins; None where NumPy does it."""
+    return None if _wished_engine() == "numpy" else compiled("_bins").module
+
+
+def describe() -> dict[str, str | int]:
+    """What is active, in words."""
+    (kernel, runs_on), (_, no_bins) = compiled("_kernel"), compiled("_bins")
+    if _wished_engine() == "numpy":
+        engine, bins = "numpy (SCOREBARS_ENGINE=numpy)", "numpy"
+    else:
+        engine = f"compiled kernel, {runs_on}" if kernel is not None else f"numpy (no compiled kernel: {runs_on})"
+        bins = f"numpy (no compiled module: {no_bins})" if no_bins else "compiled"
+    return {"engine": engine, "bins": bins, "threads": threads()}
+
+
+def show_config() -> None:
+    """Print which engine forms the sums, and what it runs on.
+
+    >>> show_config()
+    scorebars ...
+    engine: ...
+    bins: ...
+    threads: ...
+    """
+    import platform
+    from importlib.metadata import version
+
+    import scipy
+
+    print(f"scorebars {version('scorebars')}, Python {platform.python_version()} on {platform.machine()}")
+    for name, value in describe().items():
+        print(f"{name}: {value}")
+    print(f"NumPy {np.__version__}, SciPy {scipy.__version__}")
+
+
+def _wished_engine() -> str:
+    wish = os.environ.get("SCOREBARS_ENGINE", "").strip() or "auto"
+    if wish not in ("auto", "kernel", "numpy"):
+        raise ValueError(f"SCOREBARS_ENGINE must be 'auto', 'kernel' or 'numpy', got {wish!r}")
+    return wish
+
+
+# how many threads --------------------------------------------------------------------------------
+
+_alone: ContextVar[bool] = ContextVar("scorebars_alone", default=False)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep to this thread: for work of which others already run several pieces at a time."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
+def threads() -> int:
+    """How many threads work on large data."""
+    if _alone.get():
+        return 1
+    wish = os.environ.get("SCOREBARS_THREADS", "").strip()
+    if wish:
+        if not wish.isdecimal() or int(wish) < 1:
+            raise ValueError(f"SCOREBARS_THREADS must be a whole number of at least 1, got {wish!r}")
+        return int(wish)
+    # fewer than the machine has, in a container or batch job
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _MOST_THREADS)
+
+
+# the pass ----------------------------------------------------------------------------------------
+
+
+def normal_sums(
+    y: NDArray[Any],
+    p: NDArray[Any],
+    sigma: NDArray[Any] | float,
+    weight: NDArray[Any] | None = None,
+    tolerance: float | None = None,
+    *,
+    labels: bool = False,
+    about: float | None = None,
+    threads: int | None = None,
+) -> NormalSums:
+    """All sums over the labels `y` with predictions `p` and errors `sigma` (one for all, or one each).
+
+    A `tolerance` adds the sums within*, `labels=True` those of the labels' own scatter (y1 ... y_d_var_w2), counted from
+    `about` (None: from a typical label).
+    The result does not depend on `threads` (None: as configured). Raises BadValues if a value is not finite,
+    or an error or a weight negative.
+    """
+    columns = (y, p, sigma if isinstance(sigma, np.ndarray) and sigma.ndim else float(sigma), weight)
+    reference = (typical(y) if about is None else about) if labels else None
+    numbers = _one_pass(columns, tolerance, reference, threads)
+    if is_ordinary(numbers):
+        return collect(len(y), numbers, tolerance, reference)
+    small, powers = _divided(*columns, reference)
+    numbers = _one_pass(small, powers.divide(tolerance), powers.divide(reference), threads)
+    scale, weight_scale = (math.ldexp(1.0, power) for power in powers)
+    return collect(len(y), numbers, tolerance, reference)._replace(scale=scale, weight_scale=weight_scale)
+
+
+def _one_pass(
+    columns: tuple[Any, ...], tolerance: float | None, reference: float | None, wished: int | None
+) -> tuple[float, ...]:
+    """The numbers of NAMES: at once for few labels, else chunk by chunk, so that no column is copied as a whole."""
+    engine, n = chunk_sums(), len(columns[0])
+    if n <= CHUNK:
+        return engine(*map(_readable, columns), tolerance, reference)
+
+    def work(start: int, stop: int) -> tuple[float, ...]:
+        part = (column[start:stop] if isinstance(column, np.ndarray) else column for column in columns)
+        return engine(*map(_readable, part), tolerance, reference)
+
+    return combine(over_chunks(work, n, wished or threads()))
+
+
+def _readable(column: Any) -> Any:
+    """What an engine reads: float32 and float64 as they lie in memory, all else as float64."""
+    if column is None or type(column) is float or (column.dtype.char in "fd" and column.dtype.isnative):
+        return column
+    return column.astype(np.float64)
+
+
+def typical(y: NDArray[Any]) -> float:
+    """The middle one of a few labels: near enough to their mean that sums about it do not cancel."""
+    few = sorted(y[:: max(1, len(y) // 9)].tolist()[:9])
+    return float(few[len(few) // 2])
+
+
+def collect(n: int, numbers: tuple[float, ...], tolerance: float | None, reference: float | None) -> NormalSums:
+    """The numbers of NAMES under their names; those that were not asked for as NaN."""
+    fields = [n, *numbers[: -len(SMALLEST)], math.nan, math.nan, 1.0, 1.0]
+    if tolerance is None:
+        fields[16:19] = _NO_TOLERANCE
+    else:
+        fields[29] = tolerance
+    if reference is None:
+        fields[19:25], fields[28] = _NO_LABELS, math.nan
+    else:
+        fields[30] = reference
+    return NormalSums._make(fields)
+
+
+_NO_TOLERANCE, _NO_LABELS = [math.nan] * len(TOLERANCE_SUMS), [math.nan] * len(LABEL_SUMS)
+
+
+# values of extreme size ---------------------------------------------------------------------------
+#
+# Sums over ordinary data neither overflow nor underflow. When a pass shows that they might have, the pass is made again with
+# labels and errors divided by a power of two, which is exact. Only squares of what is 200 orders of magnitude below the
+# largest difference or error are lost.
+
+# Powers of two. For up to 2^40 labels sum w^2 (d^2 + s^2)^2 stays finite while the largest |d| and s are below
+# 2^190 and the largest weight is below 2^100, and it keeps its digits down to 2^-180 and 2^-100.
+_HIGHEST, _LOWEST = 190, -180
+_WEIGHT_RANGE = 100
+_TINY, _HUGE = math.ldexp(0.5, _LOWEST), math.ldexp(1.0, _HIGHEST)
+_LIGHT, _HEAVY = math.ldexp(0.5, -_WEIGHT_RANGE), math.ldexp(1.0, _WEIGHT_RANGE)
+_ZERO = -(10**6)  # stands for the power above zero
+
+
+class BadValues(Exception):
+    """Some value is not finite, or an error or a weight is negative. The border finds out which."""
+
+
+def is_ordinary(numbers: Sequence[float]) -> bool:
+    """Whether the numbers that a pass gave can be trusted as they are."""
+    abs_d, sigma, weight, abs_y, min_sigma, min_weight = numbers[len(SUMS) :]
+    return (
+        math.isfinite(sum(numbers))
+        and min_sigma >= 0
+        and min_weight >= 0
+        and (_TINY <= abs_d < _HUGE or abs_d == 0)
+        and (_TINY <= sigma < _HUGE or sigma == 0)
+        and (_TINY <= abs_y < _HUGE or abs_y == 0)
+        and (_LIGHT <= weight < _HEAVY or weight == 0)
+    )
+
+
+class _Powers(NamedTuple):
+    """Labels and errors are divided by 2^label, weights by 2^weight."""
+
+    label: int
+    weight: int
+
+    def divide(self, value: float | None) -> float | None:
+        """A tolerance or reference divided like the labels."""
+        with np.errstate(over="ignore", under="ignore"):
+            return None if value is None else float(np.ldexp(value, -self.label))
+
+
+def _divided(
+    y: NDArray[Any], p: NDArray[Any], sigma: Any, weight: Any, reference: float | None
+) -> tuple[tuple[FloatArray, ...], _Powers]:
+    """The columns divided by powers of two that bring them to an ordinary size, and these powers.
+
+    Raises BadValues unless all values are finite, and errors and weights not negative. What a label without weight holds
+    is replaced, for it may be of any size.
+    """
+    columns = [np.asarray(1.0 if column is None else column, dtype=np.float64) for column in (y, p, sigma, weight)]
+    if not all(np.isfinite(column).all() for column in columns) or min(columns[2].min(), columns[3].min()) < 0:
+        raise BadValues
+    weights = columns.pop()
+    counted, still = weights > 0, 0.0 if reference is None else reference
+    labels, predictions, errors = (np.where(counted, c, at) for c, at in zip(columns, (still, still, 0.0), strict=True))
+    sizes = [_power_above(labels, predictions), _power_above(errors)]
+    if reference is not None:
+        sizes.append(_power_above(labels, np.full_like(labels, reference)))
+    sizes = [size for size in sizes if size != _ZERO]
+    down = 0
+    if sizes and (min(sizes) < _LOWEST or max(sizes) > _HIGHEST):
+        down = max(max(sizes) - _HIGHEST, -1000)  # both 2^1000 and its inverse are doubles
+    if down < 0:  # dividing makes the labels larger: they must stay doubles
+        down = max(down, _power_above(labels) - 1000, _power_above(predictions) - 1000)
+    heaviest = _power_above(weights)
+    powers = _Powers(down, heaviest if heaviest != _ZERO and abs(heaviest) > _WEIGHT_RANGE else 0)
+    shifts = (-powers.label, -powers.label, -powers.label, -powers.weight)
+    with np.errstate(under="ignore"):
+        small = [np.ldexp(c, k) for c, k in zip((labels, predictions, errors, weights), shifts, strict=True)]
+    return tuple(np.broadcast_to(column, labels.shape) for column in small), powers
+
+
+def _power_above(values: FloatArray, others: FloatArray | None = None) -> int:
+    """The smallest power of two above the largest |value| or difference."""
+    with np.errstate(over="ignore"):
+        largest = float(np.abs(values if others is None else values - others).max())
+    if others is not None and math.isinf(largest):
+        return math.frexp(float(np.abs(values / 4 - others / 4).max()))[1] + 2
+    return math.frexp(largest)[1] if largest > 0 else _ZERO

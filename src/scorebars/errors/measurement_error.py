@@ -1,0 +1,326 @@
+"""What is known about the labels: the base of all error models."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from scorebars.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from scorebars.errors.normal import Normal
+
+ErrorKind = Literal["classical", "berkson"]
+_KINDS = ("classical", "berkson")
+
+
+def check_kind(kind: str) -> ErrorKind:
+    """`kind` as one of the two ways in which label and truth belong together."""
+    if kind not in _KINDS:
+        raise ValueError(
+            f"kind must be 'classical' (label = truth + error: a measurement) or 'berkson' "
+            f"(truth = label + error: a set point, a calibrated posterior), got {kind!r}."
+        )
+    return kind  # type: ignore[return-value]
+
+
+class ErrorModel(ABC):
+    """How labels scatter.
+
+    `kind` is ``"classical"`` (label = truth + error: a measurement) or ``"berkson"`` (truth = label + error: a
+    nominal set point, a calibrated posterior). It decides what the score against the truth is.
+    """
+
+    kind: ErrorKind
+    usual_kind: ClassVar[ErrorKind] = "classical"
+
+    per_label: ClassVar[tuple[str, ...]] = ()
+    """Names of the attributes that hold one entry for each label, or one value for all."""
+
+    shown: ClassVar[tuple[str, ...]] = ()
+    """Names of the parameters that the text of the model shows."""
+
+    @property
+    def size(self) -> int | None:
+        """How many labels the model describes; None if one value serves all."""
+        values = (getattr(self, name) for name in self.per_label)
+        return next((len(value) for value in values if isinstance(value, np.ndarray)), None)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(size,)``, by which scikit-learn knows what to split along with the labels; a model for any labels has none."""
+        if self.size is None:
+            raise AttributeError(f"this {type(self).__name__} serves any number of labels, so it has no shape")
+        return (self.size,)
+
+    def __getitem__(self, index: Any) -> Self:
+        """The model of a subset of the labels, as a fold of a cross-validation needs it."""
+        return self._part(index[0] if isinstance(index, tuple) else index)  # scikit-learn asks for model[rows, ...]
+
+    def _part(self, index: Any) -> Self:
+        """The model of the labels at `index`: whole numbers, booleans or a slice."""
+        return self._changed(**{name: picked(getattr(self, name), index) for name in self.per_label})
+
+    def _changed(self, **attributes: Any) -> Self:
+        """A copy with some attributes replaced, which are not checked again."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **attributes)
+        return new
+
+    def require_size(self, n: int, argument: str = "yerr") -> None:
+        """Refuse a model that describes another number of labels."""
+        if self.size is not None and self.size != n:
+            raise ValueError(
+                f"{argument} describes {self.size} labels but y_true has {n}. Give one error for each label, or a number."
+            )
+
+    def __repr__(self) -> str:
+        return self._text(*(shown_parameter(name, getattr(self, name)) for name in self.shown))
+
+    def _text(self, *parts: str) -> str:
+        """The model as text: its name, these parts, and its kind where that is not the usual one."""
+        kind = [] if self.kind == self.usual_kind else [f"kind={self.kind!r}"]
+        return f"{type(self).__name__}({', '.join([*parts, *kind])})"
+
+
+class MeasurementError(ErrorModel):
+    """Errors of measured numbers: the distribution of a fresh label around the label's value `y`.
+
+    Whoever needs to know something about errors asks here, and never for the type of a model.
+    """
+
+    discrete: bool = False
+    """Whether fresh labels take single values, each with its own probability."""
+
+    bounded: bool = False
+    """Whether errors end at a largest one."""
+
+    sharp: bool = False
+    """Whether the density has a cusp or sharp ends, so that it does not tell similar distributions of truths apart."""
+
+    non_negative: bool = False
+    """Whether neither labels nor true values can be below 0."""
+
+    follows_label: bool = True
+    """Whether fresh labels lie about the value `y` that is passed; draws of a label stay where they are."""
+
+    repeats: FloatArray | float = 1.0
+    """How many repeats each label is the mean of; `variance` is that of a single one."""
+
+    @property
+    def independent(self) -> bool:
+        """Whether the errors of different labels are independent."""
+        return True
+
+    @property
+    def normal(self) -> Normal | None:
+        """These errors as a `Normal` model, for which exact distributions are known; None for other families."""
+        return None
+
+    @property
+    def plain_normal(self) -> bool:
+        """Whether the errors are normal and independent."""
+        return False
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the size of the errors was found from repeats, so that it is uncertain too."""
+        return False
+
+    def mean(self, y: FloatArray) -> FloatArray:
+        """Mean of a fresh label."""
+        return y
+
+    @abstractmethod
+    def variance(self, y: FloatArray) -> FloatArray:
+        """Variance of a fresh label."""
+
+    def third(self, y: FloatArray) -> FloatArray:
+        """Third central moment of a fresh label."""
+        return np.zeros_like(y)
+
+    @abstractmethod
+    def fourth(self, y: FloatArray) -> FloatArray:
+        """Fourth central moment of a fresh label."""
+
+    def variance_of_mean(self, y: FloatArray, repeats: FloatArray | float) -> FloatArray:
+        """Variance of the mean of `repeats` fresh labels."""
+        return self.variance(y) / repeats
+
+    def label_variance(self, y: FloatArray) -> FloatArray:
+        """Error variance of the label at hand, the mean of its repeats."""
+        return self.variance_of_mean(y, self.repeats)
+
+    def in_units_of_labels(self, n: int) -> MeasurementError | None:
+        """The error of one repeat of each of n labels, in units of the label's own error bar; None if not near normal."""
+        return None
+
+    def as_single_measurements(self) -> MeasurementError:
+        """The errors of the labels at hand, each label seen as a single measurement."""
+        return self
+
+    def label_level(self) -> MeasurementError:
+        """Errors of the labels at hand, the means of their repeats."""
+        return self
+
+    def absolute_level(self) -> MeasurementError:
+        """`label_level` as absolute errors need it: estimated standard deviations, too small on average, are raised."""
+        return self.label_level()
+
+    def variance_of_sum(self, y: FloatArray, a: FloatArray, repeats: FloatArray | float = 1.0) -> float:
+        """Variance of sum a_i x_i, each x_i the mean of `repeats` fresh labels."""
+        return float(np.sum(np.square(a) * self.variance_of_mean(y, repeats), where=a != 0))
+
+    def common_shifts(self) -> FloatArray | None:
+        """Shifts that several labels share, (k, n), which the scatter between labels does not show; None without any."""
+        return None
+
+    def error_bar(self, y: FloatArray) -> FloatArray:
+        """One standard deviation for each label at hand; of asymmetric errors the mean of lower and upper."""
+        return np.sqrt(self.label_variance(y))
+
+    def largest(self, y: FloatArray) -> float:
+        """Largest standard deviation of a label."""
+        return float(np.sqrt(np.max(self.variance(y))))
+
+    def error_free(self, y: FloatArray) -> bool:
+        """Whether no label has an error."""
+        return not np.any(self.variance(y) > 0)
+
+    def require_valid(self, argument: str, hint: str) -> None:
+        """Refuse error sizes that were not checked when the model was made."""
+
+    def why_infinite(self) -> str:
+        """Why a loss has no finite mean or variance under these errors, and what to use instead."""
+        return (
+            f"the loss has no finite moments under {self!r} errors. Use observed, or the median distribution.ppf(0.5)."
+        )
+
+    def scaled(self, factor: float) -> Self:
+        """The errors of the labels multiplied by `factor`; families that are tied to a unit stay as they are."""
+        return self
+
+    @abstractmethod
+    def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        """Fresh labels, shape (size, n)."""
+
+    def standard_draws(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """One independent error for each label, of the family's shape, with mean 0 and variance 1."""
+        sd = np.sqrt(self.variance(y))
+        return np.asarray((self.sample(y, 1, rng)[0] - self.mean(y)) / np.where(sd > 0, sd, 1.0))
+
+    def measured_again(
+        self, y: FloatArray, truth: FloatArray, size: int, rng: np.random.Generator, repeats: float | None = None
+    ) -> FloatArray:
+        """Fresh labels (size, n) about the true values behind y, each the mean of `repeats` (None: as many as y has)."""
+        centre = self.possible_truth(y, truth)
+        drawn, mean = self.sample(centre, size, rng), self.mean(centre)
+        if not self.follows_label:
+            drawn, mean = drawn - mean + truth, truth
+        return drawn if repeats in (None, 1) else np.asarray(mean + (drawn - mean) / math.sqrt(repeats or 1.0))
+
+    # what labels may be ------------------------------------------------------------------------
+
+    def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
+        """Refuse labels that cannot come from this family; the message says which and how many."""
+
+    def labels(self) -> FloatArray | None:
+        """The labels themselves where the model holds them, so that y_true may be None."""
+        return None
+
+    # probabilities, for x of shape (..., n) ----------------------------------------------------
+
+    @abstractmethod
+    def cdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        """P(fresh label <= x)."""
+
+    @abstractmethod
+    def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        """P(fresh label > x), with its own digits in the upper tail."""
+
+    def below(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        """P(fresh label < x): differs from `cdf` where a single value has probability."""
+        return self.cdf(y, np.nextafter(x, -math.inf))
+
+    def at_least(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        """P(fresh label >= x)."""
+        return self.sf(y, np.nextafter(x, -math.inf))
+
+    @abstractmethod
+    def pdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        """Density of a fresh label at x; of a discrete family the probability of x."""
+
+    @abstractmethod
+    def ppf(self, y: FloatArray, q: FloatArray) -> FloatArray:
+        """The value below which a fresh label falls with probability q."""
+
+    def between(self, y: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """P(low <= fresh label <= high), the difference taken in the tail that keeps its digits."""
+        upper = self.at_least(y, low) - self.sf(y, high)
+        lower = self.cdf(y, high) - self.below(y, low)
+        return np.clip(np.where(low > y, upper, lower), 0.0, 1.0)
+
+    # against the truth -------------------------------------------------------------------------
+
+    @abstractmethod
+    def noisier(self, y: FloatArray, level: FloatArray | float) -> tuple[MeasurementError, FloatArray]:
+        """More error on top of that of the labels at hand, by `level` times its variance: a model, and where it centres.
+
+        Losses under growing extra error, extrapolated back to none, tell of the loss against the truth.
+        """
+
+    def possible_truth(self, y: FloatArray, truth: FloatArray) -> FloatArray:
+        """Candidates for the true values behind y, moved to where the family allows them: above 0 where labels are."""
+        return np.maximum(truth, 0.1 * y) if self.non_negative else truth
+
+    def truth_between(self, y: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Where the truth behind each label lies, missed on either side with probability `tail`."""
+        own, q = self.label_level(), np.full(len(y), tail)
+        return 2.0 * y - own.ppf(y, 1.0 - q), 2.0 * y - own.ppf(y, q)
+
+    def likelihood(self, y: FloatArray, truth: FloatArray) -> FloatArray:
+        """How probable the labels y (n,) are if the truth is one of the candidates (n, k), up to a factor for each label."""
+        return self.pdf(truth.T, y).T
+
+    def unbiased_label(self, y: FloatArray) -> FloatArray:
+        """Unbiased estimate of the true value behind the label y."""
+        return 2.0 * y - self.mean(y)
+
+    def unbiased_square(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        """Unbiased estimate of (truth - p)^2 from the label y."""
+        return np.square(self.unbiased_label(y) - p) - self.label_variance(y)
+
+    def unbiased_square_variance(self, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Estimated variance of `unbiased_square`, and its value for a perfect prediction, which it does not go below.
+
+        Var (D + e)^2 = m4 - s^4 + 4 D^2 s^2 + 4 D m3, with D and D^2 replaced by their unbiased estimates.
+        """
+        s2, m3, m4 = self.variance(y), self.third(y), self.fourth(y)
+        d = self.unbiased_label(y) - p
+        with np.errstate(invalid="ignore"):
+            floor = np.where(np.isinf(m4), np.inf, m4 - s2 * s2)
+            return np.where(np.isinf(m4), np.inf, floor + 4.0 * (s2 * (d * d - s2) + d * m3)), floor
+
+    def truth_variance(self, y: FloatArray, p: FloatArray, a: FloatArray) -> float:
+        """Unbiased variance of sum a_i `unbiased_square`_i, never below that of perfect predictions."""
+        variance, floor = self.unbiased_square_variance(y, p)
+        counts = a > 0
+        return max(*(float(np.sum(a * a * part, where=counts)) for part in (variance, floor)), 0.0)
+
+
+def picked(values: Any, index: Any) -> Any:
+    """Per-label values of a subset; a value that serves all labels stays as it is."""
+    one = values is None or isinstance(values, float | int) or (isinstance(values, np.ndarray) and not values.ndim)
+    return values if one else values[index]
+
+
+def shown_parameter(name: str, value: Any) -> str:
+    """A parameter as text: a plain number shown, an array counted.
+
+    >>> shown_parameter("scale", 0.5), shown_parameter("scale", np.ones(3))
+    ('scale=0.5', 'scale=<3 values>')
+    """
+    return f"{name}=<{len(value)} values>" if isinstance(value, np.ndarray) else f"{name}={value:g}"

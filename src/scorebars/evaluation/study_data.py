@@ -1,0 +1,166 @@
+"""What a study is about: labels, predictions by model, errors and groups, from arrays or from columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars import tables
+from scorebars._shared.given_data import named_predictions
+from scorebars.arrays import to_host
+from scorebars.errors import ErrorModel
+
+
+class StudyData(NamedTuple):
+    """Arguments that belong to the same rows, and how many rows were left out for a missing value."""
+
+    y_true: Any
+    models: dict[str, Any]
+    yerr: Any
+    sample_weight: Any
+    by: Any = None
+    omitted: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.models.values())))
+
+    @property
+    def labels(self) -> Any:
+        """The labels, or those that the error model holds where none are given."""
+        return self.yerr.labels() if self.y_true is None and hasattr(self.yerr, "labels") else self.y_true
+
+    def rows(self, index: NDArray[np.intp]) -> StudyData:
+        """Some of the rows."""
+        models = {name: rows(p, index) for name, p in self.models.items()}
+        yerr, weight = errors_of(self.yerr, index, self.n), rows(self.sample_weight, index)
+        return StudyData(rows(self.y_true, index), models, yerr, weight, rows(self.by, index), self.omitted)
+
+
+def study_data(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    y: Hashable | None = None,
+    pred: Any = None,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    by: Any = None,
+    nan_policy: str = "raise",
+) -> StudyData:
+    """Arrays as they are, or the columns of the table `y_true` that the other arguments name.
+
+    Rows must belong together: pandas arguments with different row labels are refused. Missing values are refused too, or,
+    with ``nan_policy="omit"``, their rows left out of all arguments, so that all models are scored on the same labels.
+    """
+    if nan_policy not in ("raise", "omit"):
+        raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
+    if y is not None or pred is not None:
+        y_true, models, yerr, sample_weight, by = _from_table(y_true, y_pred, y, pred, yerr, sample_weight, by)
+    else:
+        models = named_predictions(y_pred)
+    if by is not None or nan_policy == "omit":  # rows are picked on the host
+        y_true, yerr, sample_weight, by = map(to_host, (y_true, yerr, sample_weight, by))
+        models = {name: to_host(p) for name, p in models.items()}
+    arguments = {"y_true": y_true, **{f"y_pred[{name!r}]": p for name, p in models.items()}}
+    arguments |= {"yerr": yerr, "sample_weight": sample_weight, "by": by}
+    tables.same_rows(**arguments)
+    data, omit, missing = StudyData(y_true, models, yerr, sample_weight, by), nan_policy == "omit", np.array(False)
+    for argument, value in arguments.items():
+        if value is None or isinstance(value, ErrorModel) or np.ndim(value) == 0:
+            continue
+        if not omit and argument != "by" and not any(map(tables.has_index, (value, y_true))):
+            continue  # the metrics look in their one pass
+        across = argument == "yerr" and not hasattr(value, "isna") and np.ndim(value) == 2 and np.shape(value)[0] == 2
+        bad = tables.missing_rows(np.transpose(np.asanyarray(value)) if across else value)
+        if bad.any() and not omit:
+            raise tables.missing_values(argument, y_true if tables.has_index(y_true) else value, bad)
+        if missing.ndim and missing.shape != bad.shape:
+            raise ValueError(
+                f"{argument} and y_true have inconsistent numbers of samples: {len(bad)} and {len(missing)}. Each label needs "
+                "its own entry in both."
+            )
+        missing = missing | bad if omit else missing
+    if not missing.any():
+        return data
+    if missing.all():
+        raise ValueError(
+            f"every one of the {len(missing)} rows misses a value: nothing is left with nan_policy='omit'."
+        )
+    return data.rows(np.flatnonzero(~missing))._replace(omitted=int(missing.sum()))
+
+
+def _from_table(
+    table: Any, y_pred: Any, y: Hashable | None, pred: Any, yerr: Any, sample_weight: Any, by: Any
+) -> tuple[Any, dict[str, Any], Any, Any, Any]:
+    """The columns that the arguments name; what is no name stays as it is."""
+    if y_pred is not None:
+        raise ValueError("give predictions either as y_pred or, for a table, as the names of its columns in pred.")
+    if pred is None:
+        raise ValueError("pred is missing: name the column, or the list of columns, that holds the predictions.")
+    if y is None and not isinstance(yerr, ErrorModel):
+        raise ValueError("y is missing: name the column that holds the labels.")
+    chosen, arguments = predicted_columns(pred)
+    names: dict[str, Hashable] = {} if y is None else {"y": y}
+    names |= dict(zip(arguments, chosen.values(), strict=True))
+    pair = error_columns(yerr)
+    if pair:
+        names |= {"yerr[0]": pair[0], "yerr[1]": pair[1]}
+    for argument, value in (("yerr", yerr), ("sample_weight", sample_weight), ("by", by)):
+        if isinstance(value, str):
+            names[argument] = value
+    found = tables.select(table, names)
+    models = {model: found[argument] for model, argument in zip(chosen, arguments, strict=True)}
+    if pair:
+        yerr = np.stack([_numbers(found[f"yerr[{k}]"]) for k in (0, 1)])
+    weight = found.get("sample_weight", sample_weight)
+    return found.get("y"), models, found.get("yerr", yerr), weight, found.get("by", by)
+
+
+def predicted_columns(pred: Any) -> tuple[dict[str, Hashable], list[str]]:
+    """The column of each model (of one name, a list of names, or a mapping from model to name), as messages call it."""
+    if isinstance(pred, Mapping):
+        chosen = {str(model): name for model, name in pred.items()}
+    else:
+        chosen = {str(name): name for name in (pred if isinstance(pred, list | tuple) else [pred])}
+    if not chosen:
+        raise ValueError("pred is empty: name the columns that hold the predictions.")
+    for name in chosen.values():
+        if not isinstance(name, Hashable):
+            raise ValueError(
+                f"pred holds a {type(name).__name__}: give the name of a column, a list of names, or a mapping from model to "
+                "name. Predictions that are no column of the table go with the labels: evaluate(y_true, y_pred)."
+            )
+    return chosen, [f"pred[{key!r}]" for key in (chosen if isinstance(pred, Mapping) else range(len(chosen)))]
+
+
+def error_columns(yerr: Any) -> tuple[str, str] | None:
+    """The columns of lower and upper errors, where `yerr` is a pair of names."""
+    pair = isinstance(yerr, list | tuple) and len(yerr) == 2 and all(isinstance(name, str) for name in yerr)
+    return (yerr[0], yerr[1]) if pair else None
+
+
+def _numbers(column: Any) -> Any:
+    """A column as floats, NaN where pandas knows no value; a unit stays."""
+    return column.to_numpy(dtype=np.float64, na_value=np.nan) if tables.has_index(column) else np.asanyarray(column)
+
+
+def rows(value: Any, index: NDArray[np.intp]) -> Any:
+    """Some rows of an argument that has one entry for each label; row labels, masks and units go along."""
+    if value is None or np.ndim(value) == 0:
+        return value
+    return value.iloc[index] if tables.has_index(value) else np.asanyarray(value)[index]
+
+
+def errors_of(yerr: Any, index: NDArray[np.intp], n: int) -> Any:
+    """The errors of some of the n labels: of a model, of an array, or of lower and upper errors."""
+    if isinstance(yerr, ErrorModel):
+        return yerr if yerr.size is None else yerr[index]
+    if tables.has_index(yerr) or np.ndim(yerr) < 2:
+        return rows(yerr, index)
+    array = np.asanyarray(yerr)
+    return array[..., index] if array.shape[-1] == n else array[index]

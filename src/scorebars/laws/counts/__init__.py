@@ -1,0 +1,1 @@
+"""Counts of uncertain labels: accuracy and metrics of the confusion matrix."""

@@ -1,0 +1,131 @@
+"""How many of many independent yes/no trials succeed, each with its own probability: the distribution of accuracy.
+
+A label that is wrong with probability q turns a correct prediction into a wrong one. The number of correct predictions
+is then a sum of independent Bernoulli trials: it is Poisson-binomial. Few uncertain trials are convolved. For many, the
+characteristic function phi(t) = prod_i (1 - p_i + p_i exp(it)) is inverted: with x = exp(it) - 1 and |p_i x| small
+
+    log phi(t) = sum_k (-1)^(k+1)/k x^k sum_i p_i^k
+
+needs only some ten to thirty sums of powers. A trial with p_i above 1/2 is one of rare failures: 1 - p_i and -t. At most
+about 500 trials can have a large |p_i x| at a frequency that matters, as they alone make |phi| vanish; those are taken
+one by one. SciPy has no such distribution; a million trials take 20 ms.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from scorebars.arrays import BoolArray, ComplexArray, FloatArray
+from scorebars.laws.counts.step_sums import convolve, invert_phi
+from scorebars.laws.discrete import AtomicLaw, Atoms
+
+_CONVOLVED = 2000  # uncertain trials that are convolved: a few milliseconds
+_LEAF = 32  # trials that are convolved at once
+_STRIP = 1 << 15  # trials whose powers stay in the cache
+_SERIES_REACH = 0.4  # largest |p x| for which log(1 + p x) is summed as a series
+
+
+class PoissonBinomial(AtomicLaw):
+    """Number of successes of independent trials with probabilities p.
+
+    Trial i is made count[i] times, so a single p is the binomial distribution. Counts need not be whole where rows stand
+    for bins of trials; they add up to whole numbers.
+    """
+
+    def __init__(self, p: ArrayLike, count: ArrayLike | None = None) -> None:
+        self._p: FloatArray = np.asarray(p, dtype=float).ravel()
+        self._count: FloatArray | None = None
+        if count is not None:
+            self._count = np.broadcast_to(np.asarray(count, dtype=float), np.shape(p)).ravel()
+        always, never = (self._p == 1), (self._p == 0)
+        certain, impossible = self._number(always), self._number(never)
+        self._uncertain = self._number(~(always | never))
+        self.trials = certain + impossible + self._uncertain
+        self.support = (float(certain), float(certain + self._uncertain))
+
+    def _number(self, rows: BoolArray) -> int:
+        return int(np.count_nonzero(rows)) if self._count is None else round(float(self._count @ rows))
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        expected = self._p if self._count is None else self._count * self._p
+        return float(np.add.reduce(expected)), float(expected @ (1 - self._p))
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        whole = self._count is None or bool(np.all(self._count == np.rint(self._count)))
+        if whole and self._uncertain <= _CONVOLVED:
+            free = (self._p > 0) & (self._p < 1)
+            p = self._p[free]
+            first, pmf = convolve_trials(p if self._count is None else np.repeat(p, self._count[free].astype(int)))
+            first += int(self.support[0])
+        else:
+            mean, variance = self._moments
+            decay = partial(_decay, variance)
+            first, pmf = invert_phi(mean, variance, self.support, self._centred_log_phi, decay)
+        return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
+
+    def _centred_log_phi(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p, count = self._p, self._count
+        x = 1j * np.sin(t) - 2 * np.sin(t / 2) ** 2
+        farthest = 2 * math.sin(float(t[-1]) / 2)
+        out = np.zeros(t.size, dtype=complex)
+        reach = 0.5 * farthest  # many trials: no need to look which is the largest
+        if reach > 0.1:
+            reach = float(np.max(np.minimum(p, 1 - p))) * farthest
+        if reach > _SERIES_REACH:
+            heavy = np.minimum(p, 1 - p) * farthest > _SERIES_REACH
+            out += _log_factors(p[heavy], None if count is None else count[heavy], t)
+            p, count = p[~heavy], None if count is None else count[~heavy]
+            reach = float(np.max(np.minimum(p, 1 - p), initial=0.0)) * farthest
+        terms = max(2, math.ceil(math.log(1e-14 / max(p.size, 1)) / math.log(max(reach, 1e-9))))
+        both, signed = _sums_of_powers(p, count, terms)
+        order = np.arange(2, terms + 1)
+        of_term = (-1.0) ** (order + 1) / order
+        powers = np.cumprod(np.broadcast_to(x, (terms, t.size)), axis=0)[1:]
+        log_size = out.real + both[0] * x.real + of_term * both[1:] @ powers.real
+        return log_size, out.imag + signed[0] * (x.imag - t) + of_term * signed[1:] @ powers.imag
+
+
+def _log_factors(p: FloatArray, count: FloatArray | None, t: FloatArray) -> ComplexArray:
+    """sum_i count_i [log(1 - p_i + p_i exp(it)) - i p_i t], trial by trial."""
+    with np.errstate(divide="ignore"):  # p = 1/2 at t = pi: phi is exactly 0
+        terms = np.log(1 + p[:, None] * (np.exp(1j * t) - 1)) - 1j * p[:, None] * t
+    return np.asarray(np.add.reduce(terms if count is None else count[:, None] * terms, axis=0))
+
+
+def _sums_of_powers(p: FloatArray, count: FloatArray | None, terms: int) -> tuple[FloatArray, FloatArray]:
+    """sum_i count_i r_i^k, k = 1 ... terms, with r the smaller of p and 1 - p; and the same, negative where p > 1/2."""
+    both, signed = np.zeros((2, terms))
+    for start in range(0, p.size, _STRIP):
+        part = p[start : start + _STRIP]
+        rare, sign = np.minimum(part, 1 - part), np.where(part > 0.5, -1.0, 1.0)
+        power = rare.copy() if count is None else rare * count[start : start + _STRIP]
+        for k in range(terms):
+            both[k] += np.add.reduce(power)
+            signed[k] += power @ sign
+            power *= rare
+    return both, signed
+
+
+def _decay(variance: float, t: FloatArray) -> FloatArray:
+    """A lower bound of -log |phi(t)|."""
+    return 2 * variance * np.sin(t / 2) ** 2
+
+
+def convolve_trials(p: FloatArray) -> tuple[int, FloatArray]:
+    """First count and the probabilities from it on, by convolution."""
+    rows = max(1, -(-p.size // _LEAF))
+    padded = np.zeros(rows * _LEAF)
+    padded[: p.size] = p
+    pmf = np.zeros((rows, _LEAF + 1))
+    pmf[:, 0] = 1.0
+    for j, column in enumerate(padded.reshape(rows, _LEAF).T):
+        success = column[:, None]
+        pmf[:, 1 : j + 2] = pmf[:, 1 : j + 2] * (1 - success) + pmf[:, : j + 1] * success
+        pmf[:, :1] *= 1 - success
+    return convolve((0, row) for row in pmf)

@@ -1,0 +1,158 @@
+"""What every distribution of a metric's value can do.
+
+A law answers where a metric falls if every label were redrawn from its error bar. Subclasses give the formulas; this
+base class turns a distribution function into quantiles and draws.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from scorebars.numerics.roots import crossing
+
+RNG = np.random.Generator
+
+
+class Moment(float):
+    """A number that may also be called, as SciPy's frozen distributions are: ``law.mean`` or ``law.mean()``."""
+
+    def __call__(self) -> float:
+        return float(self)
+
+
+class Law(ABC):
+    """The distribution of a metric's value.
+
+    Subclasses set `method` and `_moments`, and give `_cdf`, `_sf`, `_pdf`, each of one float.
+    Both tails are asked for separately so that neither loses its digits.
+    """
+
+    method: str = "exact"
+    discrete: bool = False
+    support: tuple[float, float] = (-math.inf, math.inf)
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """Mean and variance, unless `_mean` and `_var` give them."""
+        raise NotImplementedError
+
+    def _mean(self) -> float:
+        return self._moments[0]
+
+    def _var(self) -> float:
+        return self._moments[1]
+
+    @abstractmethod
+    def _cdf(self, x: float) -> float:
+        """P(value <= x) for x inside the support."""
+
+    def _sf(self, x: float) -> float:
+        """P(value > x) for x inside the support."""
+        return 1.0 - self._cdf(x)
+
+    def _pdf(self, x: float) -> float:
+        """Density at x inside the support (probability of x for a discrete law)."""
+        step = 1e-4 * self._std()
+        if step == 0:
+            return math.inf if x == self._mean() else 0.0
+        return (self._cdf(x + step) - self._cdf(x - step)) / (2 * step)
+
+    def _std(self) -> float:
+        return math.sqrt(self._var())
+
+    def _around(self) -> tuple[float, float]:
+        """Where the search for quantiles begins, and its first step."""
+        return self._mean(), self._std()
+
+    def _ppf(self, q: float) -> float:
+        """Quantile for 0 < q < 1: bracket from the mean in steps of the std, then the crossing of the smaller tail."""
+        low, high = self.support
+        centre, spread = self._around()
+        if spread == 0:
+            return centre
+
+        @cache
+        def excess(x: float) -> float:
+            """Logarithm of a tail over the one asked for: small tails keep their digits, and it is nearly straight."""
+            tail, share, side = (self._cdf(x), q, 1.0) if q <= 0.5 else (self._sf(x), 1.0 - q, -1.0)
+            return side * math.log(tail / share) if tail > 0 else -side * math.inf
+
+        a = b = min(max(centre, low), high)
+        step = spread
+        while a > low and excess(a) > 0:
+            b, a, step = a, max(low, a - step), 2 * step
+        while b < high and excess(b) < 0:
+            a, b, step = b, min(high, b + step), 2 * step
+        return crossing(excess, a, b, xtol=1e-15 * spread if math.isinf(low) else 1e-300)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: mean {self._mean():.6g}, std {self._std():.3g}, method {self.method!r}>"
+
+    # what users call -------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> Moment:
+        """Expected value."""
+        return Moment(self._mean())
+
+    @property
+    def var(self) -> Moment:
+        """Variance."""
+        return Moment(self._var())
+
+    @property
+    def std(self) -> Moment:
+        """Standard deviation."""
+        return Moment(self._std())
+
+    def _inside(self, f: Callable[[float], float], x: ArrayLike, below: float, above: float) -> Any:
+        """Apply `f` to each x inside the support, and the given constants outside it."""
+        low, high = self.support
+        values = np.asarray(x, dtype=float)
+        out = np.empty(values.shape)
+        for i, v in enumerate(values.flat):
+            out.flat[i] = math.nan if math.isnan(v) else below if v < low else above if v > high else f(float(v))
+        return float(out) if out.ndim == 0 else out
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """P(value <= x)."""
+        high = self.support[1]
+        return self._inside(lambda v: 1.0 if v >= high else self._cdf(v), x, 0.0, 1.0)
+
+    def sf(self, x: ArrayLike) -> Any:
+        """P(value > x), with full relative accuracy in the upper tail where possible."""
+        high = self.support[1]
+        return self._inside(lambda v: 0.0 if v >= high else self._sf(v), x, 1.0, 0.0)
+
+    def pdf(self, x: ArrayLike) -> Any:
+        """Density at x; a discrete law has `pmf` instead."""
+        if self.discrete:
+            raise AttributeError("this distribution is discrete: use pmf(x), the probability of the value x")
+        return self._inside(self._pdf, x, 0.0, 0.0)
+
+    def pmf(self, x: ArrayLike) -> Any:
+        """Probability of the value x; a continuous law has `pdf` instead."""
+        if not self.discrete:
+            raise AttributeError("this distribution is continuous: use pdf(x), the density at x")
+        return self._inside(self._pdf, x, 0.0, 0.0)
+
+    def ppf(self, q: ArrayLike) -> Any:
+        """The value below which the metric falls with probability q."""
+        values = np.asarray(q, dtype=float)
+        out = np.empty(values.shape)
+        for i, p in enumerate(values.flat):
+            if not 0.0 <= p <= 1.0:
+                raise ValueError(f"q must be a probability between 0 and 1, got {p}")
+            out.flat[i] = self.support[0] if p == 0 else self.support[1] if p == 1 else self._ppf(float(p))
+        return float(out) if out.ndim == 0 else out
+
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
+        """Draws; `rng` is a seed or a Generator, and the same seed gives the same draws."""
+        return self.ppf(np.random.default_rng(rng).random(size))

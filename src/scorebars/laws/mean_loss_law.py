@@ -1,0 +1,209 @@
+"""The distribution of a mean loss under any errors: exact where there is a formula, else drawn.
+
+One label is exact, since the labels with a loss of at most t form intervals. More labels:
+
+The labels that dominate the variance are drawn; the many small ones together are normal with their exact mean and
+variance, which the central limit theorem makes right. Labels whose loss has no variance are all drawn. The draws have a
+fixed seed, so results repeat.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from scorebars.arrays import FloatArray
+from scorebars.errors.measurement_error import MeasurementError
+from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial
+from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
+from scorebars.laws.law import Law
+from scorebars.laws.normal_law import NormalLaw
+from scorebars.laws.samples import SampleLaw
+from scorebars.losses import Loss, RootLoss, Within
+from scorebars.measured import Measured
+from scorebars.moments import label_moments
+
+_DRAWS = 50_000
+_FEWEST_DRAWS = 2_000
+_DRAWN_LABELS = 256
+_ENTRIES = 500_000
+"""Labels drawn at once."""
+_BUDGET = 50_000_000
+"""Labels drawn in all, where many have to be."""
+_SEED = 20240517
+_NEVER = 1e-12
+"""Labels that leave the domain of the loss less often than this do not do so in any draw."""
+_ALMOST_ONE = 1.0 - 1e-12
+_LARGEST = 1e300
+_LOOK = np.array([1e-9, 1e-4, 0.02, 0.25, 0.5, 0.75, 0.98, 1 - 1e-4, 1 - 1e-9])
+
+
+def simulated_mean(loss: Loss, data: Measured, residual: FloatArray) -> Law:
+    """Law of the weighted mean loss of labels with these residuals y - p."""
+    y = np.asarray(data.y, dtype=np.float64)
+    return mean_law(loss, data.errors, y, y - residual, data.shares)
+
+
+def mean_law(
+    loss: Loss,
+    errors: MeasurementError,
+    y: FloatArray,
+    p: FloatArray,
+    shares: FloatArray,
+    variance: float | None = None,
+) -> Law:
+    """Law of sum shares * loss(labels, p) if the labels are redrawn from their error bars around y.
+
+    `variance` is needed where errors are correlated: only then is it not the sum of the labels' own.
+    """
+    if np.any(shares == 0):
+        counts = np.flatnonzero(shares)
+        errors, y, p, shares = errors[counts], y[counts], p[counts], shares[counts]
+    moments = label_moments(loss, errors, y, p)
+    spread = np.square(shares) * moments.variance
+    mean = float(np.sum(shares * moments.mean))
+    if not np.any(spread > 0):
+        return NormalLaw(mean, 0.0)
+    if not errors.independent:
+        draws = _draws(loss, errors, y, p, shares, _affordable(len(y)), np.random.default_rng(_SEED))
+        return SampleLaw(draws, mean=mean, var=float(np.sum(spread)) if variance is None else variance)
+    if isinstance(loss, Within):
+        return _share_within(moments.mean, shares)
+    if len(y) == 1 and shares[0] == 1 and not errors.discrete and loss.sublevel(float(p[0]), 1.0) is not None:
+        return OneLabelLaw(loss, errors, float(y[0]), float(p[0]), mean, float(moments.variance[0]))
+    return _drawn(loss, errors, y, p, shares, moments.mean, spread)
+
+
+def _share_within(probability: FloatArray, shares: FloatArray) -> Law:
+    """A weighted count of independent hits."""
+    if float(np.ptp(shares)) == 0:
+        return ScaledLaw(PoissonBinomial(probability), float(shares[0]))
+    return WeightedBernoulliSum(shares, probability)
+
+
+def _affordable(labels: int) -> int:
+    return int(min(max(_BUDGET // labels, _FEWEST_DRAWS), _DRAWS))
+
+
+def _drawn(
+    loss: Loss,
+    errors: MeasurementError,
+    y: FloatArray,
+    p: FloatArray,
+    shares: FloatArray,
+    means: FloatArray,
+    spread: FloatArray,
+) -> Law:
+    """Draws of the labels that matter most and of all wild ones; the others as one normal variable."""
+    wild = int(np.sum(~np.isfinite(spread)))
+    chosen = np.sort(np.argsort(spread, kind="stable")[-max(_DRAWN_LABELS, wild) :])
+    rest = np.ones(len(y), dtype=bool)
+    rest[chosen] = False
+    rng, count = np.random.default_rng(_SEED), _affordable(len(chosen))
+    draws = float(np.sum((shares * means)[rest])) + math.sqrt(float(np.sum(spread[rest]))) * rng.standard_normal(count)
+    draws += _draws(loss, errors[chosen], y[chosen], p[chosen], shares[chosen], count, rng)
+    defined = np.isfinite(draws)
+    if not defined.any():
+        raise ValueError("the metric is not defined for any of the labels that these errors allow: it has no law.")
+    with np.errstate(invalid="ignore"):
+        return SampleLaw(draws[defined], mean=float(np.sum(shares * means)), var=float(np.sum(spread)))
+
+
+def _draws(
+    loss: Loss,
+    errors: MeasurementError,
+    y: FloatArray,
+    p: FloatArray,
+    shares: FloatArray,
+    count: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draws of the weighted mean loss, each label given that its loss exists."""
+    block = max(1, min(count, _ENTRIES // len(y)))
+    parts = []
+    for start in range(0, count, block):
+        labels = errors.sample(y, min(block, count - start), rng)
+        if math.isfinite(loss.least_label):
+            labels = _above(errors, y, labels, loss.least_label, rng)
+        with np.errstate(over="ignore"):
+            parts.append(loss(labels, p) @ shares)
+    return np.concatenate(parts)
+
+
+def _above(
+    errors: MeasurementError, y: FloatArray, labels: FloatArray, least: float, rng: np.random.Generator
+) -> FloatArray:
+    """Draws of labels that are above `least`: each label's law cut there.
+
+    Independent labels that are not are drawn again from what is above. Where labels share errors, a label at the
+    quantile u of its law moves to the quantile u of the law that is cut, so that errors stay shared.
+    """
+    lost = errors.cdf(y, np.full_like(y, least))
+    if errors.independent:
+        bad = labels <= least
+        column = np.nonzero(bad)[1]
+        quantile = lost[column] + (1.0 - lost[column]) * rng.random(column.size)
+        found = errors[column].ppf(y[column], quantile) if column.size else quantile
+        labels[bad] = np.maximum(found, np.nextafter(least, math.inf))
+        return labels
+    quantile = lost + (1.0 - lost) * errors.cdf(y, labels)
+    # a label far above stays as it is: its quantile has no digits left
+    cut = np.where(quantile < _ALMOST_ONE, errors.ppf(y, np.minimum(quantile, _ALMOST_ONE)), labels)
+    return np.where(lost > _NEVER, np.maximum(cut, np.nextafter(least, math.inf)), labels)
+
+
+class OneLabelLaw(Law):
+    """P(loss <= t) = P(label in the intervals where the loss is at most t), for a loss that names them.
+
+    `mean` and `var` may be infinite: quantiles exist all the same. Labels without a finite loss are left out.
+    """
+
+    def __init__(self, loss: Loss, errors: MeasurementError, y: float, p: float, mean: float, var: float) -> None:
+        self.loss, self.errors, self.y, self.p = loss, errors, np.array([y]), p
+        self._moments = mean, var
+        looks = loss(errors.ppf(self.y, _LOOK[:, None])[:, 0], np.full(_LOOK.size, p))
+        looks = looks[np.isfinite(looks)]
+        self._undefined = self._outside(_LARGEST)
+        if self._undefined == 1 or not looks.size:
+            raise ValueError("the metric is not defined for any of the labels that these errors allow: it has no law.")
+        low, high = float(np.min(looks)), float(np.max(looks))
+        self._range = high, max(high - low, abs(high), 1e-300)
+        self.support = (0.0 if low >= 0 else -math.inf, math.inf)
+
+    def _cdf(self, x: float) -> float:
+        return min(self._within(x) / (1.0 - self._undefined), 1.0)
+
+    def _sf(self, x: float) -> float:
+        return min(max(self._outside(x) - self._undefined, 0.0) / (1.0 - self._undefined), 1.0)
+
+    def _within(self, x: float) -> float:
+        pieces = self.loss.sublevel(self.p, x) or []
+        return sum(float(self.errors.between(self.y, np.array([low]), np.array([high]))[0]) for low, high in pieces)
+
+    def _outside(self, x: float) -> float:
+        """What lies outside the intervals: below the first, between them, above the last."""
+        ends = [np.array([end]) for piece in sorted(self.loss.sublevel(self.p, x) or []) for end in piece]
+        if not ends:
+            return 1.0
+        outside = self.errors.below(self.y, ends[0]) + self.errors.sf(self.y, ends[-1])
+        outside = outside + sum(self.errors.between(self.y, *gap) for gap in zip(ends[1:-1:2], ends[2::2], strict=True))
+        return min(float(outside[0]), 1.0)
+
+    def root(self) -> OneLabelLaw:
+        """The law of the square root of the loss."""
+        root, p = RootLoss(self.loss), np.array([self.p])
+        mean, var = label_moments(root, self.errors, self.y, p)
+        return OneLabelLaw(root, self.errors, float(self.y[0]), self.p, float(mean[0]), float(var[0]))
+
+    def _around(self) -> tuple[float, float]:
+        return self._range
+
+    def _pdf(self, x: float) -> float:
+        """By a difference on the scale of the law's own quartiles."""
+        step = 1e-4 * (self._ppf(0.75) - self._ppf(0.25))
+        if step == 0:
+            return math.inf
+        low = max(x - step, self.support[0])
+        return (self._cdf(x + step) - self._cdf(low)) / (x + step - low)

@@ -1,0 +1,1 @@
+"""Order statistics: the largest and the median absolute error."""

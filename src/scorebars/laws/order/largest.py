@@ -1,0 +1,121 @@
+"""Distribution of the largest absolute error, max_i |delta_i + sigma_i Z_i|.
+
+The largest error is at most x when every error is: F(x) = prod_i p_i(x), p_i(x) = P(|delta_i + sigma_i Z_i| <= x). Mean
+and variance are integrals of 1 - F over the window in which F goes from 0 to 1. Labels that cannot reach into that
+window drop out. Where many remain, the sum of their logarithms is a smooth function of x and is interpolated.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import Chebyshev
+
+from scorebars.arrays import FloatArray
+from scorebars.laws.law import Law
+from scorebars.numerics.integration import moments_of_tail
+from scorebars.numerics.roots import crossing
+from scorebars.numerics.special import folded_pdf, folded_sf, log_all_folded_below
+
+_CERTAIN = 9.3  # standard deviations: no error is larger
+_LOWEST = -42.0  # log F at the lower end of the window
+_SUMMED = 600  # up to so many labels are summed at every x
+_SHARPEST = 256  # of more labels, those with the smallest sigma are still summed
+_DEGREES = (48, 96)  # of the interpolating polynomial, tried in turn
+
+
+class MaxErrorLaw(Law):
+    """Distribution of max_i |delta_i + sigma_i Z_i| with independent standard normal Z_i.
+
+    Labels with sigma = 0 set a floor, which the value equals with positive probability.
+    """
+
+    method = "exact"
+
+    def __init__(self, delta: Any, sigma: Any) -> None:
+        size = np.abs(np.atleast_1d(np.asarray(delta, dtype=float)).ravel())
+        sigma = np.broadcast_to(np.asarray(sigma, dtype=float), size.shape)
+        uncertain = sigma > 0
+        self._floor = float(np.max(size[~uncertain], initial=0.0))
+        self._size, self._sigma = size[uncertain], sigma[uncertain]
+        self.support = (self._floor, math.inf if self._size.size else self._floor)
+
+    @cached_property
+    def _window(self) -> tuple[float, float]:
+        """Where F goes from e^-42 (or from the floor) to 1."""
+        reach = _CERTAIN * self._sigma
+        low = max(self._floor, float(np.max(self._size - reach)))
+        high = max(low, float(np.max(self._size + reach)))
+        rough = 1e-3 * (high - low)
+
+        def excess(x: float) -> float:
+            return float(log_all_folded_below(np.array([x]), self._size, self._sigma)[0]) - _LOWEST
+
+        lowest = crossing(excess, low, high, xtol=rough)
+        return max(low, lowest - 2.0 * rough), high
+
+    @cached_property
+    def _parts(self) -> tuple[FloatArray, FloatArray, Chebyshev | None]:
+        """The labels to sum at every x, and the interpolated log(-log) of the product over the others."""
+        low, high = self._window
+        reaching = folded_sf(np.asarray(low), self._size, self._sigma) > 1e-20 / self._size.size
+        size, sigma = self._size[reaching], self._sigma[reaching]
+        if size.size > _SUMMED:
+            order = np.argpartition(sigma, _SHARPEST)
+            sharp, rest = order[:_SHARPEST], order[_SHARPEST:]
+
+            def log_minus_log(x: FloatArray) -> FloatArray:
+                return np.log(np.maximum(-log_all_folded_below(x, size[rest], sigma[rest]), 1e-300))
+
+            check = low + (high - low) * np.array([0.02, 0.1, 0.2, 0.35, 0.5])
+            exact = np.exp(-np.exp(log_minus_log(check)))
+            for degree in _DEGREES:
+                curve = Chebyshev.interpolate(log_minus_log, degree, [low, high])
+                if np.all(np.abs(np.exp(-np.exp(curve(check))) - exact) < 1e-12):
+                    return size[sharp], sigma[sharp], curve
+        return size, sigma, None
+
+    def _log_cdf(self, x: FloatArray) -> FloatArray:
+        """log F at x inside the window."""
+        size, sigma, curve = self._parts
+        log = log_all_folded_below(x, size, sigma)
+        return log if curve is None else np.asarray(log - np.exp(curve(x)))
+
+    def _log(self, x: float) -> float:
+        """The same at any x."""
+        if not self._size.size:
+            return 0.0
+        low, high = self._window
+        return -math.inf if x < low else 0.0 if x > high else float(self._log_cdf(np.array([x]))[0])
+
+    def _cdf(self, x: float) -> float:
+        return math.exp(self._log(x))
+
+    def _sf(self, x: float) -> float:
+        return -math.expm1(self._log(x))
+
+    def _pdf(self, x: float) -> float:
+        """F times the sum of p_i'/p_i (the continuous part: the floor itself has a probability)."""
+        size, sigma = self._size, self._sigma
+        if x <= 0.0:
+            return float(folded_pdf(np.zeros(1), size, sigma)[0]) if size.size == 1 else 0.0
+        chance = np.maximum(1.0 - folded_sf(np.asarray(x), size, sigma), 1e-300)
+        return self._cdf(x) * float(np.sum(folded_pdf(np.asarray(x), size, sigma) / chance)) if size.size else math.inf
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        if not self._size.size:
+            return self._floor, 0.0
+        low, high = self._window
+        width = high - low
+        if width == 0:  # errors below the last digit of the largest residual
+            return low, float(self._sigma[np.argmax(self._size)]) ** 2 if low > self._floor else 0.0
+        size, sigma, _ = self._parts
+        first = np.argsort(size - 9.0 * sigma)[-8:]  # these decide where F begins, maybe sharply
+        marks = (size[first] + sigma[first] * np.array([[-9.0], [-3.0], [0.0], [3.0], [9.0]])).ravel()
+        # ever smaller steps towards the lower end, where F may begin like a power of x
+        marks = np.append(marks, low + width * 10.0 ** -np.arange(1.0, 9.0))
+        return moments_of_tail(lambda x: -np.expm1(self._log_cdf(x)), low, high, marks, 1e-15)

@@ -1,0 +1,285 @@
+"""The distributions of the mean squared error and its root, for label errors that are normal.
+
+    Q = sum_i w_i (delta_i + e_i)^2 / sum_i w_i,    e ~ N(0, S),
+
+is a generalised chi-square: a sum of independent terms (b_j + sqrt(lam_j) Z_j)^2, with lam and b from the eigenvectors
+of the weighted S. Distribution function, density and quantiles come from a contour integral (`numerics.contour`), exact
+to rounding; a constant sigma gives the non-central chi-square, and labels without error only shift Q.
+
+For the root, P(sqrt Q <= x) = P(Q <= x^2). With mu = E Q its mean follows from
+
+    sqrt(mu) - E sqrt(Q) = 1 / (2 sqrt(pi)) int_0^inf (E exp(-t Q) - exp(-t mu)) t^(-3/2) dt,
+
+whose integrand is positive, and Var sqrt(Q) = (sqrt(mu) - E)(sqrt(mu) + E): nothing cancels, however small or large the
+label errors are.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from scorebars.arrays import FloatArray
+from scorebars.laws.draws import transformed
+from scorebars.laws.law import RNG, Law
+from scorebars.laws.quadratic.cgf import DiagonalCGF, LowRankCGF
+from scorebars.laws.quadratic.label_nodes import DEPTH, EXACT, compress, compress_nodes
+from scorebars.laws.quadratic.ratio_moments import over_all_scales
+from scorebars.numerics.contour import CGF, UNDERFLOW, density, quantile, tails
+
+_LOWEST = 1e-100  # of the mean: nothing is found closer to the floor
+_NOTHING = 746.0  # exp of minus this is 0
+_DIRECT_DRAWS = 2_000_000  # normal variates a call of rvs may use
+
+
+class GeneralizedChiSquare(Law):
+    """Distribution of floor + Q, with `cgf` that of Q > 0, or None if nothing is random.
+
+    `compressed`: nodes of the cgf stand for many labels of different errors.
+    """
+
+    method = "exact"
+
+    def __init__(
+        self, cgf: CGF | None, floor: float, mean: float, variance: float, *, compressed: bool = False
+    ) -> None:
+        self.cgf, self.floor, self._compressed = cgf, floor, compressed
+        self._moments = mean, variance
+        self.support = (floor, math.inf if cgf is not None else floor)
+
+    @classmethod
+    def independent(
+        cls, delta: FloatArray, sigma: FloatArray | float, weight: FloatArray | None = None
+    ) -> GeneralizedChiSquare:
+        """sum w (delta + sigma Z)^2 / sum w with independent standard normal Z; no weight: the mean."""
+        n = delta.size
+        if weight is None and np.ndim(sigma) == 0:
+            node = np.array([[float(sigma) ** 2 / n], [float(n)], [float(np.sum(delta * delta)) / n]])
+            return cls.of_nodes(*node)
+        total = float(n) if weight is None else float(np.sum(weight))
+        spread = np.broadcast_to(np.asarray(sigma, dtype=float), (n,))
+
+        def block(part: slice) -> tuple[FloatArray, FloatArray]:
+            share = 1.0 / total if weight is None else weight[part] / total
+            b2 = delta[part] ** 2 * share
+            return spread[part] ** 2 * share, np.stack([np.ones(b2.size), b2])
+
+        nodes, columns, certain = compress(n, block)
+        return cls.of_nodes(nodes, *columns, floor=float(certain[1]))
+
+    @classmethod
+    def of_nodes(
+        cls,
+        lam: FloatArray,
+        count: FloatArray,
+        b2: FloatArray,
+        *,
+        floor: float = 0.0,
+        mean: float | None = None,
+        variance: float | None = None,
+    ) -> GeneralizedChiSquare:
+        """Groups of `count` labels of variance `lam` with squared offsets that add up to `b2`, above the floor.
+
+        Mean and variance may be given where they are known better than the nodes know them.
+        """
+        if not lam.all():
+            floor += float(np.sum(b2[lam == 0]))
+            lam, count, b2 = lam[lam > 0], count[lam > 0], b2[lam > 0]
+        if lam.size == 0:
+            return cls(None, floor, floor, 0.0)
+        if lam.size > EXACT:
+            lam, (count, b2) = compress_nodes(lam, np.stack([count, b2]))
+        compressed = lam.size > 1 and float(np.sum(count)) > EXACT + 0.5
+        above = None if mean is None else mean - floor
+        cgf = DiagonalCGF(count, lam, b2, mean=above, depth=DEPTH if compressed else UNDERFLOW)
+        return cls(cgf, floor, floor + cgf.mean, cgf.k2 if variance is None else variance, compressed=compressed)
+
+    @classmethod
+    def covariance(cls, delta: FloatArray, cov: FloatArray, weight: FloatArray | None = None) -> GeneralizedChiSquare:
+        """The same with correlated errors of covariance `cov` (n, n)."""
+        root = np.sqrt(_shares(delta.size, weight))
+        return cls._from_matrix(root * delta, root[:, None] * cov * root)
+
+    @classmethod
+    def _from_matrix(cls, offset: FloatArray, matrix: FloatArray, floor: float = 0.0) -> GeneralizedChiSquare:
+        """floor + |offset + e|^2 with e ~ N(0, matrix)."""
+        lam, vectors = np.linalg.eigh(matrix)
+        # an eigenvalue far below the variances of the labels that make it up is a rounded zero
+        rounding = 16 * lam.size * np.finfo(float).eps * (np.diag(matrix) @ vectors**2)
+        # mean and variance from the matrix itself: eigenvectors know small variances only to rounding
+        mean = floor + float(offset @ offset + np.trace(matrix))
+        variance = max(float(2 * np.sum(matrix * matrix) + 4 * offset @ matrix @ offset), 0.0)
+        law = cls.of_nodes(np.where(lam > rounding, lam, 0.0), np.ones(lam.size), (offset @ vectors) ** 2, floor=floor)
+        return law if law.cgf is None else cls(law.cgf, law.floor, mean, variance, compressed=law._compressed)
+
+    @classmethod
+    def low_rank(
+        cls,
+        delta: FloatArray,
+        variance: FloatArray | float,
+        shared: FloatArray,
+        weight: FloatArray | None = None,
+    ) -> GeneralizedChiSquare:
+        """The same with covariance diag(variance) + shared.T @ shared, `shared` (k, n) fully correlated shifts."""
+        n = delta.size
+        share = _shares(n, weight)
+        v = np.broadcast_to(np.asarray(variance, dtype=float), (n,)) * share
+        x = np.vstack([delta, shared]).T * np.sqrt(share)[:, None]
+        if 4 * np.sum(v * (v + np.sum(x * x, axis=1))) < (1e-12 * np.sum(x * x)) ** 2:
+            v = np.zeros(n)  # their own errors move Q by less than 1e-12 of it
+        v, x, floor = _without_exact_labels(v, x)
+        if v.size == 0:
+            return cls(None, floor, floor, 0.0)
+        if v.size <= EXACT:
+            return cls._from_matrix(x[:, 0], np.diag(v) + x[:, 1:] @ x[:, 1:].T, floor)
+        mean = float(np.sum(v) + np.sum(x * x))
+        # the shift that would bring the labels closest to Q = 0: taken out, nothing cancels in the lower tail
+        precision = 1.0 / np.sqrt(np.maximum(v, 1e-12 * np.mean(v)))
+        design = np.vstack([x[:, 1:] * precision[:, None], np.eye(x.shape[1] - 1)])
+        along = np.linalg.lstsq(design, np.append(x[:, 0] * precision, np.zeros(x.shape[1] - 1)))[0]
+        x[:, 0] -= x[:, 1:] @ along
+        rows, columns = np.triu_indices(x.shape[1])
+
+        def block(part: slice) -> tuple[FloatArray, FloatArray]:
+            some = x[part].T
+            return v[part], np.vstack([np.ones(some.shape[1]), some[rows] * some[columns]])
+
+        # labels without an error of their own are nodes of variance 0
+        nodes, sums, certain = compress(v.size, block)
+        nodes, sums = np.append(nodes, 0.0), np.column_stack([sums, certain])
+        gram = np.empty((nodes.size, x.shape[1], x.shape[1]))
+        gram[:, rows, columns] = gram[:, columns, rows] = sums[1:].T
+        cgf = LowRankCGF(sums[0], nodes, gram, along, mean=mean, depth=DEPTH)
+        return cls(cgf, floor, floor + mean, cgf.k2, compressed=True)
+
+    def _mean(self) -> float:
+        return self._moments[0]
+
+    def _var(self) -> float:
+        return self._moments[1]
+
+    def _out_of_reach(self, x: float) -> bool:
+        """Whether less probability is left beyond x than the smallest double: there the nodes of a compressed
+        distribution say nothing. Sums of squares of independent normals, with l the largest variance, fulfil
+
+            P(X > mean + sqrt(2 c var) + 2 c l) < exp(-c),    P(X < mean - sqrt(2 c var)) < exp(-c)
+
+        (Laurent and Massart 2000; Birgé 2001).
+        """
+        if not self._compressed or not isinstance(self.cgf, DiagonalCGF):
+            return False
+        mean, variance = self._moments
+        side = math.sqrt(2.0 * _NOTHING * variance)
+        return not -side < x - mean < side + _NOTHING / self.cgf.limit
+
+    def _tails(self, x: float) -> tuple[float, float]:
+        """P(value <= x) and P(value > x)."""
+        if self.cgf is None:
+            return 1.0, 0.0
+        if self._out_of_reach(x):
+            return float(x > self._moments[0]), float(x < self._moments[0])
+        height = x - self.floor
+        return tails(self.cgf, height) if height > _LOWEST * self.cgf.mean else (0.0, 1.0)
+
+    def _cdf(self, x: float) -> float:
+        return self._tails(x)[0]
+
+    def _sf(self, x: float) -> float:
+        return self._tails(x)[1]
+
+    def _pdf(self, x: float) -> float:
+        if self.cgf is None:
+            return math.inf
+        return 0.0 if self._out_of_reach(x) else density(self.cgf, max(x - self.floor, _LOWEST * self.cgf.mean))
+
+    def _ppf(self, q: float) -> float:
+        return self.floor if self.cgf is None else self.floor + quantile(self.cgf, q)
+
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
+        """Draws from the distribution; `rng` is a seed or a Generator, and the same seed gives the same draws."""
+        generator = np.random.default_rng(rng)
+        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        number = math.prod(shape)
+        if self.cgf is None:
+            draws = np.full(shape, self.floor)
+        elif isinstance(self.cgf, DiagonalCGF) and not self._compressed and number * self.cgf.lam.size <= _DIRECT_DRAWS:
+            draws = np.full(shape, self.floor)
+            for count, lam, b2 in zip(self.cgf.count, self.cgf.lam, self.cgf.b2, strict=True):
+                draws += (math.sqrt(b2) + math.sqrt(lam) * generator.standard_normal(shape)) ** 2
+                if count > 1:
+                    draws += lam * generator.chisquare(count - 1, shape)
+        else:
+            draws = transformed(self, generator.standard_normal(shape), logarithm=True)
+        return float(draws) if size is None else draws
+
+
+def _shares(n: int, weight: FloatArray | None) -> FloatArray:
+    return np.full(n, 1.0 / n) if weight is None else weight / np.sum(weight)
+
+
+def _without_exact_labels(v: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Rotate the labels of variance 0 into as few rows as there are shifts; what no shift moves is a constant."""
+    exact = v == 0
+    if not exact.any():
+        return v, x, 0.0
+    left, size, right = np.linalg.svd(x[exact, 1:], full_matrices=False)
+    keep = size > 16 * max(x.shape) * np.finfo(float).eps * size.max(initial=0.0)
+    along = left[:, keep].T @ x[exact, 0]
+    rest = x[exact, 0] - left[:, keep] @ along
+    rows = np.column_stack([along, size[keep, None] * right[keep]])
+    return np.concatenate([v[~exact], np.zeros(along.size)]), np.vstack([x[~exact], rows]), float(rest @ rest)
+
+
+class SquareRoot(Law):
+    """Distribution of sqrt(Q), given that of Q."""
+
+    method = "exact"
+
+    def __init__(self, square: GeneralizedChiSquare) -> None:
+        self.square = square
+        low, high = square.support
+        self.support = (math.sqrt(low), math.sqrt(high))
+
+    @cached_property
+    def _deficit(self) -> float:
+        """sqrt(mu) - E sqrt(Q)."""
+        cgf, mean, floor = self.square.cgf, float(self.square.mean), self.square.floor
+        if cgf is None:
+            return 0.0
+
+        def integrand(t: FloatArray) -> FloatArray:
+            excess = cgf.centred(-t)
+            difference = np.exp(cgf.value(-t) - t * floor) - np.exp(-t * mean)
+            small = excess < 1.0
+            difference[small] = np.exp(-t[small] * mean) * np.expm1(excess[small])
+            return np.asarray(difference * t**-1.5)[None]
+
+        return float(over_all_scales(integrand, 1.0 / mean)[0]) / (2.0 * math.sqrt(math.pi))
+
+    def _mean(self) -> float:
+        return math.sqrt(self.square.mean) - self._deficit
+
+    def _var(self) -> float:
+        return self._deficit * (2.0 * math.sqrt(self.square.mean) - self._deficit)
+
+    def _cdf(self, x: float) -> float:
+        return float(self.square.cdf(x * x))
+
+    def _sf(self, x: float) -> float:
+        return float(self.square.sf(x * x))
+
+    def _pdf(self, x: float) -> float:
+        if self.square.cgf is None:
+            return math.inf
+        x = max(x, math.sqrt(_LOWEST * self.square.cgf.mean))
+        return 2.0 * x * float(self.square.pdf(x * x))
+
+    def _ppf(self, q: float) -> float:
+        return math.sqrt(self.square.ppf(q))
+
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
+        """Draws from the distribution; `rng` is a seed or a Generator, and the same seed gives the same draws."""
+        return np.sqrt(self.square.rvs(size, rng)) if size is not None else math.sqrt(self.square.rvs(None, rng))

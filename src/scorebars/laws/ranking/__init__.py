@@ -1,0 +1,1 @@
+"""Ranks and rankings: Spearman, Kendall, ROC AUC, average precision."""

@@ -1,0 +1,287 @@
+"""What a metric sums: the loss of one label."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scorebars.arrays import FloatArray
+
+Pieces = list[tuple[float, float]]
+"""Closed intervals of labels."""
+LossFunction = Callable[[FloatArray, FloatArray], Any]
+Kinks = Callable[[FloatArray], Any] | Sequence[float] | None
+
+_SMALLEST_LABEL = float(np.finfo(np.float64).eps)
+"""Below this size of a label scikit-learn divides by this number instead."""
+
+
+class Loss(ABC):
+    """A per-label loss ``loss(y, p)`` of label y and prediction p, both arrays."""
+
+    degree: int | None = None
+    """loss(c y, c p) = c**degree loss(y, p) for c > 0; None if it does not scale."""
+
+    of_residual: bool = False
+    """Whether the loss depends on y - p alone."""
+
+    continuous: bool = True
+    """Whether the loss changes little where the label does."""
+
+    least_label: float = -math.inf
+    """At or below this label the loss does not exist."""
+
+    kinks_from_prediction: tuple[float, ...] = ()
+    """Distances from the prediction at which the loss bends, jumps or grows without bound."""
+
+    kinks_at: tuple[float, ...] = ()
+    """Labels at which it does so whatever the prediction."""
+
+    @abstractmethod
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray: ...
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        """Labels at which the loss bends, jumps or grows without bound, shape (k, n): integrals are split there."""
+        moving = np.add.outer(np.array(self.kinks_from_prediction), p)
+        return np.concatenate([moving, np.multiply.outer(np.array(self.kinks_at), np.ones_like(p))])
+
+    def sublevel(self, p: float, t: float) -> Pieces | None:
+        """The labels whose loss is at most t, as intervals; None where this loss does not say."""
+        return None
+
+
+# losses of the residual y - p ------------------------------------------------------------------
+
+
+class SquaredError(Loss):
+    """(y - p)^2"""
+
+    of_residual = True
+    degree = 2
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.square(y - p)
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        return [(p - math.sqrt(t), p + math.sqrt(t))]
+
+
+class AbsoluteError(Loss):
+    """|y - p|"""
+
+    of_residual = True
+    degree = 1
+    kinks_from_prediction = (0.0,)
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.abs(y - p)
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        return [(p - t, p + t)]
+
+
+class SignedError(Loss):
+    """p - y: positive where the prediction is too high"""
+
+    of_residual = True
+    degree = 1
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.subtract(p, y)
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        return [(p - t, math.inf)]
+
+
+class Pinball(Loss):
+    """alpha (y - p) where the label is above the prediction, (1 - alpha) (p - y) where it is below"""
+
+    of_residual = True
+    degree = 1
+    kinks_from_prediction = (0.0,)
+
+    def __init__(self, alpha: float) -> None:
+        self.alpha = alpha
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        d = y - p
+        return np.where(d >= 0, self.alpha * d, (self.alpha - 1.0) * d)
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        down = t / (1.0 - self.alpha) if self.alpha < 1 else math.inf
+        return [(p - down, p + t / self.alpha if self.alpha > 0 else math.inf)]
+
+
+class Huber(Loss):
+    """(y - p)^2 / 2 up to delta, then delta (|y - p| - delta/2)"""
+
+    of_residual = True
+
+    def __init__(self, delta: float) -> None:
+        self.delta = delta
+        self.kinks_from_prediction = (-delta, delta)
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        size = np.abs(y - p)
+        inner = np.minimum(size, self.delta)
+        return inner * (size - 0.5 * inner)
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        reach = math.sqrt(2.0 * t) if t <= self.delta * self.delta / 2 else t / self.delta + self.delta / 2
+        return [(p - reach, p + reach)]
+
+
+class LogCosh(Loss):
+    """log cosh(y - p)"""
+
+    of_residual = True
+    kinks_from_prediction = (-20.0, -4.0, 0.0, 4.0, 20.0)  # where a wide error meets the narrow bend at the prediction
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        size = np.abs(y - p)
+        near = np.minimum(size, 1.0)
+        # log cosh x = log1p(2 sinh(x/2)^2) keeps the digits of small residuals, |x| - log 2 + ... the range of large ones
+        small = np.log1p(2.0 * np.square(np.sinh(near / 2)))
+        return np.where(size <= 1.0, small, size - math.log(2.0) + np.log1p(np.exp(-2.0 * size)))
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        reach = t + math.log1p(math.sqrt(-math.expm1(-2.0 * t)))
+        return [(p - reach, p + reach)]
+
+
+class Within(Loss):
+    """1 where |y - p| <= tolerance, else 0"""
+
+    of_residual = True
+    continuous = False
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.kinks_from_prediction = (-tolerance, tolerance)
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.where(np.abs(y - p) <= self.tolerance, 1.0, 0.0)
+
+
+# losses that compare label and prediction by their ratio ---------------------------------------
+
+
+class PercentageError(Loss):
+    """|y - p| / |y|, with at least 2.2e-16 in the denominator"""
+
+    degree = 0
+    kinks_from_prediction = kinks_at = (0.0,)
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.abs(y - p) / np.maximum(np.abs(y), _SMALLEST_LABEL))
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        """Up to t < 1 the labels between p/(1+t) and p/(1-t); from 1 on all but those between p/(1-t) and p/(1+t)."""
+        if p == 0:
+            return [(0.0, 0.0)] if t < 1 else [(-math.inf, math.inf)]
+        near = p / (1.0 + t)
+        far = math.copysign(math.inf, p) if t == 1 else p / (1.0 - t)
+        if t <= 1:
+            return [(min(near, far), max(near, far))]
+        return [(-math.inf, min(near, far)), (max(near, far), math.inf)]
+
+
+class SymmetricPercentage(Loss):
+    """2 |y - p| / (|y| + |p|), and 0 where both are 0"""
+
+    degree = 0
+    kinks_from_prediction = kinks_at = (0.0,)
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        y, p = np.asarray(y, float) / 2, np.asarray(p, float) / 2  # halves: the sum of two large numbers stays finite
+        total = np.abs(y) + np.abs(p)
+        return np.asarray(2.0 * (np.abs(y - p) / np.where(total > 0, total, 1.0)))
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        if t >= 2:
+            return [(-math.inf, math.inf)]
+        ratio = (2.0 - t) / (2.0 + t)
+        return [(min(p * ratio, p / ratio), max(p * ratio, p / ratio))]
+
+
+class SquaredLogError(Loss):
+    """(log(1 + y) - log(1 + p))^2; labels at or below -1 have no logarithm: infinite"""
+
+    least_label = -1.0
+    kinks_at = (-1.0,)
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        defined = np.greater(y, -1.0)
+        return np.where(defined, np.square(np.log1p(np.where(defined, y, 0.0)) - np.log1p(p)), math.inf)
+
+    def sublevel(self, p: float, t: float) -> Pieces:
+        centre, reach = math.log1p(p), math.sqrt(t)
+        return [(math.expm1(centre - reach), math.expm1(centre + reach) if centre + reach < 709 else math.inf)]
+
+
+# losses made of other functions ----------------------------------------------------------------
+
+
+class RootLoss(Loss):
+    """sqrt(loss(y, p)) of a loss that is nowhere negative and zero at y = p"""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self.least_label = loss.least_label
+        self.degree = None if loss.degree is None else loss.degree // 2
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.sqrt(self.loss(y, p))
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        return np.concatenate([self.loss.kinks(p), p[None]])
+
+    def sublevel(self, p: float, t: float) -> Pieces | None:
+        return self.loss.sublevel(p, t * t)
+
+
+class CustomLoss(Loss):
+    """Any vectorised function of labels and predictions, both one-dimensional arrays.
+
+    `kinks` are distances from the prediction at which the loss bends or jumps, or a function of the predictions that
+    gives the labels at which it does.
+    """
+
+    def __init__(self, function: LossFunction, kinks: Kinks = None, degree: int | None = None) -> None:
+        self.function, self._kinks, self.degree = function, kinks, degree
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        shape = np.broadcast_shapes(np.shape(y), np.shape(p))
+        y, p = (np.broadcast_to(np.asarray(a, float), shape).reshape(-1) for a in (y, p))
+        with np.errstate(all="ignore"):
+            found = np.asarray(self.function(y, p))
+        if found.shape != y.shape or found.dtype.kind not in "biuf":
+            raise ValueError(
+                f"the loss must return one number for each label, shape {y.shape}, but returned shape {found.shape} of "
+                f"type {found.dtype}. It is called with arrays of labels and predictions."
+            )
+        values = found.astype(np.float64, copy=False)
+        missing = np.isnan(values)
+        if missing.any():
+            first = int(np.flatnonzero(missing)[0])
+            raise ValueError(
+                f"the loss is NaN at label {y[first]:g} and prediction {p[first]:g} ({int(missing.sum())} of {y.size} "
+                "values). Labels may be anything the error model allows: define the loss there, or choose a model whose "
+                "labels stay where it is defined."
+            )
+        return values.reshape(shape)
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        """What was declared; without that the prediction itself and 0, where most losses that bend do so."""
+        if self._kinks is None:
+            return np.stack([p, np.zeros_like(p)])
+        if callable(self._kinks):
+            found = self._kinks(p)
+            rows = found if isinstance(found, list | tuple) or np.ndim(found) == 2 else [found]
+            return np.array([np.broadcast_to(np.asarray(row, float), p.shape) for row in rows]).reshape(-1, len(p))
+        return np.add.outer(np.asarray(self._kinks, float), p)

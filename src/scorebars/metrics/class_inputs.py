@@ -1,0 +1,394 @@
+"""From what a user passes to class labels: the border of the classification metrics."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars import checks, tables
+from scorebars.answers.classes.labelled import Labelled
+from scorebars.answers.classes.multilabel import LabelMatrix
+from scorebars.arrays import FloatArray, classes_in, to_host
+from scorebars.engines.class_counts import ClassCounts
+from scorebars.errors import ClassError, ClassFlip, ErrorModel, Flip, MeasurementError, Transition
+from scorebars.errors.class_error import named_classes
+from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
+from scorebars.score import Declaration
+
+_MULTILABEL = "multilabel-indicator"
+_CLASSES = "classes are whole numbers, booleans or texts"
+
+
+def class_declaration(
+    name: str,
+    title: str,
+    greater_is_better: bool = True,
+    low: float = 0.0,
+    high: float = 1.0,
+    perfect: float = 1.0,
+    takes: str = "labels",
+) -> Declaration:
+    """The declaration of a classification metric: as a rule a share, the larger the better."""
+    return Declaration(name, title, greater_is_better, "classification", low, high, None, perfect, takes=takes)
+
+
+# options --------------------------------------------------------------------------------------------
+
+
+def is_number(value: Any) -> bool:
+    """Whether an option is a number, and not True or False."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def value_of_undefined(zero_division: Any, allow_nan: bool = True) -> float:
+    """The number that stands for 0/0; nan leaves such values out."""
+    if isinstance(zero_division, str) and zero_division == "warn":
+        return 0.0
+    if is_number(zero_division):
+        value = float(zero_division)
+        if value in (0.0, 1.0) or (allow_nan and math.isnan(value)):
+            return value
+    allowed = "0.0, 1.0 or np.nan" if allow_nan else "0.0 or 1.0"
+    raise ValueError(f"zero_division must be 'warn', {allowed}, got {zero_division!r}.")
+
+
+def given_labels(labels: Any) -> NDArray[Any] | None:
+    """The classes a caller named, each once, in his order."""
+    if labels is None:
+        return None
+    if np.size(labels) == 0:
+        raise ValueError("'labels' should contain at least one label: name the classes, or leave it out.")
+    found = class_array(labels, "labels")
+    return named_classes(found, len(found))
+
+
+# one label an item ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Shown and predicted classes that were counted instead of kept, and the kind of their errors."""
+
+    counts: ClassCounts
+    kind: str
+
+
+@dataclass(frozen=True)
+class ClassLabels:
+    """Shown labels and predicted classes, aligned, with the classes that occur in either."""
+
+    y: NDArray[Any]
+    p: NDArray[Any]
+    classes: NDArray[Any]
+    weight: FloatArray | None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, at least 2: a label that is wrong has another class to be."""
+        return max(len(self.classes), 2)
+
+
+def class_array(values: Any, argument: str) -> NDArray[Any]:
+    """Class labels, one for each item: whole numbers, booleans or texts."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        checks.real_array(values, argument)
+    try:
+        array = values if type(values) is np.ndarray else np.asarray(to_host(values))
+        if array.dtype.kind == "U" and not hasattr(values, "dtype"):
+            array = np.array(values, dtype=object)  # NumPy has turned the numbers of a mixed list into texts
+    except ValueError as why:
+        raise ValueError(
+            f"{argument} cannot be read as an array of classes ({why}). Give one class for each item."
+        ) from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{argument} must hold one class for each item, shape (n,), but has shape {array.shape}.")
+    if not array.size:
+        raise ValueError(f"{argument} is empty: at least one label is needed (found array with 0 sample(s)).")
+    if array.dtype.kind == "O":
+        array = _of_one_type(array, argument)
+    if array.dtype.kind == "S":
+        raise ValueError(f"{argument} holds bytes; {_CLASSES}. Decode them first.")
+    if array.dtype.kind not in "biufU":
+        raise ValueError(f"{argument} holds {array.dtype}; {_CLASSES}.")
+    if array.dtype.kind == "f":
+        _require_whole(array, argument)
+    return array
+
+
+def _require_whole(array: NDArray[Any], argument: str) -> None:
+    checks.require_finite(array, argument)
+    broken = array != np.floor(array)
+    if broken.any():
+        raise checks.complain(
+            argument,
+            "holds continuous values, which is not supported",
+            broken,
+            array,
+            "Classification metrics need classes: threshold or round the values first.",
+        )
+
+
+def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Objects as an array of texts or of numbers; missing and mixed labels are refused."""
+
+    def where(holds: Callable[[Any], bool]) -> NDArray[np.bool_]:
+        return np.asarray(np.frompyfunc(holds, 1, 1)(array), dtype=bool)
+
+    missing = where(tables.is_missing)
+    if missing.any():
+        raise checks.complain(argument, "has missing labels", missing, array, "Drop these items or label them.")
+    texts = where(lambda v: isinstance(v, str))
+    if texts.any() and not texts.all():
+        raise checks.complain(
+            argument,
+            "mixes texts with other labels",
+            texts,
+            array,
+            "These are the texts: use one type for all classes.",
+        )
+    strange = where(lambda v: not isinstance(v, str | numbers.Real | np.bool_))
+    if strange.any():
+        names = ", ".join(sorted({type(v).__name__ for v in array[strange]}))
+        raise checks.complain(argument, f"holds values of type {names}", strange, array, f"As a rule {_CLASSES}.")
+    return np.array(array.tolist())
+
+
+def class_labels(y_true: Any, y_pred: Any, sample_weight: Any = None, yerr: Any = None) -> ClassLabels:
+    """Labels and predictions as classes of one type, aligned."""
+    tables.require_rows(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight, yerr=yerr)
+    y, p = class_array(y_true, "y_true"), class_array(y_pred, "y_pred")
+    checks.same_length(y, p, "y_true", "y_pred")
+    if (y.dtype.kind == "U") != (p.dtype.kind == "U"):
+        raise ValueError(
+            f"Labels in y_true and y_pred should be of the same type: y_true holds {y.dtype}, y_pred holds {p.dtype}. "
+            "Convert one of them."
+        )
+    weight = checks.weights(sample_weight, len(y))
+    return ClassLabels(y, p, classes_in(y, p), None if weight is None else weight.copy())
+
+
+def own_weights(sample_weight: Any, n: int) -> FloatArray | None:
+    """The checked weights, copied: the score must not change when the user's array does."""
+    weight = checks.weights(sample_weight, n)
+    return None if weight is None else weight.copy()
+
+
+def flip_model(yerr: Any, n: int) -> Flip:
+    """The flips that `yerr` means: None, a probability, one for each label, or `Flip` itself."""
+    model = class_model(yerr, n)
+    if not isinstance(model, Flip):
+        raise ValueError(
+            f"yerr is {type(model).__name__}, which cannot be used here. Give the probability that a label is wrong."
+        )
+    return model
+
+
+def class_model(yerr: Any, n: int) -> ClassError:
+    """The error model that `yerr` means: None, a probability, one for each label, or a model of class labels."""
+    if not isinstance(yerr, ErrorModel):
+        none, hint = np.asarray(0.0), "For classes, yerr is the probability that a label is wrong."
+        q = none if yerr is None else checks.probabilities(yerr, "yerr", hint)
+        if q.ndim and len(q) != n:
+            Flip.trusted(q).require_size(n)
+        return Flip.trusted(q)
+    if isinstance(yerr, MeasurementError):
+        raise ValueError(
+            f"yerr is {type(yerr).__name__}, which describes measured numbers. Class labels need the probability that "
+            "a label is wrong: a number, one for each label, or Flip(q)."
+        )
+    if not isinstance(yerr, ClassError):
+        raise ValueError(f"yerr is {type(yerr).__name__}, which this metric cannot use.")
+    if isinstance(yerr, Flip) and np.ndim(yerr.q) > 1:
+        raise ValueError(
+            f"yerr has shape {np.shape(yerr.q)}, which is for items with several labels. Give one probability for each "
+            "label."
+        )
+    yerr.require_size(n)
+    if isinstance(yerr, Flip) and yerr.correlation:
+        conditional_flip_probabilities(yerr.q, yerr.correlation)  # refuses a correlation that no flips can have
+    return yerr[np.arange(n)]  # the score must not change when the user's array does
+
+
+def labels_of(y_true: Any, yerr: Any) -> Any:
+    """y_true, or the labels that the error model holds where it is None."""
+    if y_true is not None:
+        return y_true
+    held = yerr.labels() if isinstance(yerr, ClassError) else None
+    if held is None:
+        raise ValueError(
+            "y_true is None, which is allowed only with an error model that holds the labels: LabelProbabilities, Votes "
+            "or Thresholded."
+        )
+    return held
+
+
+def all_classes(model: ClassError, *parts: NDArray[Any]) -> NDArray[Any]:
+    """The sorted classes of labels, predictions, options and model, at least 2: a wrong label is of another class."""
+    named = None if isinstance(model, Flip) else model.classes()
+    found = [part for part in (*parts, *([] if named is None else [named])) if part.size]
+    if len({part.dtype.kind == "U" for part in found}) > 1:
+        raise ValueError(
+            "classes mix texts and numbers: y_true, y_pred, labels and the classes of the error model must be of one type."
+        )
+    classes = classes_in(*found)
+    if len(classes) > 1:
+        return classes
+    only = classes[0]
+    if classes.dtype.kind == "U":
+        return np.sort(np.array([str(only), f"not {only}"]))
+    other = 1 - int(only) if int(only) in (0, 1) else int(only) + 1 if int(only) != -1 else 1
+    return np.sort(np.array([only, other]))
+
+
+def labelled(
+    y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, options: NDArray[Any] | None = None
+) -> tuple[Labelled, NDArray[Any]]:
+    """Labels, predicted classes and errors, checked and aligned, and the sorted classes of labels and predictions.
+
+    `options` are classes that the caller named besides. Labels that an accumulator has counted come in place of y_true.
+    """
+    extra = [] if options is None else [options]
+    if isinstance(y_true, Counted):
+        classes = all_classes(Flip.trusted(np.asarray(0.0)), y_true.counts.classes, *extra)
+        return Labelled.counted(y_true.counts, y_true.kind, classes), y_true.counts.classes
+    found = class_labels(labels_of(y_true, yerr), y_pred, sample_weight, yerr)
+    model = class_model(yerr, len(found.y))
+    if not isinstance(model, Flip):  # which serves any classes
+        model.check_labels(found.y)
+    enough = isinstance(model, Flip) and not extra and len(found.classes) > 1
+    classes = found.classes if enough else all_classes(model, found.classes, *extra)
+    shown, predicted = np.searchsorted(classes, found.y), np.searchsorted(classes, found.p)
+    return Labelled(classes, shown, predicted, model, found.weight), found.classes
+
+
+# several yes-or-no labels an item -------------------------------------------------------------------
+
+
+def indicator_matrix(values: Any, argument: str) -> NDArray[np.int8] | None:
+    """A matrix (n, L) of 0 and 1 for L labels an item, L > 1; None where `values` are something else.
+
+    SciPy's sparse matrices are taken too. A matrix of other values is refused: no metric takes several classes an item.
+    """
+    if values is None or (type(values) is np.ndarray and values.ndim < 2):
+        return None
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        values = values.toarray()
+        if min(values.shape) < 2 and values.shape[1] < 2:
+            raise TypeError("Sparse input is only supported when targets are of multilabel type")
+    try:
+        array = np.asarray(to_host(values))
+    except ValueError:
+        return None  # rows of unequal length: said by the border of plain classes
+    if array.ndim != 2 or array.shape[1] < 2 or not array.size:
+        return None
+    if isinstance(values, np.ma.MaskedArray):
+        checks.real_array(values, argument)
+    if array.dtype.kind == "f":
+        checks.require_finite(array, argument)
+    if array.dtype.kind not in "biuf" or not np.all((array == 0) | (array == 1)):
+        whole = array.dtype.kind in "biuOU" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
+        kind = "multiclass-multioutput" if whole else "continuous-multioutput"
+        raise ValueError(
+            f"{kind} is not supported: {argument} has shape {array.shape} and other values than 0 and 1. Labels of several "
+            "yes-or-no questions are a matrix of 0 and 1; score outputs with more classes one at a time."
+        )
+    return array.astype(np.int8)
+
+
+def label_matrix(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> LabelMatrix | None:
+    """Labels and predictions of multilabel data with their errors; None where neither is multilabel."""
+    if type(y_true) is np.ndarray and y_true.ndim == 1 and type(y_pred) is np.ndarray and y_pred.ndim == 1:
+        return None
+    y, p = indicator_matrix(y_true, "y_true"), indicator_matrix(y_pred, "y_pred")
+    if y is None and p is None:
+        return None
+    tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr, sample_weight=sample_weight)
+    if y is None or p is None:
+        other = y_pred if p is None else y_true
+        if len(y if y is not None else p) != np.shape(other)[0]:  # type: ignore[arg-type]
+            raise ValueError(f"y_true and y_pred have inconsistent numbers of samples: {_lengths(y_true, y_pred)}.")
+        one = _plain_type(other)
+        names = (_MULTILABEL, one) if p is None else (one, _MULTILABEL)
+        raise ValueError(f"Classification metrics can't handle a mix of {names[0]} and {names[1]} targets.")
+    checks.same_length(y, p, "y_true", "y_pred")
+    if y.shape != p.shape:
+        raise ValueError(
+            f"y_true and y_pred have different numbers of labels an item: shapes {y.shape} and {p.shape}. Multi-label binary "
+            "indicator input with different numbers of labels."
+        )
+    return LabelMatrix(y, p, *_errors_and_weights(yerr, y, sample_weight))
+
+
+def matrix_with_scores(
+    y_true: Any, scores: Any, yerr: Any, sample_weight: Any, argument: str
+) -> tuple[LabelMatrix, FloatArray] | None:
+    """Labels of multilabel data with their errors, and a finite score for each; None where y_true is something else."""
+    y = indicator_matrix(y_true, "y_true")
+    if y is None:
+        return None
+    tables.require_rows(**{"y_true": y_true, argument: scores, "yerr": yerr, "sample_weight": sample_weight})
+    columns = checks.outputs(scores, argument)
+    checks.require_finite(columns, argument)
+    checks.same_length(y, columns, "y_true", argument)
+    if y.shape != columns.shape:
+        raise ValueError(
+            f"{argument} has shape {columns.shape} but y_true has shape {y.shape}. Give a score for each label of each item."
+        )
+    return LabelMatrix(y, None, *_errors_and_weights(yerr, y, sample_weight)), np.asarray(columns, dtype=np.float64)
+
+
+def _lengths(*values: Any) -> str:
+    return " and ".join(str(np.shape(v)[0]) for v in values)
+
+
+def _plain_type(values: Any) -> str:
+    found = np.asarray(to_host(values))
+    if found.dtype.kind == "f" and not np.all(found == np.floor(found)):
+        return "continuous"
+    return "multiclass" if len(np.unique(found)) > 2 else "binary"
+
+
+def _errors_and_weights(yerr: Any, y: NDArray[np.int8], sample_weight: Any) -> tuple[ClassError, FloatArray | None]:
+    model = matrix_model(yerr, y.shape)
+    model.check_labels(y.ravel())
+    return model, own_weights(sample_weight, len(y))
+
+
+def matrix_model(yerr: Any, shape: tuple[int, ...]) -> ClassError:
+    """The errors of all cells, row after row: a probability, one for each output (L,) or cell (n, L), or a model."""
+    if yerr is None:
+        return Flip(0.0)
+    if isinstance(yerr, ErrorModel):
+        if isinstance(yerr, ClassFlip | Transition):
+            return yerr
+        if not isinstance(yerr, Flip):
+            raise ValueError(
+                f"yerr is {type(yerr).__name__}, which describes one label an item. Several labels an item need the "
+                f"probability that each is wrong: a number, one for each output, shape {shape[1:]}, or for each label, "
+                f"{shape}; or Flip, ClassFlip or Transition for every label alike."
+            )
+        if yerr.correlation:
+            raise ValueError("yerr has a correlation, but the labels of multilabel data must err independently.")
+        return Flip(_each_cell(np.asarray(yerr.q), shape), kind=yerr.kind)
+    q = np.asarray(checks.real_array(yerr, "yerr"), dtype=np.float64)
+    return Flip(_each_cell(q, shape))
+
+
+def _each_cell(q: FloatArray, shape: tuple[int, ...]) -> FloatArray | float:
+    if q.ndim == 0:
+        return float(q)
+    try:
+        return np.broadcast_to(q, shape).ravel()
+    except ValueError:
+        raise ValueError(
+            f"yerr has shape {q.shape} but y_true has shape {shape}. Give a number, one for each output, shape {shape[1:]}, "
+            f"for each item, {(shape[0], 1)}, or for each label, {shape}."
+        ) from None

@@ -1,0 +1,405 @@
+"""Mean and variance of one label's loss in closed form, loss by loss, and the table that finds the form.
+
+For errors with mean mu, variance s2, central moments m3, m4, and delta = mu - p:
+
+    squared error        E = s2 + delta^2             Var = m4 - s2^2 + 4 m3 delta + 4 s2 delta^2
+    absolute error       E = |delta| + G              Var = s2 - G (2 |delta| + G)
+
+The gain G = E|x - p| - |delta| >= 0 is what label errors add to an absolute error: normal sigma g(z), uniform
+(w - |delta|)^2 / 2w, triangular (w - |delta|)^3 / 3w^2, Laplace b exp(-|delta|/b), the others as below. Normal errors with
+z = delta/sigma >= 0 (for delta < 0 take 1 - alpha for alpha; g, g2, Q: see `scorebars.numerics.special`):
+
+    pinball              E = alpha delta + sigma g(z)/2
+                         Var = sigma^2 [alpha^2 - 2 alpha Q(z) + g2(z) - g(z)^2/4]
+    Huber                a parabola between two straight lines: truncated moments of a normal variable
+    log-cosh             the trapezoid rule, exact to rounding
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import erfcx, ndtr
+
+from scorebars.arrays import BoolArray, FloatArray
+from scorebars.errors import LogNormal, MeasurementError, Normal, Poisson, SplitNormal
+from scorebars.errors.continuous import NO_ERROR, OneWidth, divisible, normal_density
+from scorebars.errors.log_normal import log_ratio
+from scorebars.losses import (
+    AbsoluteError,
+    Huber,
+    LogCosh,
+    Loss,
+    PercentageError,
+    Pinball,
+    SignedError,
+    SquaredError,
+    SquaredLogError,
+    Within,
+)
+from scorebars.moments.numerical import Moments, integrate_loss, numerical_moments
+from scorebars.numerics.special import folded_mean, folded_variance, g, g2, scaled_g, standardised, v
+
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+def squared(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    """(x - p)^2 under any family; infinite where the family lacks the moments."""
+    delta, s2, m4 = errors.mean(y) - p, errors.variance(y), errors.fourth(y)
+    with np.errstate(invalid="ignore", over="ignore"):
+        spread = m4 - s2 * s2 + 4.0 * delta * (errors.third(y) + s2 * delta)
+    return Moments(s2 + delta * delta, np.where(np.isinf(m4), np.inf, np.maximum(spread, 0.0)))
+
+
+def signed(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    """p - x under any family with two moments."""
+    return Moments(p - errors.mean(y), errors.variance(y))
+
+
+# absolute errors -------------------------------------------------------------------------------
+
+
+def from_gain(size: FloatArray, gain: FloatArray, variance: FloatArray) -> Moments:
+    """Moments of |x - p| from |delta|, the gain and the variance of the label."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        spread = np.maximum(variance - gain * (2.0 * size + gain), 0.0)
+    return Moments(size + gain, np.where(np.isinf(variance), np.inf, spread))
+
+
+def absolute_normal(loss: Loss, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
+    """The folded normal."""
+    delta = y - p
+    sigma = np.broadcast_to(errors.absolute_sd if errors.independent else errors.total, delta.shape)
+    return Moments(folded_mean(delta, sigma), folded_variance(delta, sigma))
+
+
+def absolute_symmetric(loss: Loss, errors: OneWidth, y: FloatArray, p: FloatArray) -> Moments:
+    """Uniform, triangular, Laplace and Student errors."""
+    size, exact = np.abs(y - p), errors.exact(y)
+    z = standardised(size, np.broadcast_to(errors.width, y.shape))
+    gain = np.where(exact, 0.0, np.where(exact, 1.0, errors.width) * errors.gain(np.minimum(z, 1e300)))
+    return from_gain(size, gain, errors.variance(y))
+
+
+def absolute_split_normal(loss: Loss, errors: SplitNormal, y: FloatArray, p: FloatArray) -> Moments:
+    """p above the mode leaves the upper half normal to fold, below it the lower."""
+    lower, upper = np.broadcast_to(errors.lower, y.shape), np.broadcast_to(errors.upper, y.shape)
+    total = np.where(lower + upper > 0, lower + upper, 1.0)
+    width = np.where(p >= y, upper, lower)
+    shift = math.sqrt(2 / math.pi) * (upper - lower)
+    away = np.abs(p - y) - np.where(p >= y, shift, -shift)
+    folded = 2.0 * (width / total) * width * g(standardised(p - y, width))
+    return Moments(away + folded, np.maximum(errors.variance(y) - folded * (folded + 2.0 * away), 0.0))
+
+
+def absolute_log_normal(loss: Loss, errors: LogNormal, y: FloatArray, p: FloatArray) -> Moments:
+    """The gain is twice E(p - x)_+ where p is below the mean, else twice E(x - p)_+."""
+    excess = log_normal_excess(np.broadcast_to(errors.sigma_log, y.shape), y, p)
+    return from_gain(np.abs(errors.mean(y) - p), 2.0 * excess, errors.variance(y))
+
+
+def log_normal_excess(s: FloatArray, y: FloatArray, p: FloatArray) -> FloatArray:
+    """The smaller of E(p - x)_+ and E(x - p)_+, x log-normal with median y, mean mu and k = log(p/y)/s.
+
+    E(p - x)_+ = p Phi(k) - mu Phi(k - s), and mu phi(k - s) = p phi(k): the difference of two large numbers is
+    p phi(k) [R(-k) - R(s - k)] with Mills' ratio R = Q/phi, and for small s the integral of -R' = 1 - t R(t).
+    """
+    inside = (p > 0) & (s > NO_ERROR)
+    c, width = np.where(inside, p, 1.0), np.where(inside, s, 1.0)
+    k = log_ratio(c, np.where(inside, y, 1.0)) / width
+    up = k <= width / 2
+    a = np.where(up, -k, k - width)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        scale = c * normal_density(k)
+        narrow = np.zeros_like(a)
+        for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
+            narrow += 0.5 * weight * _minus_slope(a + np.minimum(width, 0.5) * (0.5 + 0.5 * point))
+        far = _mills(np.maximum(a, 0.0)) - _mills(np.maximum(a, 0.0) + width)
+        base = np.where(up, c, c * np.exp(width * np.minimum(width / 2 - k, 0.0)))
+        near = base * ndtr(-a) - scale * _mills(a + width)
+        wide = np.where(a >= 0, scale * far, near)
+        return np.where(inside, np.where(width < 0.5, scale * width * narrow, wide), 0.0)
+
+
+def _mills(t: FloatArray) -> FloatArray:
+    """R(t) = Q(t)/phi(t)."""
+    return np.asarray(math.sqrt(math.pi / 2) * erfcx(t / math.sqrt(2)))
+
+
+def _minus_slope(t: FloatArray) -> FloatArray:
+    """-R'(t) = 1 - t R(t); for t >= 0 this is g(t) / (2 phi(t)), which keeps its digits."""
+    positive = scaled_g(np.maximum(t, 0.0)) * math.sqrt(math.pi / 2)
+    return np.where(t >= 0, positive, 1.0 - t * _mills(np.clip(t, -1.0, 0.0)))
+
+
+def absolute_poisson(loss: Loss, errors: Poisson, y: FloatArray, p: FloatArray) -> Moments:
+    """E(p - x)_+ = (p - mu) P(x <= p) + mu P(x = floor p), and E(x - p)_+ = (mu - p) P(x > p) + the same."""
+    count = np.floor(p / errors.unit)
+    peak = y * np.where(count >= 0, errors.probability(y, np.maximum(count, 0.0)), 0.0)
+    lower = peak - (y - p) * errors.cdf(y, p)
+    upper = peak - (p - y) * errors.sf(y, p)
+    excess = np.maximum(np.where(p < y, lower, upper), 0.0)
+    return from_gain(np.abs(y - p), 2.0 * excess, errors.variance(y))
+
+
+# other losses of residuals, normal errors ------------------------------------------------------
+
+
+def pinball_normal(loss: Pinball, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
+    """Mean and variance of each label's pinball loss."""
+    delta = y - p
+    sigma = np.broadcast_to(errors.total, delta.shape)
+    alpha = np.where(delta >= 0, loss.alpha, 1.0 - loss.alpha)
+    z = np.minimum(standardised(delta, sigma), 1e100)
+    gain = g(z)
+    spread = alpha * (alpha - 2.0 * ndtr(-z)) + g2(z) - gain * gain / 4
+    return Moments(alpha * np.abs(delta) + sigma * gain / 2, np.square(sigma) * np.maximum(spread, 0.0))
+
+
+_FAR = 39.0  # no normal probability is left beyond
+
+
+def huber_normal(loss: Huber, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
+    """Relative to the loss at the label, a polynomial of degree 2 in z = (x - y)/sigma on each of three pieces."""
+    k, a = loss.delta, np.abs(y - p)
+    sigma = np.broadcast_to(errors.total, a.shape)
+    with np.errstate(over="ignore"):
+        low, high = (np.clip(bound / np.where(sigma > 0, sigma, 1.0), -_FAR, _FAR) for bound in (-k - a, k - a))
+    inside = a <= k
+    # constants of the three pieces relative to the loss at the label, which itself is on one of them
+    left = np.where(inside, -np.square(k + a) / 2, -2.0 * k * a)
+    middle = np.where(inside, 0.0, np.square(a - k) / 2)
+    right = np.where(inside, -np.square(k - a) / 2, 0.0)
+    first, second = _parabola(low, high, middle, a * sigma, np.square(sigma) / 2)
+    for bounds, constant, slope in (((-_FAR, low), left, -k * sigma), ((high, _FAR), right, k * sigma)):
+        i0, i1, i2, _, _ = _truncated_moments(*bounds)
+        first = first + constant * i0 + slope * i1
+        second = second + constant * (constant * i0 + 2.0 * slope * i1) + slope * slope * i2
+    exact, seen = sigma == 0, loss(y, p)
+    mean = np.where(exact, seen, seen + first)
+    return Moments(mean, np.where(exact, 0.0, np.maximum(second - first * first, 0.0)))
+
+
+def _parabola(
+    low: FloatArray, high: FloatArray, c0: FloatArray, c1: FloatArray, c2: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """First and second moment of c0 + c1 z + c2 z^2 between two bounds; a short range by Gauss's rule, without cancelling."""
+    i0, i1, i2, i3, i4 = _truncated_moments(low, high)
+    first = c0 * i0 + c1 * i1 + c2 * i2
+    second = c0 * c0 * i0 + 2 * c0 * c1 * i1 + (c1 * c1 + 2 * c0 * c2) * i2 + 2 * c1 * c2 * i3 + c2 * c2 * i4
+    half = 0.5 * (high - low)
+    short = np.flatnonzero(half < 0.5)
+    if short.size:
+        z = 0.5 * (high + low)[short] + _POINTS[:, None] * half[short]
+        value = c0[short] + z * (c1[short] + c2[short] * z)
+        terms = half[short] * _WEIGHTS[:, None] * normal_density(z) * value
+        first[short], second[short] = terms.sum(axis=0), (terms * value).sum(axis=0)
+    return first, second
+
+
+def _truncated_moments(low: FloatArray | float, high: FloatArray | float) -> tuple[FloatArray, ...]:
+    """E Z^j between two bounds, j = 0 ... 4: I_j = (j - 1) I_{j-2} + lo^{j-1} phi(lo) - hi^{j-1} phi(hi)."""
+    low, high = np.asarray(low, float), np.asarray(high, float)
+    at_low, at_high = (np.where(np.abs(b) < _FAR, normal_density(b), 0.0) for b in (low, high))
+    i0 = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    i1 = at_low - at_high
+    i2 = i0 + low * at_low - high * at_high
+    i3 = 2.0 * i1 + low**2 * at_low - high**2 * at_high
+    return i0, i1, i2, i3, 3.0 * i2 + low**3 * at_low - high**3 * at_high
+
+
+_Z = np.linspace(-12.0, 12.0, 97)
+_Z_WEIGHT = 0.25 * normal_density(_Z)
+
+
+def log_cosh_normal(loss: LogCosh, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
+    """No closed form, but the loss is analytic within pi/2 of the real axis.
+
+    So with step h in z the error of the trapezoid rule is exp(-pi^2 / (h sigma)): 1e-16 for h = 1/4 up to sigma = 1. It is
+    10 times faster than the adaptive rule, which serves for wider errors.
+    """
+    sigma = np.broadcast_to(errors.total, y.shape)
+    mean, variance = np.empty(len(y)), np.empty(len(y))
+    wide = sigma > 1.0
+    if wide.any():
+        mean[wide], variance[wide] = integrate_loss(loss, Normal.trusted(sigma[wide]), y[wide], p[wide])
+    narrow = np.flatnonzero(~wide)
+    for start in range(0, narrow.size, 2048):
+        part = narrow[start : start + 2048]
+        residual, zero = y[part] - p[part], np.zeros(part.size)
+        seen = loss(residual, zero)
+        change = loss(residual + _Z[:, None] * sigma[part], zero) - seen
+        shift = _Z_WEIGHT @ change
+        mean[part], variance[part] = seen + shift, _Z_WEIGHT @ np.square(change - shift)
+    return Moments(mean, variance)
+
+
+# labels within a tolerance: only probabilities count -------------------------------------------
+
+
+def within_any(loss: Within, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    """P(p - tol <= label <= p + tol) and P(1 - P), the complement taken from the tails so that it keeps its digits."""
+    low, high = p - loss.tolerance, p + loss.tolerance
+    inside = errors.between(y, low, high)
+    outside = np.minimum(errors.below(y, low) + errors.sf(y, high), 1.0)
+    if errors.bounded:  # what rounding leaves outside is not there
+        outside = np.where(outside < 1e-15, 0.0, outside)
+    exact = (errors.variance(y) == 0) & (errors.mean(y) == y)
+    if exact.any():  # |y - p| <= tol itself decides, not its rounded bounds
+        inside = np.where(exact, loss(y, p), inside)
+        outside = np.where(exact, 1.0 - inside, outside)
+    return Moments(inside, inside * outside)
+
+
+def within_normal(loss: Within, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
+    """The same from the distances to the near and to the far edge: a label crosses the near one, or both."""
+    away = np.abs(p - y)
+    hit, width = away <= loss.tolerance, divisible(errors.total)
+    with np.errstate(over="ignore"):
+        near, far = ndtr(-np.abs(loss.tolerance - away) / width), ndtr(-(loss.tolerance + away) / width)
+    crosses = np.where(errors.exact(y), 0.0, near + np.where(hit, far, -far))
+    return Moments(np.where(hit, 1.0 - crosses, crosses), crosses * (1.0 - crosses))
+
+
+# ratios and logarithms: the moments may not exist ----------------------------------------------
+
+
+def percentage_log_normal(loss: PercentageError, errors: LogNormal, y: FloatArray, p: FloatArray) -> Moments:
+    """|1 - W| with W = p/x, which is log-normal itself, with median p/y: the absolute error of W about 1."""
+    s = np.broadcast_to(errors.sigma_log, y.shape)
+    ratio = np.abs(p) / y
+    mean, variance = errors.mean(ratio), errors.variance(ratio)
+    excess = log_normal_excess(s, np.where(ratio > 0, ratio, 1.0), np.ones_like(ratio))
+    same_sign = from_gain(np.abs(mean - 1.0), 2.0 * excess, variance)
+    # a prediction of the other sign is off by 1 + |W|
+    exact, mean = errors.exact(y), np.where(p > 0, same_sign.mean, 1.0 + mean)
+    variance = np.where(p > 0, same_sign.variance, variance)
+    return Moments(np.where(exact, loss(y, p), mean), np.where(exact, 0.0, variance))
+
+
+def percentage_any(loss: PercentageError, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    """It grows like 1/|y| near 0: infinite where labels can be there (and the prediction is not 0)."""
+    return _numerical_where(~(reaches_zero(errors, y) & (p != 0)), loss, errors, y, p)
+
+
+def squared_log_any(loss: SquaredLogError, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    """Infinite where labels can be at or below -1, which have no logarithm."""
+    return _numerical_where(~(errors.cdf(y, np.full_like(y, -1.0)) > 0), loss, errors, y, p)
+
+
+def reaches_zero(errors: MeasurementError, y: FloatArray) -> BoolArray:
+    """Whether each label has an error under which it can come arbitrarily close to 0."""
+    return np.asarray((errors.variance(y) > 0) & (errors.pdf(y, np.zeros_like(y)) > 0))
+
+
+def _numerical_where(finite: BoolArray, loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    out = np.full((2, len(y)), np.inf)
+    if finite.any():
+        out[:, finite] = numerical_moments(loss, errors[np.flatnonzero(finite)], y[finite], p[finite])
+    return Moments(*out)
+
+
+def why_infinite(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> str:
+    """Why a loss has no mean, or no variance, under these errors, in words that say what to do."""
+    if isinstance(loss, PercentageError):
+        count = int(np.sum(reaches_zero(errors, y) & (p != 0)))
+        return (
+            f"under {errors!r} errors {count} of {len(y)} labels can come arbitrarily close to 0, where a percentage error "
+            "grows without bound. Use observed, the median distribution.ppf(0.5), LogNormal errors, or the symmetric "
+            "percentage error."
+        )
+    if isinstance(loss, SquaredLogError):
+        below = errors.cdf(y, np.full_like(y, -1.0))
+        return (
+            f"under {errors!r} errors labels fall to -1 or below with probability up to {float(np.max(below)):.3g} "
+            f"({int(np.sum(below > 0))} of {len(y)} labels), where the logarithm is undefined. Use observed, LogNormal "
+            "errors, or the distribution: that of labels whose errors are cut at -1."
+        )
+    return errors.why_infinite()
+
+
+# the difference of two models' losses on the same label: noise that both share cancels ---------
+
+
+def squared_difference(mean: FloatArray, variance: FloatArray, a: FloatArray, b: FloatArray) -> Moments:
+    """(y - a)^2 - (y - b)^2 = (b - a)(2 y - a - b) for labels of any distribution with this mean and variance."""
+    gap = b - a
+    return Moments(gap * (2.0 * mean - a - b), 4.0 * np.square(gap) * variance)
+
+
+def absolute_difference(y: FloatArray, sigma: FloatArray, a: FloatArray, b: FloatArray) -> Moments:
+    """|x - a| - |x - b| for normal labels x ~ N(y, sigma^2).
+
+    It is +-(2 clip(x, lo, hi) - a - b) with lo, hi the smaller and larger prediction: a clipped normal.
+    """
+    mean = folded_mean(y - a, sigma) - folded_mean(y - b, sigma)
+    exact = sigma == 0
+    spread = np.where(exact, 1.0, sigma)
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    mirrored = 2.0 * y > low + high  # the label is nearer the larger prediction: look from the other side
+    alpha = np.where(mirrored, y - high, low - y) / spread
+    beta = np.where(mirrored, y - low, high - y) / spread
+    above_alpha, above_beta = (0.5 * g(np.abs(z)) + np.maximum(-z, 0.0) for z in (alpha, beta))  # E (Z - z)_+
+    second = g2(alpha) - g2(beta) - 2.0 * (beta - alpha) * above_beta
+    clipped = np.maximum(second - np.square(above_alpha - above_beta), 0.0)
+    return Moments(mean, np.where(exact, 0.0, 4.0 * np.square(spread) * clipped))
+
+
+# which form serves -----------------------------------------------------------------------------
+
+_FORMS: dict[tuple[type[Loss], type[MeasurementError]], Callable[..., Moments]] = {
+    (SquaredError, MeasurementError): squared,
+    (SignedError, MeasurementError): signed,
+    (AbsoluteError, Normal): absolute_normal,
+    (AbsoluteError, SplitNormal): absolute_split_normal,
+    (AbsoluteError, OneWidth): absolute_symmetric,
+    (AbsoluteError, LogNormal): absolute_log_normal,
+    (AbsoluteError, Poisson): absolute_poisson,
+    (Pinball, Normal): pinball_normal,
+    (Huber, Normal): huber_normal,
+    (LogCosh, Normal): log_cosh_normal,
+    (Within, Normal): within_normal,
+    (Within, MeasurementError): within_any,
+    (PercentageError, LogNormal): percentage_log_normal,
+    (PercentageError, MeasurementError): percentage_any,
+    (SquaredLogError, MeasurementError): squared_log_any,
+}
+
+
+def label_moments(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    """Mean and variance of the loss of each label: by the most special closed form, else by quadrature or sums."""
+    forms = (_FORMS.get((type(loss), family)) for family in type(errors).__mro__)
+    return next((form for form in forms if form is not None), numerical_moments)(loss, errors, y, p)
+
+
+# how much of the scatter of observed losses is the labels' own error? --------------------------
+
+_HERMITE, _HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+_HERMITE_WEIGHTS = _HERMITE_WEIGHTS / math.sqrt(2 * math.pi)
+
+
+def label_part(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> FloatArray:
+    """Variance V(t) of each label's loss over its own error, about the true value t behind the label.
+
+    V at the label is V smoothed by the error once, V averaged over a label measured again is V smoothed twice. So
+    V(t) = 2 V(label) - V(label measured again), exact where V is a parabola, as for squared errors.
+    """
+    own = errors.label_level()
+    here = label_moments(loss, own, y, p).variance
+    if not errors.follows_label:
+        return here
+    again = [label_moments(loss, own, own.ppf(y, np.full(len(y), ndtr(z))), p).variance for z in _HERMITE]
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(here), 2.0 * here - np.tensordot(_HERMITE_WEIGHTS, again, 1), np.inf)
+
+
+def folded_part(z: FloatArray) -> FloatArray:
+    """The same for |D + s Z| in units of s^2, z = |observed D| / s.
+
+    >>> folded_part(np.array([0.0, 1.0, 30.0])).round(3).tolist()
+    [0.163, 0.612, 1.0]
+    """
+    again = np.tensordot(_HERMITE_WEIGHTS, [v(np.abs(z + node)) for node in _HERMITE], 1)
+    return np.asarray(2.0 * v(z) - again)

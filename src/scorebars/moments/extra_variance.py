@@ -1,0 +1,125 @@
+"""Residuals that scatter by more than their errors: their likelihood and chi^2 as functions of the extra variance v.
+
+d_i ~ N(mu, v + s_i^2), with mu zero or, at each v, the value that fits best. Weights are scaled so that they count as
+many labels as equal weights that know as much: (sum w)^2 / sum w^2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from scorebars.arrays import FloatArray
+
+_COARSE = 20_000
+"""Labels that the first, coarse search for a maximum looks at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Residuals d, error variances s2 and weights in units in which the largest residual or error is 1."""
+
+    d: FloatArray
+    s2: FloatArray
+    w: FloatArray
+    offset: bool
+
+    @cached_property
+    def labels(self) -> float:
+        """As many labels of equal weight know as much."""
+        return float(np.sum(self.w))
+
+    def _moved(self, v: float) -> tuple[FloatArray, FloatArray]:
+        """Squared residuals about the offset that fits best at this v, and the variances."""
+        variance = self.s2 + v
+        if not self.offset:
+            return np.square(self.d), variance
+        pull = self.w / variance
+        return np.square(self.d - float(np.sum(pull * self.d)) / float(np.sum(pull))), variance
+
+    def log_likelihood(self, v: float) -> float:
+        """-1/2 sum w [log(v + s^2) + d^2/(v + s^2)]; -inf where v = 0 contradicts a label without error."""
+        if v == 0 and bool(np.any(self.s2 == 0)):
+            return -math.inf
+        d2, variance = self._moved(v)
+        return -0.5 * float(np.sum(self.w * (np.log(variance) + d2 / variance)))
+
+    def slope(self, v: float) -> float:
+        """Derivative of the log likelihood with respect to v."""
+        d2, variance = self._moved(v)
+        return 0.5 * float(np.sum(self.w / variance * (d2 / variance - 1.0)))
+
+    def curvature(self, v: float) -> float:
+        """Minus the second derivative of the log likelihood with respect to tau, at its maximum."""
+        d2, variance = self._moved(v)
+        own = float(np.sum(self.w * (d2 / variance - 0.5) / np.square(variance)))
+        if self.offset:
+            pull = self.w / variance
+            r = self.d - float(np.sum(pull * self.d)) / float(np.sum(pull))
+            own -= float(np.sum(pull * r / variance)) ** 2 / float(np.sum(pull))
+        return 4.0 * v * own
+
+    def chi_squared(self, v: float) -> float:
+        """sum w d^2/(v + s^2); labels without error that are met exactly add nothing."""
+        if v > 0:
+            d2, variance = self._moved(v)
+            return float(np.sum(self.w * d2 / variance))
+        d = self.d - self._exact_offset() if self.offset else self.d
+        exact = self.s2 == 0
+        if bool(np.any(d[exact] != 0)):
+            return math.inf
+        return float(np.sum(self.w[~exact] * np.square(d[~exact]) / self.s2[~exact]))
+
+    def steepness(self, v: float) -> float:
+        """How fast chi^2 falls with v > 0."""
+        d2, variance = self._moved(v)
+        return float(np.sum(self.w * d2 / np.square(variance)))
+
+    def excess(self, v: float) -> float:
+        """How many times more than for normal residuals the slope scatters, at least 1 (sandwich over information)."""
+        d2, variance = self._moved(v)
+        if not float(variance.min()) > 0:
+            return 1.0
+        scores = np.square(self.w / variance * (d2 / variance - 1.0))
+        return max(float(np.sum(scores)) / (2.0 * float(np.sum(self.w / np.square(variance)))), 1.0)
+
+    def excess_chi_squared(self, v: float) -> float:
+        """How many times more than for normal residuals chi^2 scatters, at least 1."""
+        d2, variance = self._moved(v)
+        if not float(variance.min()) > 0:
+            return 1.0
+        return max(float(np.sum(np.square(self.w * (d2 / variance - 1.0)))) / (2.0 * self.labels), 1.0)
+
+    def _exact_offset(self) -> float:
+        """The offset at v = 0: that of the labels without error, if there are any."""
+        exact = self.s2 == 0
+        pull = np.where(exact, self.w, 0.0) if exact.any() else self.w / self.s2
+        return float(np.sum(pull * self.d)) / float(np.sum(pull))
+
+    def coarse(self) -> Scatter:
+        """Every k-th label, for a first search."""
+        pick = slice(None, None, max(1, len(self.d) // _COARSE))
+        return Scatter(self.d[pick], self.s2[pick], self.w[pick], self.offset)
+
+    @cached_property
+    def widest(self) -> float:
+        """No maximum lies above the largest squared residual."""
+        centre = 0.5 * (float(self.d.max()) + float(self.d.min())) if self.offset else 0.0
+        reach = np.max(np.abs(self.d - centre)) * (2.0 if self.offset else 1.0)
+        return float(reach) ** 2
+
+
+def in_own_units(d: FloatArray, s: FloatArray, weight: FloatArray | None, offset: bool) -> tuple[Scatter, float]:
+    """Residuals and errors in units of the largest of them, and that unit; labels of no weight are dropped."""
+    w = np.ones(len(d)) if weight is None else weight / float(weight.max())
+    keep = w > 0
+    d, s, w = d[keep], s[keep], w[keep]
+    if offset and len(d) < 2:
+        raise ValueError("offset=True needs at least 2 labels: one residual cannot give an offset and a scatter.")
+    unit = float(max(np.max(np.abs(d)), np.max(s)))
+    scale = unit if unit > 0 else 1.0
+    w = w * (float(np.sum(w)) / float(np.sum(np.square(w))))
+    return Scatter(d / scale, np.square(s / scale), w, offset), scale

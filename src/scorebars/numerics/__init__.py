@@ -1,0 +1,1 @@
+"""Numerical methods without statistics: root finding, quadrature, contours, special functions."""

@@ -1,0 +1,291 @@
+"""Universal functions of the folded normal |Z + z|, Z standard normal.
+
+The absolute error of a label with normal error is |delta + sigma Z| = sigma |Z + z|, z = delta/sigma, so
+whatever an absolute error does is a function of z alone:
+
+    g(z)    = E|Z + z| - |z| = 2 [phi(z) - |z| Q(|z|)]     what label noise adds to an absolute error
+    v(z)    = Var|Z + z|     = 1 - 2|z| g - g^2
+    g2(z)   = E (Z - z)_+^2  = (1 + z^2) Q(z) - z phi(z)    (= integral of g from z on, for z >= 0)
+    kappa3, kappa4           = third and fourth cumulant of |Z + z|
+
+(phi, Q: density and upper tail of the normal.) As printed, the differences lose all digits in the tail.
+Here g = exp(-z^2/2) P(z)/R(z) with polynomials of positive coefficients only, and the same for g2: no
+cancellation, a few 1e-16 relative error for every z up to 37.4, where normal doubles end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from scorebars.arrays import FloatArray
+
+_FLAT = 40.0  # exp(-40^2/2) is zero: from here on |Z + z| is Z + z
+_FAR = 1e20  # keeps the highest power below overflow; only scaled functions are asked for there
+_NARROW = 0.02  # intervals over which the normal density is a short Taylor series
+_ROOT_2_PI = math.sqrt(2.0 * math.pi)
+_LABELS = 1 << 16  # summed at once
+_BLOCK = 16384  # keeps the temporaries of one block in the cache
+
+# Rational approximations on [0, inf), made by tests/reference/make_folded_coefficients.py. Constant term first.
+_G_TOP = (
+    0.7978845608028654,
+    1.1581994466103858,
+    0.8478228072447471,
+    0.4042725699497545,
+    0.13765979585730115,
+    0.034794790443073695,
+    0.0066001758637610495,
+    0.0009290806803859112,
+    9.333378963288326e-05,
+    6.100654908847556e-06,
+    2.0080977677584863e-07,
+)
+_G_BOTTOM = (
+    1.0,
+    2.7049018775832843,
+    3.4526800734847862,
+    2.755728466046405,
+    1.5353568881897213,
+    0.6308415123061513,
+    0.19665595990336393,
+    0.04705621641247589,
+    0.008621513326362054,
+    0.001187368062568153,
+    0.00011773159123255104,
+    7.646037044141855e-06,
+    2.516777321443409e-07,
+)
+_G2_TOP = (
+    0.5,
+    0.6432585385361587,
+    0.42199757354614575,
+    0.18206747178832008,
+    0.05659558781844017,
+    0.01317043383439701,
+    0.0023192857737495804,
+    0.00030561478261366344,
+    2.8990566529938673e-05,
+    1.806926920745517e-06,
+    5.746741889516877e-08,
+)
+_G2_BOTTOM = (
+    1.0,
+    2.8822861986780492,
+    3.9434584625730347,
+    3.397400973539754,
+    2.0607799260447948,
+    0.9317261612291958,
+    0.3239980223824562,
+    0.08805271757704966,
+    0.018784497069357985,
+    0.003124151147347917,
+    0.0003966192099521852,
+    3.67664352519733e-05,
+    2.2646470548663242e-06,
+    7.202472853634693e-08,
+)
+
+
+def _polynomial(coefficients: tuple[float, ...], z: FloatArray) -> FloatArray:
+    out = np.full(z.shape, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        out *= z
+        out += c
+    return out
+
+
+def exp_minus_half_square(z: FloatArray) -> FloatArray:
+    """exp(-z^2/2) for |z| <= 40 to the last digit: z is split so that the large square is exact."""
+    coarse = np.rint(z * 1024.0) / 1024.0
+    rest = z - coarse
+    return np.asarray(np.exp(-0.5 * coarse * coarse) * np.exp(-rest * (coarse + 0.5 * rest)))
+
+
+def scaled_g(z: FloatArray) -> FloatArray:
+    """g(z) exp(z^2/2) for z >= 0: what is left of g in ratios deep in the tail."""
+    z = np.minimum(z, _FAR)
+    return _polynomial(_G_TOP, z) / _polynomial(_G_BOTTOM, z)
+
+
+def scaled_g2(z: FloatArray) -> FloatArray:
+    """g2(z) exp(z^2/2) for z >= 0."""
+    z = np.minimum(z, _FAR)
+    return _polynomial(_G2_TOP, z) / _polynomial(_G2_BOTTOM, z)
+
+
+def _g(z: FloatArray) -> FloatArray:
+    """g for 0 <= z <= 40."""
+    return exp_minus_half_square(z) * scaled_g(z)
+
+
+def _blocked(function: Callable[..., FloatArray], *arguments: ArrayLike) -> Any:
+    """Apply `function` to broadcast arguments block by block; a float for scalars, else an array."""
+    arrays = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in arguments))
+    shape, size = arrays[0].shape, arrays[0].size
+    flat = [a.reshape(-1) for a in arrays]
+    with np.errstate(under="ignore", over="ignore"):
+        if size <= _BLOCK:
+            out = function(*flat)
+        else:
+            out = np.empty(size)
+            for start in range(0, size, _BLOCK):
+                part = slice(start, start + _BLOCK)
+                out[part] = function(*(f[part] for f in flat))
+    return out.reshape(shape) if shape else float(out[0])
+
+
+def g(z: ArrayLike) -> Any:
+    """g(z) = E|Z + z| - |z|, even in z: sqrt(2/pi) at 0, falling as 2 phi(z)/z^2.
+
+    >>> round(g(0.5), 6)
+    0.395593
+    """
+    return _blocked(lambda x: _g(np.minimum(np.abs(x), _FLAT)), z)
+
+
+def one_minus_v(z: ArrayLike) -> Any:
+    """1 - Var|Z + z| = g (2|z| + g): the share of the label variance that folding takes away."""
+
+    def function(x: FloatArray) -> FloatArray:
+        x = np.minimum(np.abs(x), _FLAT)
+        gain = _g(x)
+        return gain * (2.0 * x + gain)
+
+    return _blocked(function, z)
+
+
+def v(z: ArrayLike) -> Any:
+    """v(z) = Var|Z + z|, from 1 - 2/pi at z = 0 up to 1."""
+    return 1.0 - one_minus_v(z)
+
+
+def g2(z: ArrayLike) -> Any:
+    """g2(z) = E (Z - z)_+^2 for z of any sign; g2(-z) = 1 + z^2 - g2(z).
+
+    >>> g2(0.0)
+    0.5
+    """
+
+    def function(x: FloatArray) -> FloatArray:
+        size = np.minimum(np.abs(x), _FLAT)
+        upper = exp_minus_half_square(size) * scaled_g2(size)
+        return np.asarray(np.where(x >= 0, upper, 1.0 + x * x - upper))
+
+    return _blocked(function, z)
+
+
+def _third(z: FloatArray, gain: FloatArray) -> FloatArray:
+    """E|Z + z|^3 - (z^3 + 3z) = 2 E(Z - z)_+^3 for z >= 0."""
+    return (z * z + 2.0) * gain - 2.0 * z * ndtr(-z)
+
+
+def kappa3(z: ArrayLike) -> Any:
+    """Third cumulant of |Z + z|: with r = 2 E(Z - z)_+^3 it is r + 3g(z^2 - 1) + 6z g^2 + 2g^3."""
+
+    def function(x: FloatArray) -> FloatArray:
+        x = np.minimum(np.abs(x), _FLAT)
+        gain = _g(x)
+        return _third(x, gain) + gain * (3.0 * (x * x - 1.0) + gain * (6.0 * x + 2.0 * gain))
+
+    return _blocked(function, z)
+
+
+def kappa4(z: ArrayLike) -> Any:
+    """Fourth cumulant of |Z + z|: -4r(z + g) + 4zg(3 - z^2) + 12g^2(1 - 2z^2) - 24z g^3 - 6g^4, r as in kappa3."""
+
+    def function(x: FloatArray) -> FloatArray:
+        x = np.minimum(np.abs(x), _FLAT)
+        gain = _g(x)
+        square = x * x
+        polynomial = 4.0 * x * (3.0 - square) + gain * (12.0 - 24.0 * square - gain * (24.0 * x + 6.0 * gain))
+        return gain * polynomial - 4.0 * _third(x, gain) * (x + gain)
+
+    return _blocked(function, z)
+
+
+def standardised(delta: FloatArray, sigma: FloatArray) -> FloatArray:
+    """z = |delta|/sigma, with inf (no noise) where sigma is 0 whatever delta is."""
+    size = np.abs(delta)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(sigma > 0, size / sigma, math.inf)
+
+
+def folded_mean(delta: ArrayLike, sigma: ArrayLike) -> Any:
+    """E|delta + sigma Z| = |delta| + sigma g(delta/sigma); sigma = 0 gives |delta|.
+
+    >>> round(folded_mean(0.5, 0.2), 6)
+    0.500802
+    """
+
+    def function(d: FloatArray, s: FloatArray) -> FloatArray:
+        return np.abs(d) + s * _g(np.minimum(standardised(d, s), _FLAT))
+
+    return _blocked(function, delta, sigma)
+
+
+def folded_variance(delta: ArrayLike, sigma: ArrayLike) -> Any:
+    """Var|delta + sigma Z| = sigma^2 v(delta/sigma); sigma = 0 gives 0.
+
+    >>> round(folded_variance(0.5, 0.2), 6)
+    0.039198
+    """
+
+    def function(d: FloatArray, s: FloatArray) -> FloatArray:
+        z = np.minimum(standardised(d, s), _FLAT)
+        gain = _g(z)
+        return s * s * (1.0 - gain * (2.0 * z + gain))
+
+    return _blocked(function, delta, sigma)
+
+
+def folded_sf(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:
+    """P(|delta + sigma Z| > x) with full relative accuracy, for x >= 0, size = |delta| and sigma > 0 (broadcast)."""
+    with np.errstate(over="ignore"):
+        return np.asarray(ndtr((size - x) / sigma) + ndtr((-size - x) / sigma))
+
+
+def folded_cdf(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:
+    """P(|delta + sigma Z| <= x) for x >= 0, to 13 digits however small it is."""
+    with np.errstate(over="ignore"):
+        half, centre = np.broadcast_arrays(x / sigma, size / sigma)
+        out = np.asarray(ndtr((x - size) / sigma) - ndtr((-x - size) / sigma))
+        narrow = half * (1.0 + centre) < _NARROW
+    if np.any(narrow):  # the difference loses its digits: Taylor series of the normal density over the interval
+        u, c = np.square(half[narrow]), np.square(np.minimum(centre[narrow], 1e50))
+        with np.errstate(under="ignore"):
+            density = np.exp(-0.5 * np.minimum(c, 2000.0)) / _ROOT_2_PI
+        terms = 1.0 + u * ((c - 1.0) / 6.0 + u * (c * (c - 6.0) + 3.0) / 120.0)
+        out[narrow] = 2.0 * half[narrow] * density * terms
+    return out
+
+
+def folded_pdf(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Density of |delta + sigma Z| at x >= 0."""
+    with np.errstate(under="ignore", over="ignore"):
+        u, v = (np.minimum(np.abs(x + side * size) / sigma, 60.0) for side in (-1.0, 1.0))
+        return np.asarray((np.exp(-0.5 * u * u) + np.exp(-0.5 * v * v)) / (sigma * _ROOT_2_PI))
+
+
+def log_all_folded_below(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Log of the probability that every error is at most x, for each x >= 0; in blocks that stay in the cache."""
+    out = np.zeros(x.size)
+    rows = max(1, _LABELS // max(size.size, 1))
+    for start in range(0, x.size, rows):
+        block = x[start : start + rows, None]
+        for first in range(0, size.size, _LABELS):
+            part = size[first : first + _LABELS], sigma[first : first + _LABELS]
+            tail = folded_sf(block, *part)
+            with np.errstate(divide="ignore"):
+                log = np.log1p(-np.minimum(tail, 1.0))
+                unlikely = tail > 0.5
+                if np.any(unlikely):
+                    picked = (np.broadcast_to(a, tail.shape)[unlikely] for a in (block, *part))
+                    log[unlikely] = np.log(folded_cdf(*picked))
+            out[start : start + rows] += np.add.reduce(log, axis=1)
+    return out

@@ -1,0 +1,1 @@
+"""Scores of data that come in pieces: batches, files, workers."""

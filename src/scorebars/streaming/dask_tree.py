@@ -1,0 +1,150 @@
+"""Scores of dask arrays and DataFrames: one accumulator for each chunk, merged as a tree, on whatever scheduler is active.
+
+Each chunk is summed up where it lies, and only accumulators travel. The tree follows the order of the chunks, so the
+result has the same bits however the work was scheduled, and after workers were lost.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from scorebars.engines.engine import one_thread
+from scorebars.errors import ErrorModel
+from scorebars.evaluation.task import guess_task
+from scorebars.streaming.accumulator import Accumulator
+from scorebars.streaming.sources import FIRST, Columns, for_all_labels, reworded
+
+_BRANCHES = 8
+"""Accumulators that one task merges: few tasks, for each costs the scheduler some milliseconds."""
+
+
+def accumulate_dask(
+    y_true: Any,
+    y_pred: Any = None,
+    *,
+    y: Hashable | None = None,
+    pred: Any = None,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    metrics: Any = None,
+    task: str | None = None,
+) -> Accumulator:
+    """The accumulator of all chunks, computed: of dask arrays, or of the columns of a dask DataFrame, as in `evaluate`."""
+    dask: Any = import_module("dask")
+    if y is not None or pred is not None:
+        if y is None or pred is None:
+            raise ValueError("name the columns of a DataFrame: y= for the labels and pred= for the predictions.")
+        columns = Columns.of(y_true.columns, y, pred, yerr, sample_weight)
+        names = (y, *columns.models.values())
+        empty = _empty(metrics, task, [y_true[name] for name in names], yerr if columns.yerr is None else y_true[yerr])
+        parts = y_true[columns.names].to_delayed()
+        level = [dask.delayed(_of_frame)(empty, k, part, columns) for k, part in enumerate(parts)]
+    else:
+        models, chunks = _arrays(y_true, y_pred, yerr, sample_weight)
+        predictions = y_pred.values() if isinstance(y_pred, Mapping) else [y_pred]
+        empty = _empty(metrics, task, [y_true, *predictions], yerr)
+        level = [dask.delayed(_of_arrays)(empty, k, models, *part) for k, part in enumerate(chunks)]
+    while len(level) > 1:
+        level = [dask.delayed(_merged)(*level[k : k + _BRANCHES]) for k in range(0, len(level), _BRANCHES)]
+    (total,) = dask.compute(level[0])
+    found: Accumulator = total
+    if found.n == 0:
+        raise ValueError("y_true is empty: at least one label is needed.")
+    return found
+
+
+def _empty(metrics: Any, task: str | None, columns: Sequence[Any], yerr: Any) -> Accumulator:
+    """What each chunk begins with; metrics are refused here, not on the workers, and the task is guessed once for all."""
+    if metrics is None and task is None:
+        labels, *predictions = (_first(column) for column in columns)
+        task = guess_task(labels, _first(yerr), predictions)
+    return Accumulator(metrics, task=task)
+
+
+def _first(column: Any) -> Any:
+    """The first rows where they have to be looked at, none at all where the type tells the task; no column stays as it is."""
+    if not hasattr(column, "_meta"):
+        return column
+    none = np.asarray(column._meta)
+    if none.dtype.kind not in "Oiu":
+        return none
+    return column.head(FIRST, npartitions=-1) if hasattr(column, "head") else column.blocks[0].compute()[:FIRST]
+
+
+def _merged(first: Accumulator, *others: Accumulator) -> Accumulator:
+    total = first.copy()  # a task must not change what another may ask for again
+    for other in others:
+        total.merge(other)
+    return total
+
+
+def _taken(empty: Accumulator, number: int, words: Callable[[str], str], **arguments: Any) -> Accumulator:
+    """The accumulator of one chunk; dask itself works on several chunks at a time."""
+    with one_thread(), reworded(lambda why: f"in chunk {number}: {words(why)}"):
+        return empty.copy().update(**arguments)
+
+
+def _of_frame(empty: Accumulator, number: int, frame: Any, columns: Columns) -> Accumulator:
+    arrays = {name: frame[name].to_numpy() for name in columns.names}
+    return _taken(empty, number, columns.by_column, **columns.arguments(arrays))
+
+
+def _of_arrays(
+    empty: Accumulator, number: int, models: list[str], y: Any, yerr: Any, weight: Any, *p: Any
+) -> Accumulator:
+    named = dict(zip(models, p, strict=True))
+    return _taken(empty, number, str, y_true=y, y_pred=named, yerr=yerr, sample_weight=weight)
+
+
+def _arrays(y_true: Any, y_pred: Any, yerr: Any, weight: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The models' names, and for each chunk of labels the chunks of errors, weights and predictions that belong to it.
+
+    One argument of a task each: dask needs several times as long to find chunks in lists and dictionaries.
+    """
+    if isinstance(y_pred, Mapping):
+        models = {str(name): values for name, values in y_pred.items()}
+    elif y_pred is None:
+        raise ValueError("y_pred is missing: give a dask array of predictions, or a mapping from model name to array.")
+    else:
+        models = {"model": y_pred}
+    named = [("y_true", y_true), ("yerr", yerr), ("sample_weight", weight)]
+    named += [(f"y_pred[{name!r}]", values) for name, values in models.items()]
+    return list(models), list(zip(*(_chunks(values, y_true, name) for name, values in named), strict=True))
+
+
+def _chunks(values: Any, like: Any, argument: str) -> Sequence[Any]:
+    """The chunks of an array, cut as the labels are; what serves all labels serves every chunk."""
+    count = like.npartitions
+    if not hasattr(values, "to_delayed"):
+        return [_for_all(values, argument)] * count
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"{argument} must have one number for each label, but has shape {values.shape}.")
+    if hasattr(values, "chunks") and hasattr(like, "chunks"):
+        known = values.size == values.size and like.size == like.size  # NaN: sizes are found only when computed
+        if known and values.shape != like.shape:
+            raise ValueError(
+                f"y_true and {argument} have inconsistent numbers of samples: {like.size} and {values.size}."
+            )
+        values = values.rechunk(like.chunks) if known and values.chunks != like.chunks else values
+    if values.npartitions != count:
+        raise ValueError(f"y_true has {count} chunks and {argument} {values.npartitions}: cut them alike.")
+    found: Sequence[Any] = values.to_delayed().ravel() if hasattr(values, "chunks") else values.to_delayed()
+    return found
+
+
+def _for_all(values: Any, argument: str) -> Any:
+    """Errors or weights that serve all labels."""
+    if isinstance(values, ErrorModel):
+        return for_all_labels(values, "give the errors of the labels as a dask array, cut like y_true.")
+    number = isinstance(values, numbers.Real) or (isinstance(values, np.ndarray) and values.ndim == 0)
+    if argument in ("yerr", "sample_weight") and (values is None or number):
+        return values
+    raise TypeError(
+        f"{argument} is a {type(values).__name__}, but y_true is a dask array: make it one too, with "
+        "dask.array.from_array(..., chunks=y_true.chunks)."
+    )

@@ -1,0 +1,1 @@
+"""Which model is better, and how sure can the labels make us?"""

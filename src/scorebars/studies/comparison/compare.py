@@ -1,0 +1,272 @@
+"""Is model A really better than model B, given how well the labels are known?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from scorebars._shared.text import left_out, with_error
+from scorebars.answers.difference import DifferenceAnswers
+from scorebars.answers.linear import in_units
+from scorebars.arrays import FloatArray
+from scorebars.evaluation.study_data import study_data
+from scorebars.evaluation.task import assumed_task
+from scorebars.score import Declaration, Score
+from scorebars.studies.comparison.compared_metric import compared_metric
+from scorebars.studies.comparison.models_on_same_labels import ModelsOnSameLabels
+from scorebars.studies.comparison.paired_means import models_on_same_labels
+
+_NOISY_MAE = (
+    "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "
+    "one; compare mean_squared_error, whose noise cancels exactly"
+)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Probability of each rank for each model; `probabilities[model][k]` is that of rank k + 1."""
+
+    probabilities: dict[str, FloatArray]
+    draws: int
+    statement: str
+
+    def best(self) -> str:
+        """The model most likely to be the best."""
+        return max(self.probabilities, key=lambda name: float(self.probabilities[name][0]))
+
+    def expected_rank(self, name: str) -> float:
+        """Mean rank, 1 for a sure winner."""
+        p = self.probabilities[name]
+        return float(np.sum(p * np.arange(1, len(p) + 1)))
+
+    def order(self) -> list[str]:
+        """Models by expected rank."""
+        return sorted(self.probabilities, key=self.expected_rank)
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.probabilities)
+        lines = [f"{'model'.ljust(width)}  P(best)  expected rank"]
+        lines += [
+            f"{name.ljust(width)}  {self.probabilities[name][0]:7.3f}  {self.expected_rank(name):13.1f}"
+            for name in self.order()
+        ]
+        return "\n".join([*lines, self.statement])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two or many models on the same labels.
+
+    `difference(a, b)` is metric(a) - metric(b) as a Score, `probability(a, b)` that a is strictly better, `verdict(a, b)`
+    a plain word, `ranking()` the probabilities of all ranks.
+    """
+
+    metric: str
+    models: list[str]
+    level: float
+    sampling: bool
+    rope: float
+    _models: ModelsOnSameLabels = field(repr=False)
+    warnings: list[str] = field(default_factory=list)
+    omitted: int = 0
+    """Rows that were left out because they miss a value (``nan_policy="omit"``)."""
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is true of the metric whatever the data."""
+        return self._models.declaration
+
+    def _check(self, *names: str) -> None:
+        for name in names:
+            if name not in self.models:
+                raise ValueError(
+                    f"there is no model {name!r} in this comparison. The models are: {', '.join(self.models)}."
+                )
+
+    def difference(self, a: str, b: str) -> Score:
+        """metric(a) - metric(b)."""
+        self._check(a, b)
+        answers = self._answers(a, b)
+        return Score(in_units(answers, *self._models.units))
+
+    def _answers(self, a: str, b: str) -> DifferenceAnswers:
+        """In units in which nothing is too large or too small for doubles."""
+        models, name = self._models, self._models.declaration
+        declared = Declaration(
+            f"{name.name}({a}) - {name.name}({b})",
+            f"Difference of {name.title.lower()}, {a} minus {b}",
+            name.greater_is_better,
+            name.task,
+            low=-math.inf,
+            high=math.inf,
+            degree=name.degree,
+            perfect=0.0,
+        )
+        return DifferenceAnswers(
+            declared,
+            models.n,
+            models.kind,
+            models.labels.repeats,
+            models.observed(a) - models.observed(b),
+            partial(models.law, a, b),
+            partial(models.item_std, a, b),
+            partial(models.common_std, a, b),
+            partial(models.truth, a, b),
+            sampled=self.sampling,
+            undefined=models.undefined_share(a, b),
+        )
+
+    def probability(self, a: str, b: str) -> float:
+        """Probability that a is strictly better than b when the labels (and with `sampling` the items) vary."""
+        self._check(a, b)
+        if a == b:
+            return 0.0
+        if not self.sampling and self._models.same_order is not None:
+            law = self._models.same_order.law(a, b)
+        else:
+            law = self._answers(a, b).law()
+        if self._models.declaration.greater_is_better:
+            return float(law.sf(0.0))
+        return float(law.cdf(0.0)) - (
+            float(law.pmf(0.0)) if law.discrete else float(law.std == 0.0 and law.mean == 0.0)
+        )
+
+    def verdict(self, a: str, b: str) -> str:
+        """ "better", "worse", "equivalent" (within the rope) or "cannot tell", at the comparison's level."""
+        low, high = self.difference(a, b).interval(self.level)
+        if self.rope and -self.rope <= low and high <= self.rope:
+            return "equivalent"
+        sure = self.probability(a, b) >= (1 + self.level) / 2, self.probability(b, a) >= (1 + self.level) / 2
+        return "better" if sure[0] else "worse" if sure[1] else "cannot tell"
+
+    def ranking(self, draws: int = 20_000, rng: np.random.Generator | int | None = 0) -> Ranking:
+        """Probability of each rank for each model, from joint draws of all scores on common labels."""
+        rng = np.random.default_rng(rng)
+        values = self._models.draws(draws, rng, self.sampling)
+        values = values[np.all(np.isfinite(values), axis=1)]
+        if not len(values):
+            raise ValueError(f"{self.metric} is not defined for redrawn labels, so models cannot be ranked by it.")
+        if self._models.declaration.greater_is_better:
+            values = -values
+        ranks = np.argsort(np.lexsort((rng.random(values.shape), values), axis=1), axis=1)  # ties fall either way
+        count = len(self.models)
+        table = {name: np.bincount(ranks[:, k], minlength=count) / len(values) for k, name in enumerate(self.models)}
+        best = max(table, key=lambda name: float(table[name][0]))
+        tied = [
+            n for n in self.models if n != best and self.probability(best, n) < 1 - (1 - self.level) / max(count - 1, 1)
+        ]
+        sure = count - 1 - len(tied)
+        others = "the other" if count == 2 else "any other" if not sure else f"{sure} of the {count - 1} others"
+        if sure == count - 1 > 1:
+            others = f"all {sure} others"
+        statement = (
+            f"{best} is most likely the best (probability {table[best][0]:.3f}); at a joint level of {self.level:.0%} "
+            f"(Bonferroni, {count - 1} comparison{'s' * (count > 2)}) it is {'' if sure else 'not '}clearly better than "
+            f"{others}."
+        )
+        return Ranking(table, len(values), statement)
+
+    def __str__(self) -> str:
+        what = "label errors and finite test set" if self.sampling else "label errors"
+        lines = [
+            f"{self.metric} of {len(self.models)} models on {self._models.n} labels ({what}, level {self.level:.0%})"
+        ]
+        if self.omitted:
+            lines.append(left_out(self.omitted))
+        pairs = list(combinations(self.models, 2))
+        if len(pairs) > 28:
+            lines.append(str(self.ranking()))
+        else:
+            for a, b in pairs:
+                d = self.difference(a, b)
+                lines.append(
+                    f"{a} - {b}: {with_error(float(d), d.std)}, P({a} better) = {self.probability(a, b):.3f}: "
+                    f"{self.verdict(a, b)}"
+                )
+        return "\n".join([*lines, *(f"Warning: {w}." for w in self.warnings)])
+
+
+def compare(
+    y_true: Any,
+    y_pred: Any = None,
+    *,
+    y: Hashable | None = None,
+    pred: Any = None,
+    yerr: Any = None,
+    metric: str | Callable[..., Any] | None = None,
+    sample_weight: Any = None,
+    task: str | None = None,
+    sampling: bool = False,
+    rope: float = 0.0,
+    level: float = 0.95,
+    nan_policy: str = "raise",
+    **options: Any,
+) -> Comparison:
+    r"""Which model is better, and how sure can the labels make us?
+
+    Models are compared on the same labels, so errors that they share cancel:
+
+    - mean squared error: :math:`\frac1M\sum (b_i-a_i)(2y_i-a_i-b_i)`, exactly normal with variance
+      :math:`\frac4{M^2}(b-a)'\Sigma(b-a)` under any covariance;
+    - mean absolute error: a mean of clipped normals, closed mean and variance;
+    - accuracy: only items on which the models differ count; exact;
+    - others: by joint simulation of the labels.
+
+    The error that counts is that of the labels at hand: of the mean of the repeats, of the majority of the votes.
+
+    Parameters
+    ----------
+    y_true, yerr, sample_weight : as in every metric
+    y_pred : mapping, DataFrame or (n, models)
+        Predictions of two or more models.
+    y, pred, nan_policy : as in `evaluate`
+        ``compare(table, y="mass", pred=["a", "b"], yerr="mass_err")`` takes columns by name.
+    metric : name or function, optional
+        By default the mean squared error, or the accuracy for classes.
+    task : {"regression", "classification"}, optional
+        What the labels are where no metric says it. Guessed otherwise, and the guess is said in `warnings` where whole
+        numbers were taken as classes.
+    sampling : bool
+        Whether the test set is a sample too (paired); else these items are all that counts.
+    rope : number
+        Differences up to this size are of no practical interest.
+    level : probability
+        How sure a verdict must be.
+    **options
+        Options of the metric: ``compare(..., metric="f1_score", average="macro")``.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> models = {name: masses.predictions[name] for name in ("HFB26", "HFB24")}
+    >>> c = sb.compare(masses.y, models, yerr=masses.yerr)
+    >>> print(c.difference("HFB26", "HFB24"), c.verdict("HFB26", "HFB24"))
+    0.0082 ± 0.0015 worse
+    """
+    data = study_data(y_true, y_pred, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight, nan_policy=nan_policy)
+    models = data.models
+    if len(models) < 2:
+        raise ValueError("compare needs the predictions of at least two models: a mapping from name to predictions.")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
+    if not (rope >= 0 and math.isfinite(rope)):
+        raise ValueError(f"rope must be a number of at least 0, got {rope!r}.")
+    warnings: list[str] = []
+    if metric is None:
+        found, said = assumed_task(task, data.labels, data.yerr, list(models.values()))
+        warnings += [said] if said else []
+        metric = "mean_squared_error" if found == "regression" else "accuracy_score"
+    chosen = compared_metric(metric, options)
+    if task is not None and chosen.declaration.task != task:
+        raise ValueError(f"{chosen.declaration.name} is a metric of {chosen.declaration.task}, but task is {task!r}.")
+    made = models_on_same_labels(chosen, data.y_true, models, data.yerr, data.sample_weight)
+    if chosen.declaration.name == "mean_absolute_error" and made.noisy():
+        warnings.append(_NOISY_MAE)
+    return Comparison(chosen.name, list(models), level, sampling, rope, made, warnings, data.omitted)
