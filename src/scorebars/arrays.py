@@ -12,6 +12,8 @@ FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+PLAIN = frozenset({np.ndarray, float, type(None)})
+"""Types without row labels, unit and device: there is nothing of another library to look at."""
 
 _LIBRARIES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "cupy": "cupy"}
 

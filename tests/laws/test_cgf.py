@@ -4,8 +4,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from scorebars.laws import complex_log
 from scorebars.laws.quadratic.cgf import log_excess, log_peak
-from scorebars.numerics import complex_log
 
 SIZES = [1e-9, 1e-4, 3e-3, 0.02, 0.0999, 0.1001, 0.5, 0.9, 3.0, 40.0]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorebars.laws.counts.step_sums import bernstein_halfwidth
+from scorebars.laws.counts.poisson_binomial import bernstein_halfwidth
 from scorebars.laws.discrete import DiscreteLaw
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from scorebars.laws.quadratic.cgf import DiagonalCGF
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
+from scorebars.laws.quadratic.contour import Contour, distance, saddlepoint
 from scorebars.laws.quadratic.label_nodes import BLOCK, EXACT, compress, merge_equal
-from scorebars.numerics.contour import Contour, distance, saddlepoint
 
 
 def full_tail(cgf, x):

@@ -16,7 +16,7 @@ from scorebars.answers.base import Answers
 from scorebars.answers.evidence import sums_of
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.together.all_labels_metric import AllLabelsAnswers, AllLabelsMetric
-from scorebars.arrays import FloatArray
+from scorebars.arrays import PLAIN, FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.on_device import on_device
 from scorebars.errors import ErrorModel, MeasurementError, Normal
@@ -27,9 +27,6 @@ from scorebars.measured import Measured
 from scorebars.metrics.registry import Maker
 from scorebars.metrics.undefined import warn_undefined
 from scorebars.score import Declaration, Score, Scores, UndefinedMomentWarning
-
-_PLAIN = frozenset({np.ndarray, float, type(None)})
-"""What has no row labels, no unit and no device: nothing of another library to look at."""
 
 
 def score(
@@ -118,7 +115,7 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Me
     """One `Measured` for each output."""
     unit = None
     numbers = type(y_true) is np.ndarray and y_true.dtype.char != "O"
-    if not (numbers and type(y_pred) in _PLAIN and type(yerr) in _PLAIN and type(sample_weight) in _PLAIN):
+    if not (numbers and type(y_pred) in PLAIN and type(yerr) in PLAIN and type(sample_weight) in PLAIN):
         tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr, sample_weight=sample_weight)
         y_true, y_pred, yerr, unit = take(y_true, y_pred, yerr)
         summed = on_device(y_true, y_pred, yerr, sample_weight)

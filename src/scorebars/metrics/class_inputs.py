@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scorebars import checks, tables
 from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.classes.multilabel import LabelMatrix
-from scorebars.arrays import FloatArray, classes_in, to_host
+from scorebars.arrays import PLAIN, FloatArray, classes_in, to_host
 from scorebars.engines.class_counts import ClassCounts
 from scorebars.errors import ClassError, ClassFlip, ErrorModel, Flip, MeasurementError, Transition
 from scorebars.errors.class_error import named_classes
@@ -163,7 +163,8 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
 
 def class_labels(y_true: Any, y_pred: Any, sample_weight: Any = None, yerr: Any = None) -> ClassLabels:
     """Labels and predictions as classes of one type, aligned."""
-    tables.require_rows(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight, yerr=yerr)
+    if not {type(y_true), type(y_pred), type(sample_weight), type(yerr)} <= PLAIN:
+        tables.require_rows(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight, yerr=yerr)
     y, p = class_array(y_true, "y_true"), class_array(y_pred, "y_pred")
     checks.same_length(y, p, "y_true", "y_pred")
     if (y.dtype.kind == "U") != (p.dtype.kind == "U"):

@@ -16,8 +16,7 @@ from scipy.interpolate import BarycentricInterpolator
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.affine import ScaledLaw
-from scorebars.laws.counts.poisson_binomial import PoissonBinomial
-from scorebars.laws.counts.step_sums import convolve, invert_phi
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial, convolve, invert_phi
 from scorebars.laws.counts.weighted_bernoulli import BernoulliSum
 from scorebars.laws.discrete import AtomicLaw, Atoms
 from scorebars.laws.law import Law

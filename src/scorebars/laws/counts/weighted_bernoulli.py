@@ -25,8 +25,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from scorebars.arrays import ComplexArray, FloatArray, IntArray
 from scorebars.laws.affine import ScaledLaw
-from scorebars.laws.counts.poisson_binomial import PoissonBinomial
-from scorebars.laws.counts.step_sums import bernstein_halfwidth
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial, bernstein_halfwidth
 from scorebars.laws.discrete import AtomicLaw, Atoms, DiscreteLaw
 from scorebars.laws.law import Law
 

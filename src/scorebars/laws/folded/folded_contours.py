@@ -32,7 +32,7 @@ from numpy.polynomial.polynomial import polyval
 from scipy.special import erfcx, log_ndtr, ndtr, wofz
 
 from scorebars.arrays import ComplexArray, FloatArray, IntArray
-from scorebars.numerics.complex_log import log, log1p
+from scorebars.laws.complex_log import log, log1p
 from scorebars.numerics.special import exp_minus_half_square, scaled_g, scaled_g2
 
 _ZERO_DISTANCE = 2.5  # no zero of M(T, z) lies nearer to any real T (found numerically: 2.507 at z = 1, T = 0.96)

@@ -23,8 +23,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from scorebars.arrays import FloatArray
-from scorebars.numerics.complex_log import Numbers, log1p
-from scorebars.numerics.contour import UNDERFLOW
+from scorebars.laws.complex_log import Numbers, log1p
+from scorebars.laws.quadratic.contour import UNDERFLOW
 
 _SMALL = 0.1
 _ODD = 1.0 / np.arange(15.0, 1.0, -2.0)  # 1/15, 1/13, ... 1/3: series of artanh, highest power first

@@ -26,9 +26,9 @@ from scorebars.arrays import FloatArray
 from scorebars.laws.draws import transformed
 from scorebars.laws.law import RNG, Law
 from scorebars.laws.quadratic.cgf import DiagonalCGF, LowRankCGF
+from scorebars.laws.quadratic.contour import CGF, UNDERFLOW, density, quantile, tails
 from scorebars.laws.quadratic.label_nodes import DEPTH, EXACT, compress, compress_nodes
 from scorebars.laws.quadratic.ratio_moments import over_all_scales
-from scorebars.numerics.contour import CGF, UNDERFLOW, density, quantile, tails
 
 _LOWEST = 1e-100  # of the mean: nothing is found closer to the floor
 _NOTHING = 746.0  # exp of minus this is 0

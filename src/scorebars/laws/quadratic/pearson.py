@@ -25,13 +25,13 @@ from scipy.interpolate import KroghInterpolator
 from scipy.special import log_ndtr, ndtr
 
 from scorebars.arrays import FloatArray
+from scorebars.laws.complex_log import Numbers
 from scorebars.laws.quadratic.cgf import log_excess
 from scorebars.laws.quadratic.label_nodes import EXACT
 from scorebars.laws.quadratic.quadratic_form import PI, THETA, Components, E, QuadraticForms
 from scorebars.laws.quadratic.ratio import FormLaw
 from scorebars.laws.quadratic.ratio_moments import Deviation, Tilted, over_all_scales, tilt
 from scorebars.moments import statistics
-from scorebars.numerics.complex_log import Numbers
 
 _SMALL_NOISE = 0.01  # variance of B / b^2 below which the variance is taken about r0
 _LAST = 1.0 - 1e-6

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scorebars.arrays import FloatArray
+from scorebars.laws.complex_log import Numbers, log
 from scorebars.laws.quadratic.label_nodes import compress
-from scorebars.numerics.complex_log import Numbers, log
 
 E, THETA, DELTA = np.eye(3)
 """The coefficients that pick out the columns e, theta and delta."""

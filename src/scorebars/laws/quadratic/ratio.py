@@ -26,14 +26,14 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
+from scorebars.laws.complex_log import Numbers
 from scorebars.laws.draws import transformed
 from scorebars.laws.law import RNG, Law
 from scorebars.laws.quadratic.label_nodes import EXACT
 from scorebars.laws.quadratic.quadratic_form import PI, THETA, Components, E, QuadraticForms
 from scorebars.laws.quadratic.ratio_moments import Deviation, ratio_moments
+from scorebars.laws.quadratic.sign_probability import Path, Saddlepoints, path_above, saddlepoints
 from scorebars.moments import statistics
-from scorebars.numerics.complex_log import Numbers
-from scorebars.numerics.sign_probability import Path, Saddlepoints, path_above, saddlepoints
 
 Statistic = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 

@@ -23,8 +23,8 @@ from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.quadratic.cgf import DiagonalCGF
+from scorebars.laws.quadratic.contour import tails
 from scorebars.laws.quadratic.label_nodes import DEPTH, compress
-from scorebars.numerics.contour import tails
 
 _SMALLEST = 1e-250
 

@@ -25,7 +25,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import expit, ndtr
 
 from scorebars.arrays import ComplexArray, FloatArray
-from scorebars.numerics.complex_log import Numbers
+from scorebars.laws.complex_log import Numbers
 
 Exponent = Callable[[Numbers, FloatArray], Numbers]
 """K(t, x) of each pair (t, x): real for real t, NaN where real K does not exist."""

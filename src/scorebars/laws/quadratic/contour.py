@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
 from scorebars.arrays import ComplexArray, FloatArray
-from scorebars.numerics.complex_log import Numbers
+from scorebars.laws.complex_log import Numbers
 
 UNDERFLOW = -745.0
 """Logarithm of the smallest positive float."""
