@@ -1,6 +1,6 @@
 """The normal distribution and Student's: what a mean follows whose standard error is known, or estimated.
 
-SciPy's special functions serve one number at a time; `scipy.stats` would take half a second to import.
+SciPy's special functions serve one number at a time; `scipy.stats` is slow to import.
 """
 
 from __future__ import annotations

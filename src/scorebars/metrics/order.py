@@ -71,8 +71,9 @@ def median_absolute_error(
 ) -> Score | Scores:
     r"""How large is the middle residual, and how well do the labels let us know it?
 
-    Under normal errors the number of residuals below x is Poisson-binomial, so the law of the median is exact for odd
-    and even numbers of labels. With weights the law is drawn.
+    Under normal errors the number of residuals below x is Poisson-binomial, so the distribution of the median is
+    exact for an odd number of labels, and an integral for an even one. Where labels without error make steps among others,
+    and with weights, it is drawn; `method` says which.
 
     Parameters
     ----------

@@ -217,8 +217,8 @@ _Z_WEIGHT = 0.25 * normal_density(_Z)
 def log_cosh_normal(loss: LogCosh, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
     """No closed form, but the loss is analytic within pi/2 of the real axis.
 
-    So with step h in z the error of the trapezoid rule is exp(-pi^2 / (h sigma)): 1e-16 for h = 1/4 up to sigma = 1. It is
-    10 times faster than the adaptive rule, which serves for wider errors.
+    So with step h in z the error of the trapezoid rule is exp(-pi^2 / (h sigma)): 1e-16 for h = 1/4 up to sigma = 1. The
+    adaptive rule serves for wider errors.
     """
     sigma = np.broadcast_to(errors.total, y.shape)
     mean, variance = np.empty(len(y)), np.empty(len(y))

@@ -159,7 +159,7 @@ class Expansion:
     def derivatives(self, t: float) -> tuple[float, float, float]:
         """K, K' and K'' at real t near t0."""
         value = slope = curvature = 0.0
-        for c in self.series[::-1].tolist():  # Horner's rule: a tenth of the time of three calls of polyval
+        for c in self.series[::-1].tolist():  # Horner's rule for three sums at once
             curvature = curvature * (t - self.t0) + 2.0 * slope
             slope = slope * (t - self.t0) + value
             value = value * (t - self.t0) + c
@@ -289,7 +289,7 @@ class SaddleContours:
     def ppf(self, q: float, lowest: float) -> float:
         """x > lowest with P(X <= x) = q: Newton's method on the logarithm of the smaller tail, nearly a line far out.
 
-        Here and not by the general root finder: the density comes with the tail, which saves half of the steps.
+        Here and not by the general root finder: the density comes with the tail, so Newton's method needs no more calls.
         """
         side, p = (1, q) if q < 0.5 else (-1, 1.0 - q)
         x, low, high = max(self._rough_quantile(p, -side), lowest), lowest, math.inf

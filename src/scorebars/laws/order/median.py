@@ -35,7 +35,7 @@ from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf
 _CERTAIN = 10.0  # standard deviations: no error is larger
 _FEW = 24  # labels for which no table is tried
 _FEW_PAIRS = 60  # labels for the integral over u
-_CONVOLVED = 400  # labels for one polynomial at many x: four times as fast as a Poisson-binomial at each
+_CONVOLVED = 400  # labels for one polynomial at many x, instead of a Poisson-binomial at each
 _SHARP = 1e-3  # of the range of the median: smaller errors make steps
 _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
