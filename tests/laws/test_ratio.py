@@ -218,3 +218,17 @@ def test_interface():
     x = np.array([[0.5, 0.8], [0.9, 0.95]])
     np.testing.assert_allclose(law.cdf(x) + law.sf(x), 1.0, rtol=1e-14)
     assert law.rvs((2, 3), rng=1).shape == (2, 3) and isinstance(law.rvs(rng=1), float)
+
+
+@pytest.mark.parametrize(("n", "ratio"), [(3, 1e8), (10, 1e7), (100, 1e8)])
+def test_errors_that_drown_the_labels(n, ratio):
+    """R2 is then just below 0, and rarely above: the distribution function still grows, and follows draws."""
+    rng = np.random.default_rng(n)
+    y = rng.normal(size=n)
+    p, sigma = y + 0.5 * rng.normal(size=n), ratio * 0.5 * rng.uniform(0.5, 1.5, n)
+    law = LAWS["r2"].of_labels(y, p, sigma, None)
+    x = np.array([-1e-2, -1e-5, -1e-7, -1e-8, 0.0, 1e-9, 1e-8, 1e-7])
+    cdf = law.cdf(x)
+    assert np.all(np.diff(cdf) >= 0) and cdf[4] > 0.999
+    drawn = metric("r2", y + sigma * rng.standard_normal((20_000, n)), p, np.ones(n))
+    assert np.all(np.abs(cdf - np.mean(drawn[:, None] <= x, axis=0)) < 5 * np.sqrt(cdf * (1 - cdf) / 20_000) + 1e-4)

@@ -178,3 +178,52 @@ def test_needs_two_labels(score):
 def test_max_error_takes_one_output():
     with pytest.raises(ValueError, match="Multioutput not supported in max_error"):
         sb.max_error(np.ones((3, 2)), np.ones((3, 2)))
+
+
+def weighted_pearson(y, p, w):
+    c = np.cov(y, p, aweights=w, ddof=0)
+    return c[0, 1] / math.sqrt(c[0, 0] * c[1, 1])
+
+
+def weighted_concordance(y, p, w):
+    c, apart = np.cov(y, p, aweights=w, ddof=0), np.average(y - p, weights=w)
+    return 2 * c[0, 1] / (c[0, 0] + c[1, 1] + apart**2)
+
+
+@pytest.mark.parametrize(
+    ("metric", "classical"),
+    [(sb.pearson_correlation, weighted_pearson), (sb.concordance_correlation, weighted_concordance)],
+    ids=["pearson", "concordance"],
+)
+def test_weights_of_correlations(metric, classical):
+    rng = np.random.default_rng(5)
+    y, s, w = rng.normal(size=60), rng.uniform(0.1, 0.5, 60), rng.exponential(size=60)
+    p = y + 0.5 * rng.normal(size=60)
+    score = metric(y, p, yerr=s, sample_weight=w)
+    assert score.observed == pytest.approx(classical(y, p, w), rel=1e-13)
+    draws = np.array([classical(y + s * rng.standard_normal(60), p, w) for _ in range(4000)])
+    assert abs(score.expected - draws.mean()) < 4 * score.std / math.sqrt(4000)
+    assert score.std == pytest.approx(draws.std(), rel=0.05)
+    for share in (0.05, 0.5, 0.95):
+        assert abs(score.distribution.cdf(np.quantile(draws, share)) - share) < 4 * math.sqrt(
+            share * (1 - share) / 4000
+        )
+    # equal weights are none, and whole ones stand for repeated labels
+    plain, equal = metric(y, p, yerr=s), metric(y, p, yerr=s, sample_weight=np.full(60, 3.0))
+    for ask in (lambda x: x.expected, lambda x: x.truth, lambda x: x.perfect, lambda x: x.remeasured(4)):
+        assert ask(equal) == pytest.approx(ask(plain), rel=1e-12)
+    count = rng.integers(1, 4, 60)
+    repeated = metric(np.repeat(y, count), np.repeat(p, count)).observed
+    assert metric(y, p, sample_weight=count).observed == pytest.approx(repeated, rel=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", [sb.pearson_correlation, sb.concordance_correlation], ids=["pearson", "concordance"])
+def test_truth_of_weighted_correlations_holds(metric):
+    rng, s, held = np.random.default_rng(6), np.random.default_rng(7).uniform(0.1, 0.5, 60), 0
+    for _ in range(300):
+        truth, w = rng.normal(size=60), 0.1 + rng.exponential(size=60)
+        p, y = truth + 0.4 * rng.normal(size=60), truth + s * rng.normal(size=60)
+        low, high = metric(y, p, yerr=s, sample_weight=w).truth.interval(0.95)
+        held += low <= metric(truth, p, sample_weight=w).observed <= high
+    assert 0.90 <= held / 300 <= 0.99
