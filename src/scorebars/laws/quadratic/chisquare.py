@@ -252,9 +252,9 @@ class SquareRoot(Law):
 
         def integrand(t: FloatArray) -> FloatArray:
             excess = cgf.centred(-t)
-            difference = np.exp(cgf.value(-t) - t * floor) - np.exp(-t * mean)
-            small = excess < 1.0
-            difference[small] = np.exp(-t[small] * mean) * np.expm1(excess[small])
+            difference = np.exp(-t * mean) * np.expm1(np.minimum(excess, 1.0))
+            far = np.flatnonzero(excess >= 1.0)
+            difference[far] = np.exp(cgf.value(-t[far]) - t[far] * floor) - np.exp(-t[far] * mean)
             return np.asarray(difference * t**-1.5)[None]
 
         return float(over_all_scales(integrand, 1.0 / mean)[0]) / (2.0 * math.sqrt(math.pi))
