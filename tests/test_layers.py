@@ -120,3 +120,23 @@ def test_no_circle_of_modules():
     while ready := {name for name in needs if name not in done and needs[name] - {name} <= done}:
         done |= ready
     assert done == set(MODULES), f"a circle among {sorted(set(MODULES) - done)}"
+
+
+def test_a_file_name_means_one_thing():
+    stems = [path.stem for path in modules() if path.name not in ("__init__.py", "__main__.py")]
+    assert [stem for stem in stems if stems.count(stem) > 1] == []
+
+
+def test_a_public_name_is_defined_once():
+    """Inside; the rooms at the edge name their verbs as the studies do."""
+    homes = {}
+    for path in modules():
+        if layer_of(path) in OUTSIDE:
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+            names = [getattr(one, "id", getattr(one, "name", "_")) for one in targets]
+            for name in names:
+                if isinstance(name, str) and not name.startswith("_"):
+                    homes.setdefault(name, set()).add(name_of(path))
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}

@@ -105,7 +105,7 @@ class AtomicLaw(Law):
 
     def ppf(self, q: ArrayLike) -> Any:
         """The smallest value v with P(value <= v) >= q."""
-        q = probabilities(q)
+        q = valid_probabilities(q)
         atom = np.minimum(np.searchsorted(self.atoms.cdf, q, side="left"), self.atoms.values.size - 1)
         return as_given(
             np.where(q == 0, self.support[0], np.where(q == 1, self.support[1], self.atoms.values[atom])), q
@@ -113,7 +113,7 @@ class AtomicLaw(Law):
 
     def upper_ppf(self, q: ArrayLike) -> Any:
         """The largest value v with P(value >= v) >= q: the quantile counted from the top, exact for small q."""
-        q = probabilities(q)
+        q = valid_probabilities(q)
         at_least = np.append(self.atoms.sf[:-1][::-1], 1.0)  # P(value >= atom), from the highest atom down
         atom = self.atoms.values.size - 1 - np.searchsorted(at_least, q, side="left")
         return as_given(
@@ -130,7 +130,7 @@ class AtomicLaw(Law):
             return np.where(np.abs(nearest - x) <= tolerance, nearest, x)
 
 
-def probabilities(q: ArrayLike) -> FloatArray:
+def valid_probabilities(q: ArrayLike) -> FloatArray:
     """q as an array, or an error that names the first entry that is no probability."""
     values = np.asarray(q, dtype=float)
     good = (values >= 0) & (values <= 1)

@@ -23,7 +23,7 @@ from scorebars.moments.closed_forms import folded_part
 _NORMAL = NORMAL_FROM + 1.0
 
 
-def squared_law(of: Store, perfect: bool = False) -> GeneralizedChiSquare:
+def squared_law_of_store(of: Store, perfect: bool = False) -> GeneralizedChiSquare:
     """Law of the mean squared error; of a perfect model's on these labels."""
     assert of.squares is not None and of.certain is not None
     sums, total = of.sums, of.sums.w

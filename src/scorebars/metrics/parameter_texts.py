@@ -7,7 +7,7 @@ from collections.abc import Callable
 from textwrap import indent
 from typing import Any, TypeVar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _CLASSES = """\
 y_true, y_pred : (n,)
@@ -158,7 +158,7 @@ label errors, with a delta-method error.""",
 _TEXTS["share"] = f"Parameters\n----------\n{_TEXTS['share_parameters']}"
 
 
-def documented(function: Function) -> Function:
+def documented(function: _Function) -> _Function:
     """Put the shared passages into the docstring of a function."""
     if function.__doc__:
         function.__doc__ = re.sub(

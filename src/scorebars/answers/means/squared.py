@@ -44,7 +44,7 @@ class SquaredAnswers(MeanLoss):
     def _forward(self, level: Level) -> Law:
         summary = self._store.summary("squares")
         if summary is not None:
-            return from_summary.squared_law(summary, perfect=level is PERFECT)
+            return from_summary.squared_law_of_store(summary, perfect=level is PERFECT)
         data = self._labels()
         errors = level.errors(data.errors).normal
         if errors is None:

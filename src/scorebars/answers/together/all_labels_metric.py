@@ -26,9 +26,9 @@ from scorebars.answers.together.ratio_of_sums import (
     RatioOfSummary,
     RatioOfSums,
     degrees_of_squares,
+    half_width_in_std,
     measured_afresh,
     of_two_sums,
-    quantile,
 )
 from scorebars.answers.truth.drawn import DrawnTruth, LargestTruth
 from scorebars.answers.truth.stand_in import possible_truths
@@ -52,7 +52,7 @@ _CELLS = 20_000_000
 _ENOUGH_FOR_SUMS = 10_000
 """With fewer labels the sums never suffice."""
 
-Values = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
+_Values = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 """The classical metric of each row of labels (m, n) against predictions (n,) with weights (n,) or None."""
 
 
@@ -61,7 +61,7 @@ class AllLabelsMetric:
     """What the answers need to know about a metric of all labels together."""
 
     declaration: Declaration
-    values: Values
+    values: _Values
     law: Callable[[Measured, Normal], Law] | None
     """Its distribution under independent normal errors; None where it has to be drawn."""
     pair: SumPair | None = None
@@ -315,7 +315,7 @@ class AllLabelsAnswers(Answers):
         k = 0.5 + self.metric.rank * self.n if self.metric.rank < 1 else self.n
         ends = NextOrderStatistic(np.sort(np.abs(self._data.residual)), k, low, high)(level)
         wider = math.sqrt(2.0 * more) if math.isfinite(more) else math.inf
-        wider = quantile(level, self._df) * math.hypot(wider, math.sqrt(2.0) * self._stand_ins.shared_std)
+        wider = half_width_in_std(level, self._df) * math.hypot(wider, math.sqrt(2.0) * self._stand_ins.shared_std)
         down, up = (math.hypot(end - self.observed, wider) for end in ends)
         return Interval(max(self._centre - down, low), min(self._centre + up, high))
 

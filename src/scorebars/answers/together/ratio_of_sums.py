@@ -44,7 +44,7 @@ def degrees_of_squares(n: int) -> float:
     return max((n - 1) / 5.0, 1.0)
 
 
-def quantile(level: float, df: float) -> float:
+def half_width_in_std(level: float, df: float) -> float:
     """How many standard deviations an interval at this level reaches to either side; Student's if df is finite."""
     tail = (1.0 + level) / 2
     return float(ndtri(tail) if math.isinf(df) else stdtrit(df, tail))
@@ -87,14 +87,14 @@ class TwoSums:
 
     def unbounded(self, level: float = 0.95) -> bool:
         """Whether the lower sum could be zero at this level."""
-        return self.y < quantile(level, self.df) * math.sqrt(self.covariance[1, 1])
+        return self.y < half_width_in_std(level, self.df) * math.sqrt(self.covariance[1, 1])
 
     def __call__(self, level: float) -> Interval:
         if not np.all(np.isfinite(self.covariance)):
             return Interval(self.low, self.high)
         if not np.any(self.covariance):
             return _within(self.value, self.value, self.low, self.high)
-        z = quantile(level, self.df)
+        z = half_width_in_std(level, self.df)
         if self.kind == "root":
             return _not_contradicted(self.x, self.y, self.covariance, z)
         low, high = _fieller(self.x, self.y, self.covariance, z)
@@ -158,7 +158,7 @@ class OnItsScale:
     def __call__(self, level: float) -> Interval:
         if not math.isfinite(self.std):
             return Interval(self.low, self.high)
-        reach = quantile(level, self.df) * self.std
+        reach = half_width_in_std(level, self.df) * self.std
         if self.kind == "lost":
             lost = 1.0 - self.value
             if lost <= 0:

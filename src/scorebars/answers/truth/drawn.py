@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from scorebars.answers.together.ratio_of_sums import NOTHING_LEFT, RatioOfSums, quantile
+from scorebars.answers.together.ratio_of_sums import NOTHING_LEFT, RatioOfSums, half_width_in_std
 from scorebars.answers.truth.stand_in import Shrunk, shrunk
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal
@@ -30,14 +30,14 @@ NO_POPULATION = "the largest error of a population is not shown by its sample, h
 BOUNDS = "an extreme has no error law of its own: the interval bounds it, and holds at least as often as it says"
 
 Draws = Callable[[int, np.random.Generator], FloatArray]
-Values = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
+_Values = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 
 
 class DrawnTruth:
     """The metric of stand-ins for the true values behind one set of labels."""
 
     def __init__(
-        self, data: Measured, values: Values, scale: RatioKind | None, low: float, high: float, follows: bool
+        self, data: Measured, values: _Values, scale: RatioKind | None, low: float, high: float, follows: bool
     ) -> None:
         self._data, self._values, self._scale, self._follows = data, values, scale, follows
         self._low, self._high = low, high
@@ -99,10 +99,10 @@ class DrawnTruth:
         left, rest, seen = np.std(np.array(rows), axis=0, ddof=1)
         return float(left), float(rest), float(seen)
 
-    def _estimate_interval(self, total: bool) -> Spread:
+    def _estimate_interval(self, total: bool) -> DrawnInterval:
         left, rest = self._over_items[:2] if total else (self.shrunk.left_std, self._remaining)
         df = max(self._y.size - 1, 1) if total else math.inf
-        return Spread(self.value, self.shrunk.left, left, rest, self._with, self._low, self._high, df)
+        return DrawnInterval(self.value, self.shrunk.left, left, rest, self._with, self._low, self._high, df)
 
     def estimate(self) -> Estimate:
         """The metric against the truth with its intervals."""
@@ -176,7 +176,7 @@ def _pace(scale: RatioKind | None, value: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class DrawnInterval:
     """The interval of an estimate that hangs on one poorly known number, and scatters besides."""
 
     value: float
@@ -189,7 +189,7 @@ class Spread:
     df: float
 
     def __call__(self, level: float) -> Interval:
-        z = quantile(level, self.df)
+        z = half_width_in_std(level, self.df)
         ends = [self.at(self.left + c * z * self.left_std) - self.value for c in (-1.0, 1.0)]
         down, up = min(*ends, 0.0), max(*ends, 0.0)
         low, high = self.value - math.hypot(down, z * self.rest), self.value + math.hypot(up, z * self.rest)
