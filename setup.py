@@ -41,6 +41,7 @@ setup(
         Extension(
             f"scorebars.engines.{name}",
             sources=[f"src/scorebars/engines/{name}.c"],
+            depends=["src/scorebars/engines/_extension.h"],
             py_limited_api=LIMITED_API,
             optional=True,
         )

@@ -43,7 +43,7 @@ def test_not_loaded(name, after_import, after_every_name):
 
 
 def test_loaded(after_every_name):
-    assert {"numpy", "scorebars.score", "scorebars.errors", "scorebars.datasets"} <= after_every_name
+    assert {"numpy", "scorebars.answers.score", "scorebars.errors", "scorebars.datasets"} <= after_every_name
 
 
 def test_a_score_loads_nothing_heavy():

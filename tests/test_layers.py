@@ -16,13 +16,12 @@ LAYERS = [
     ["checks", "numerics", "datasets", "data"],
     ["tables"],
     ["errors"],
-    ["losses", "intake"],
+    ["losses"],
     ["measured"],
     ["moments"],
     ["engines"],
     ["laws"],
     ["_shared"],
-    ["score"],
     ["answers"],
     ["metrics"],
     ["evaluation"],
@@ -39,7 +38,7 @@ ALLOWED = {"numpy", "scipy", "scorebars"}
 # Imported only where there is a GPU to run it on.
 GPU_KERNEL = ROOT / "engines" / "triton_sums.py"
 # Where a user asks for a table of pandas or a fold of scikit-learn, the function that makes it may import it.
-WHEN_ASKED = {"_shared", "intake", "engines", *(name for name in RANK if RANK["evaluation"] <= RANK[name])}
+WHEN_ASKED = {"_shared", "engines", *(name for name in RANK if RANK["evaluation"] <= RANK[name])}
 
 
 def modules():

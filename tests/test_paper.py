@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,56 +65,26 @@ class Erratum:
     truth: Callable[[], Value]
 
 
+def folded(number, what, mu, sigma, printed, right, truth):
+    """An erratum in a formula of mu and sigma."""
+    return Erratum(number, what, *(partial(f, mu, sigma) for f in (printed, right, truth)))
+
+
+MEAN = printed_folded_mean, right_folded_mean, abs_mean
+VARIANCE = printed_variance_abs, right_variance_abs, abs_variance
+MAE = (
+    lambda d, sigma: printed_mae(np.array([d]), np.array([sigma])),
+    lambda d, sigma: right_mae(np.array([d]), np.array([sigma])),
+    abs_mean,
+)
 ERRATA = [
-    Erratum(
-        1,
-        "folded-normal mean: sigma, not mu, before the exponential",
-        lambda: float(printed_folded_mean(2.0, 3.0)),
-        lambda: float(right_folded_mean(2.0, 3.0)),
-        lambda: abs_mean(2.0, 3.0),
-    ),
-    Erratum(
-        1,
-        "folded-normal mean at mu = 0",
-        lambda: float(printed_folded_mean(0.0, 1.0)),
-        lambda: float(right_folded_mean(0.0, 1.0)),
-        lambda: abs_mean(0.0, 1.0),
-    ),
-    Erratum(
-        1,
-        "folded-normal mean must be even in mu",
-        lambda: float(printed_folded_mean(-0.5, 0.2)),
-        lambda: float(right_folded_mean(-0.5, 0.2)),
-        lambda: abs_mean(-0.5, 0.2),
-    ),
-    Erratum(
-        2,
-        "E(MAE): erfc of |d|/(sqrt2 sigma), not |d|/(sqrt2 d); positive difference",
-        lambda: printed_mae(np.array([0.5]), np.array([0.2])),
-        lambda: right_mae(np.array([0.5]), np.array([0.2])),
-        lambda: abs_mean(0.5, 0.2),
-    ),
-    Erratum(
-        2,
-        "E(MAE), negative difference: the printed MAE is negative",
-        lambda: printed_mae(np.array([-0.5]), np.array([0.2])),
-        lambda: right_mae(np.array([-0.5]), np.array([0.2])),
-        lambda: abs_mean(-0.5, 0.2),
-    ),
-    Erratum(
-        3,
-        "Var|d|: the mean must be squared; the printed variance is negative",
-        lambda: float(printed_variance_abs(0.5, 0.2)),
-        lambda: float(right_variance_abs(0.5, 0.2)),
-        lambda: abs_variance(0.5, 0.2),
-    ),
-    Erratum(
-        3,
-        "Var|d|, d = 3 sigma",
-        lambda: float(printed_variance_abs(3.0, 1.0)),
-        lambda: float(right_variance_abs(3.0, 1.0)),
-        lambda: abs_variance(3.0, 1.0),
-    ),
+    folded(1, "folded-normal mean: sigma, not mu, before the exponential", 2.0, 3.0, *MEAN),
+    folded(1, "folded-normal mean at mu = 0", 0.0, 1.0, *MEAN),
+    folded(1, "folded-normal mean must be even in mu", -0.5, 0.2, *MEAN),
+    folded(2, "E(MAE): erfc of |d|/(sqrt2 sigma), not |d|/(sqrt2 d); positive difference", 0.5, 0.2, *MAE),
+    folded(2, "E(MAE), negative difference: the printed MAE is negative", -0.5, 0.2, *MAE),
+    folded(3, "Var|d|: the mean must be squared; the printed variance is negative", 0.5, 0.2, *VARIANCE),
+    folded(3, "Var|d|, d = 3 sigma", 3.0, 1.0, *VARIANCE),
     Erratum(
         4,
         "Var(MAE): the sum starts at 1, not 0 (a sixth term for five labels)",
@@ -191,26 +162,15 @@ ERRATA = [
         lambda: A + Q * (1 - 2 * A),
         lambda: mean_of(flipped_accuracy(independent_flips())),
     ),
-    Erratum(
-        13,
-        "Var(MSE) for uniform errors",
-        lambda: 2 + 4 * 0.5**2,
-        lambda: right_variance_square("uniform", 0.5),
-        lambda: variance_of((0.5 + other_errors("uniform")) ** 2),
-    ),
-    Erratum(
-        13,
-        "Var(MSE) for Laplace errors",
-        lambda: 2 + 4 * 0.5**2,
-        lambda: right_variance_square("laplace", 0.5),
-        lambda: variance_of((0.5 + other_errors("laplace")) ** 2),
-    ),
-    Erratum(
-        13,
-        "Var(MSE) for skewed (exponential) errors",
-        lambda: 2 + 4 * 0.5**2,
-        lambda: right_variance_square("exponential", 0.5),
-        lambda: variance_of((0.5 + other_errors("exponential")) ** 2),
+    *(
+        Erratum(
+            13,
+            f"Var(MSE) for {family} errors",
+            lambda: 2 + 4 * 0.5**2,
+            partial(right_variance_square, family, 0.5),
+            lambda family=family: variance_of((0.5 + other_errors(family)) ** 2),
+        )
+        for family in ("uniform", "laplace", "exponential")
     ),
     Erratum(
         14,

@@ -1,5 +1,6 @@
 """Every metric under every error model, driven by the declarations: a new metric is tested without writing a test."""
 
+import inspect
 import math
 import warnings
 
@@ -26,7 +27,7 @@ def drawn(metric, model, rng):
         held = model.labels() if hasattr(model, "labels") else None
         shown = table.LABELS if held is None else np.asarray(held)
         rows = draw_labels(model, shown, rng)
-        prediction = table.PROBABILITIES if metric in table.ON_PROBABILITIES else table.CLASSES
+        prediction = table.predictions_for(metric)
     values = []
     warnings.filterwarnings("ignore", message=_UNDEFINED)  # pytest forgets it after the test
     for row in rows:
@@ -96,5 +97,12 @@ def test_capabilities():
     assert found.methods["mean_absolute_error", "Normal(shared)"] == "quadrature"
     assert set(found.methods.values()) <= {"exact", "quadrature", "saddlepoint", "delta", "simulation", "-"}
     assert set(found.metrics) == {name for name, d in declarations().items() if d.scored}
-    assert "| metric | Normal |" in found.to_markdown() and "<table>" in found._repr_html_()
+    assert "| metric | Normal |" in found.to_markdown() and "<table" in found._repr_html_()
     assert str(found).splitlines()[0].startswith("metric")
+
+
+@pytest.mark.parametrize("name", sorted(declarations()))
+def test_the_declaration_says_whether_weights_are_taken_and_labels_may_come_in_pieces(name):
+    declared = declarations()[name]
+    assert declared.weights == ("sample_weight" in inspect.signature(entry_of(name).function).parameters)
+    assert (declared.keeps is not None) == (name in sb.Accumulator.takes[declared.task])

@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 import scorebars as sb
-from scorebars._shared.text import decimals_for, with_error
+from scorebars._shared.score_views import decimals_for, with_error
 
 Y, P = [3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0]
 LABELS, GUESSES = [1] * 100, [1] * 85 + [0] * 15
@@ -504,7 +504,7 @@ def test_small_arrays_may_be_changed_later(function, changed, model):
 def test_large_arrays_must_not_be_changed_later(function, changed):
     touched, untouched = changed_arrays(function, 5000, changed=changed)
     assert (touched.observed, touched.expected, touched.std) == (untouched.observed, untouched.expected, untouched.std)
-    for ask in (lambda: touched.truth, lambda: touched.perfect, lambda: touched.sampling_std, touched.remeasured):
+    for ask in (lambda: touched.truth, lambda: touched.perfect, lambda: touched.sampling_std):
         with pytest.raises(
             RuntimeError, match=r"arrays of this score were changed after it was computed.*again, or pass copies"
         ):

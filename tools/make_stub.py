@@ -1,7 +1,7 @@
 """Write src/scorebars/__init__.pyi, the public names for editors and type checkers. Run: python tools/make_stub.py
 
-Metrics take whatever can become an array; type checkers learn so here. A metric gives one Score, or a tuple of them for
-``multioutput="raw_values"`` and ``average=None``: then it has two signatures, made from the one that the function has.
+A metric gives one Score, or a tuple of them for ``multioutput="raw_values"`` and ``average=None``: then it has two
+signatures, made from the one that the function has.
 """
 
 import inspect
@@ -12,26 +12,20 @@ import scorebars
 
 TARGET = Path(scorebars.__file__).with_name("__init__.pyi")
 SEVERAL = {
-    "multioutput": ('Literal["raw_values"]', 'Literal["uniform_average"] | Sequence[float] | NDArray[Any]'),
+    "multioutput": (
+        'Literal["raw_values"]',
+        'Literal["uniform_average", "variance_weighted"] | Sequence[float] | NDArray[Any]',
+    ),
     "average": ("None", "str"),
 }
 """The arguments that decide, and their types for several scores and for one."""
-TYPES = {
-    "y_true": "ArrayLike | None",
-    "y_pred": "ArrayLike",
-    "y_score": "ArrayLike",
-    "y_proba": "ArrayLike",
-    "yerr": "ArrayLike | ErrorModel | None",
-    "sample_weight": "ArrayLike | None",
-}
-"""Arguments of metrics. Labels may be None where the error model holds them."""
 HOMES = {
     "Any": "typing",
     "Literal": "typing",
     "Sequence": "collections.abc",
     "NDArray": "numpy.typing",
     "ArrayLike": "numpy.typing",
-    "ErrorModel": "scorebars.errors.measurement_error",
+    "LabelErrors": "scorebars.errors.measurement_error",
 }
 
 
@@ -61,8 +55,7 @@ def written(parameters: list[inspect.Parameter]) -> str:
         if p.kind is p.KEYWORD_ONLY and not starred:
             parts.append("*")
             starred = True
-        kind = TYPES.get(p.name, p.annotation) if p.annotation == "Any" else p.annotation
-        parts.append(f"{p.name}: {kind}" + ("" if p.default is p.empty else " = ..."))
+        parts.append(f"{p.name}: {p.annotation}" + ("" if p.default is p.empty else " = ..."))
     return ", ".join(parts)
 
 
@@ -88,7 +81,7 @@ def signature_of(name: str) -> str:
 
 def _result(name: str) -> object:
     value = getattr(scorebars, name)
-    return value.__annotations__.get("return") if inspect.isfunction(value) else None
+    return inspect.signature(value).return_annotation if inspect.isfunction(value) else None
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -197,24 +198,20 @@ def repeats(value: Any) -> float:
 
 def fraction(value: Any, argument: str) -> float:
     """A number between 0 and 1, both allowed."""
-    if not _is_number(value) or not 0 <= float(value) <= 1:
-        raise ValueError(f"{argument} must be a number between 0 and 1, got {value!r}.")
-    return float(value)
+    return _number(value, argument, lambda x: 0 <= x <= 1, "a number between 0 and 1")
 
 
 def above_zero(value: Any, argument: str) -> float:
     """A finite number above 0."""
-    if not _is_number(value) or not 0 < float(value) < math.inf:
-        raise ValueError(f"{argument} must be a positive number, got {value!r}.")
-    return float(value)
+    return _number(value, argument, lambda x: 0 < x < math.inf, "a positive number")
 
 
 def at_least_zero(value: Any, argument: str) -> float:
     """A finite number of at least 0."""
-    if not _is_number(value) or not 0 <= float(value) < math.inf:
-        raise ValueError(f"{argument} must be a number of at least 0, got {value!r}.")
+    return _number(value, argument, lambda x: 0 <= x < math.inf, "a number of at least 0")
+
+
+def _number(value: Any, argument: str, allowed: Callable[[float], bool], what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not allowed(float(value)):
+        raise ValueError(f"{argument} must be {what}, got {value!r}.")
     return float(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -98,25 +98,25 @@ class Measured:
 
         The sums over labels with plain normal errors show bad values by themselves; others are checked here.
         """
-        if not self.plain_normal:
-            self.require_valid()
-            self.errors.check_labels(self.labels, "y_true")
         if not self.borrowed:
             self.y, self.p = self.y.copy(), self.p.copy()
             if self.weight is not None:
                 self.weight = self.weight.copy()
+        if not self.plain_normal:
+            self.require_valid()
+            self.errors.check_labels(self.labels, "y_true")
         return self
 
     @cached_property
     def total_weight(self) -> float:
         return float(self.n) if self.weight is None else float(np.add.reduce(self.weight))
 
-    @property
+    @cached_property
     def labels(self) -> FloatArray:
         """y as float64."""
         return np.asarray(self.y, dtype=np.float64)
 
-    @property
+    @cached_property
     def predictions(self) -> FloatArray:
         """p as float64."""
         return np.asarray(self.p, dtype=np.float64)
@@ -147,13 +147,13 @@ class Measured:
         y, p = (np.multiply(a, 1.0 / scale, dtype=np.float64) for a in (self.y, self.p))
         return Measured(y, p, self.errors.scaled(1.0 / scale), self.weight, self.outputs, self.unit)
 
-    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, MeasurementError, FloatArray | None]]:
+    def blocks(self) -> Iterable[tuple[FloatArray, FloatArray, MeasurementError, FloatArray | None]]:
         """The data in blocks of float64 labels, predictions, errors, weights."""
         if self.n <= self.BLOCK:
-            yield np.asarray(self.y, float), np.asarray(self.p, float), self.errors, self.weight
-            return
+            return [(self.labels, self.predictions, self.errors, self.weight)]
         step = self.BLOCK // self.outputs * self.outputs or self.outputs
-        for start in range(0, self.n, step):
-            part = slice(start, start + step)
-            weight = None if self.weight is None else self.weight[part]
-            yield np.asarray(self.y[part], float), np.asarray(self.p[part], float), self.errors[part], weight
+        return (self._block(slice(start, start + step)) for start in range(0, self.n, step))
+
+    def _block(self, part: slice) -> tuple[FloatArray, FloatArray, MeasurementError, FloatArray | None]:
+        y, p = (np.asarray(values[part], dtype=np.float64) for values in (self.y, self.p))
+        return y, p, self.errors[part], None if self.weight is None else self.weight[part]

@@ -50,7 +50,7 @@ def same_rows(**arguments: Any) -> None:
 
 def require_rows(**arguments: Any) -> None:
     """Refuse pandas arguments whose rows do not belong together, or miss a value."""
-    named = {name: value for name, value in arguments.items() if hasattr(value, "iloc") and has_index(value)}
+    named = {name: value for name, value in arguments.items() if has_index(value)}
     if not named:  # as a rule: it must cost nothing then
         return
     same_rows(**named)

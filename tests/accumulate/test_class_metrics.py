@@ -227,7 +227,9 @@ def test_the_accuracy_keeps_no_pairs_of_classes():
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match=r"fbeta_score needs beta: pass functools\.partial\(scorebars\.fbeta_score"):
+    with pytest.raises(
+        ValueError, match=r"fbeta_score needs its beta: pass functools\.partial\(scorebars\.fbeta_score"
+    ):
         sb.Accumulator("fbeta_score")
     with pytest.raises(
         ValueError, match=r"cannot take f1_score with sample_weight\. The options are: labels, pos_label"

@@ -57,10 +57,8 @@ def test_scores_are_those_of_all_labels(both, metric):
 @pytest.mark.parametrize("metric", METRICS)
 def test_truth_is_that_of_all_labels(both, metric):
     one, whole = (evaluation[metric] for evaluation in both)
-    if (
-        np.ndim(whole._answers.inner._flip.q if metric == "zero_one_loss" else whole._answers._flip.q)
-        and whole.truth.std
-    ):
+    answers = whole._answers.inner if metric == "zero_one_loss" else whole._answers
+    if np.ndim(answers._q) and whole.truth.std:
         assert one.truth.std == pytest.approx(whole.truth.std, rel=1e-9)
     assert one.truth == pytest.approx(float(whole.truth), rel=1e-9)
     assert one.truth.interval() == pytest.approx(whole.truth.interval(), abs=1e-9)

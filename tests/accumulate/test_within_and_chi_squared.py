@@ -111,7 +111,7 @@ def test_few_labels_are_kept_as_they_are():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match=r"fraction_within needs tolerance: pass functools\.partial"):
+    with pytest.raises(ValueError, match=r"fraction_within needs its tolerance: pass functools\.partial"):
         sb.Accumulator("fraction_within")
     with pytest.raises(ValueError, match="tolerance"):
         sb.Accumulator(partial(sb.fraction_within, tolerance=-1.0))

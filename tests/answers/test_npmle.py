@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.answers.truth.npmle import FEWEST, MeanOfLoss, true_residuals
+from scorebars.answers.truth.true_residuals import FEWEST, MeanOfLoss, true_residuals
 from scorebars.losses import AbsoluteError, Pinball, SquaredError
 from scorebars.measured import Measured
 

@@ -69,9 +69,6 @@ def defined_sums(
                     "loss2_sq": w**2 * (d**2 + var) ** 2,
                     "lossw_sq": w**2 * (d**2 + var),
                     "loss2_abs": w**2 * (a + fold) ** 2,
-                    "lossw_abs": w**2 * (a + fold),
-                    "loss2_d": w**2 * d**2,
-                    "lossw_d": w**2 * d,
                 }
             )
         return {name: mp.fsum(row[name] for row in rows) for name in rows[0]}

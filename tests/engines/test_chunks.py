@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorebars.engines import BadValues, NormalSums, chunks, normal_sums
-from scorebars.engines.chunks import CHUNK, chunk_ranges, over_chunks
+from scorebars.engines import BadValues, NormalSums, engine, normal_sums
+from scorebars.engines.engine import CHUNK, chunk_ranges, over_chunks
 from scorebars.engines.sums import exact_sum
 
 N = 5 * CHUNK + 321
@@ -90,7 +90,7 @@ def test_without_helpers_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch)
     def refuse(workers: int) -> ThreadPoolExecutor:
         raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 
-    monkeypatch.setattr(chunks, "_pool", refuse)
+    monkeypatch.setattr(engine, "_pool", refuse)
     assert over_chunks(lambda start, stop: stop - start, 8 * CHUNK, 4) == [CHUNK] * 8
 
 

@@ -150,7 +150,7 @@ def test_thresholded_takes_any_family():
         (lambda: Votes([[-1, 2]], [0, 1]), r"counts has negative values"),
         (lambda: Thresholded([1.0], 0.1, float("nan")), r"cut must be a finite number"),
         (lambda: Thresholded(None, 0.1, 1.0), r"values is None"),
-        (lambda: Thresholded([1.0, 2.0], [0.1], 1.0), r"describes 1 labels"),
+        (lambda: Thresholded([1.0, 2.0], [0.1], 1.0), r"yerr has shape \(1,\) but"),
         (lambda: Thresholded([1.0], Flip(0.1), 1.0), r"describes class labels"),
         (lambda: Thresholded([1.0, 2.0], Normal(cov=[[1, 0.5], [0.5, 1]]), 1.0), r"independent of each other"),
         (lambda: Flip(0.1, kind="other"), r"kind must be"),

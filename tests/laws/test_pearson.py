@@ -33,7 +33,7 @@ def test_equal_errors_about_a_line_give_the_noncentral_t(n, slope):
         r = t / math.sqrt(n - 2 + t * t)
         np.testing.assert_allclose(law.cdf(r), q, rtol=1e-8)
         np.testing.assert_allclose(law.ppf(q), r, rtol=1e-7, atol=1e-10)
-        np.testing.assert_allclose(law.pdf(r), other.pdf(t) * math.sqrt(n - 2) / (1 - r * r) ** 1.5, rtol=1e-6)
+        np.testing.assert_allclose(law.pdf(r), other.pdf(t) * math.sqrt(n - 2) / (1 - r * r) ** 1.5, rtol=5e-7)
     if slope == 0:
         assert law.mean == pytest.approx(0, abs=1e-15) and law.var == pytest.approx(1 / (n - 1), rel=1e-12)
 
@@ -113,7 +113,9 @@ def test_close_to_the_ends():
     )
     ends = np.array([1e-6, 1e-9, 1e-11, 1e-13])
     gaps = (-1.0 + ends) + 1.0
-    np.testing.assert_allclose(law.cdf(-1.0 + ends) / gaps, law.pdf(-1.0 + 1e-6), rtol=1e-3)
+    slope = law.cdf(-1.0 + ends) / gaps
+    np.testing.assert_allclose(slope, slope[0], rtol=1e-6)
+    assert law.pdf(-1.0 + 1e-6) == pytest.approx(slope[0], rel=5e-3)  # the density is good to 1e-7 of its peak
     assert np.all(law.sf(1.0 - ends) < 1e-12)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from scorebars.laws.counts.poisson_binomial import PoissonBinomial, _log_factors, convolve_trials
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial, _log_factors, convolve_steps
 from scorebars.laws.discrete import Atoms
 
 CASES = {
@@ -104,7 +104,7 @@ def probabilities_of_kind(kind, n):
 @pytest.mark.parametrize("n", [2500, 12000])
 def test_inversion_agrees_with_direct_convolution(kind, n):
     p = probabilities_of_kind(kind, n)
-    first, pmf = convolve_trials(p)
+    first, pmf = convolve_steps(np.stack([1 - p, p], axis=1))
     direct = Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
     law = PoissonBinomial(p)
     np.testing.assert_allclose(law.cdf(direct.values), direct.cdf, atol=1e-11)

@@ -55,7 +55,7 @@ def test_r2_of_a_constant_prediction_is_an_f_law(n):
         np.testing.assert_allclose(law.ppf(q), -f.isf(q) / (n - 1), rtol=1e-9)
         x = -f.isf(q) / (n - 1)
         np.testing.assert_allclose(law.cdf(x), q, rtol=1e-10)
-        np.testing.assert_allclose(law.pdf(x), (n - 1) * f.pdf(-(n - 1) * x), rtol=1e-6)
+        np.testing.assert_allclose(law.pdf(x), (n - 1) * f.pdf(-(n - 1) * x), rtol=1e-8)
 
 
 @pytest.mark.parametrize("kind", LAWS)
@@ -232,3 +232,20 @@ def test_errors_that_drown_the_labels(n, ratio):
     assert np.all(np.diff(cdf) >= 0) and cdf[4] > 0.999
     drawn = metric("r2", y + sigma * rng.standard_normal((20_000, n)), p, np.ones(n))
     assert np.all(np.abs(cdf - np.mean(drawn[:, None] <= x, axis=0)) < 5 * np.sqrt(cdf * (1 - cdf) / 20_000) + 1e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_explained_variance_of_two_labels_up_to_its_upper_end(seed):
+    """With u and q the differences of the two labels and predictions, it is above x if |u - q| < sqrt(1 - x) |u|."""
+    rng = np.random.default_rng(seed)
+    y, sigma = 3 * rng.normal(size=2), 10 ** rng.uniform(-5, 3, 2)
+    p = y + 10 ** rng.uniform(-6, 1) * rng.normal(size=2)
+    law = ExplainedVarianceLaw.of_labels(y, p, sigma)
+    mean, std, q = y[1] - y[0], math.hypot(*sigma), p[1] - p[0]
+    for gap in (1e-15, 1e-12, 1e-9, 1e-7, 1e-3, 0.5):
+        x = 1 - gap
+        root = math.sqrt(1 - x)
+        low, high = np.sort([q / (1 + root), q / (1 - root)])
+        sign = -1 if low > mean else 1
+        above = abs(ndtr(sign * (high - mean) / std) - ndtr(sign * (low - mean) / std))
+        np.testing.assert_allclose([law.sf(x), law.cdf(x)], [above, 1 - above], atol=1e-9)

@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
-from scorebars.laws.quadratic.true_mse import noncentrality_interval
+from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, interval_from_nodes
+from scorebars.laws.quadratic.quadratic_form import compress
+
+
+def noncentrality_interval(observed, sigma, level=0.95, *, weight=1.0, shape=1.0):
+    """Interval for theta from labels of standard deviation sigma, the shape c of weighted mean 1."""
+    share = np.broadcast_to(weight, sigma.shape) / np.sum(np.broadcast_to(weight, sigma.shape))
+    lam, b2 = sigma**2 * share, shape * share
+    nodes, columns, certain = compress(
+        sigma.size, lambda part: (lam[part], np.stack([np.ones(lam[part].size), b2[part]]))
+    )
+    return interval_from_nodes(observed, nodes, *columns, fixed=float(certain[1]), level=level)
 
 
 @pytest.mark.parametrize(

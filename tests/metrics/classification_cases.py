@@ -3,33 +3,32 @@
 import numpy as np
 
 from scorebars.errors import ClassFlip, Flip, LabelProbabilities, Thresholded, Transition, Votes
-from scorebars.metrics import accuracy, agreement, class_shares, probabilities, ranking, top_k
-from scorebars.metrics import confusion_counts as confusion
+from scorebars.metrics import class_scores, predicted_classes
 
 OF_CLASSES = {
-    "accuracy_score": (accuracy.accuracy_score, {}),
-    "zero_one_loss": (accuracy.zero_one_loss, {}),
-    "balanced_accuracy_score": (agreement.balanced_accuracy_score, {}),
-    "precision_score": (class_shares.precision_score, {}),
-    "recall_score": (class_shares.recall_score, {}),
-    "specificity_score": (class_shares.specificity_score, {}),
-    "f1_score": (class_shares.f1_score, {}),
-    "fbeta_score": (class_shares.fbeta_score, {"beta": 0.5}),
-    "jaccard_score": (class_shares.jaccard_score, {}),
-    "matthews_corrcoef": (agreement.matthews_corrcoef, {}),
-    "cohen_kappa_score": (agreement.cohen_kappa_score, {"replace_undefined_by": 0.0}),
+    "accuracy_score": (predicted_classes.accuracy_score, {}),
+    "zero_one_loss": (predicted_classes.zero_one_loss, {}),
+    "balanced_accuracy_score": (predicted_classes.balanced_accuracy_score, {}),
+    "precision_score": (predicted_classes.precision_score, {}),
+    "recall_score": (predicted_classes.recall_score, {}),
+    "specificity_score": (predicted_classes.specificity_score, {}),
+    "f1_score": (predicted_classes.f1_score, {}),
+    "fbeta_score": (predicted_classes.fbeta_score, {"beta": 0.5}),
+    "jaccard_score": (predicted_classes.jaccard_score, {}),
+    "matthews_corrcoef": (predicted_classes.matthews_corrcoef, {}),
+    "cohen_kappa_score": (predicted_classes.cohen_kappa_score, {"replace_undefined_by": 0.0}),
 }
 OF_SCORES = {
-    "log_loss": (probabilities.log_loss, {"labels": [0, 1]}),
-    "brier_score_loss": (probabilities.brier_score_loss, {}),
-    "roc_auc_score": (ranking.roc_auc_score, {}),
-    "average_precision_score": (ranking.average_precision_score, {}),
-    "top_k_accuracy_score": (top_k.top_k_accuracy_score, {"k": 1, "labels": [0, 1]}),
+    "log_loss": (class_scores.log_loss, {"labels": [0, 1]}),
+    "brier_score_loss": (class_scores.brier_score_loss, {}),
+    "roc_auc_score": (class_scores.roc_auc_score, {}),
+    "average_precision_score": (class_scores.average_precision_score, {}),
+    "top_k_accuracy_score": (class_scores.top_k_accuracy_score, {"k": 1, "labels": [0, 1]}),
 }
 METRICS = OF_CLASSES | OF_SCORES
 AVERAGED = ("precision_score", "recall_score", "specificity_score", "f1_score", "fbeta_score", "jaccard_score")
 
-confusion_matrix = confusion.confusion_matrix
+confusion_matrix = predicted_classes.confusion_matrix
 
 
 def situation(n=30, seed=5):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from classification_cases import confusion_matrix
 
+from scorebars.answers.score import Scores, UndefinedEstimate
 from scorebars.errors import Flip, LabelProbabilities, Transition
-from scorebars.metrics.ranking import average_precision_score, roc_auc_score
-from scorebars.score import Scores, UndefinedEstimate
+from scorebars.metrics.class_scores import average_precision_score, roc_auc_score
 
 RNG = np.random.default_rng(8)
 ROWS = np.array([[0.9, 0.1, 0.0], [0.05, 0.9, 0.05], [0.1, 0.1, 0.8]])

@@ -84,7 +84,7 @@ def test_truth_of_means_over_items_is_unbiased(name, second, options):
     estimates = np.array([one._true_value()[0] for one in found])
     truth = getattr(metrics, name)(Y, second, **options)
     assert np.sum(chances(q) * estimates) == pytest.approx(truth, abs=1e-12)
-    slopes, states = found[0]._slopes(found[0].data.indicators), [one.data.indicators for one in found]
+    slopes, states = found[0]._influences(found[0].data.indicators), [one.data.indicators for one in found]
     variances = [
         np.sum(np.sum(slopes * a, axis=1) ** 2 - np.sum(a * slopes**2, axis=1)) for a in states
     ]  # not clipped at 0
@@ -127,7 +127,7 @@ def test_partial_auc_and_its_slopes(max_fpr):
     declaration, data = ours.declaration, ours._answers.data
     answers = PartialAucAnswers(declaration, data, scores, max_fpr)
     at = rng.uniform(0.2, 0.8, 60)
-    slope = answers._slope(at)
+    slope = np.diff(answers._influences(np.stack([1 - at, at], axis=1)))[:, 0]
     for i in range(0, 60, 7):
         step = np.eye(60)[i] * 1e-6
         above, below = answers.values(np.stack([at + step, at - step]))
@@ -135,7 +135,8 @@ def test_partial_auc_and_its_slopes(max_fpr):
         assert slope[i] == pytest.approx(change, abs=1e-6)
     if max_fpr == 1:
         whole = ranking_answers(declaration, data, scores, 1.0)
-        np.testing.assert_allclose(slope, whole._slope(at), atol=1e-12)
+        both = whole._influences(np.stack([1 - at, at], axis=1))
+        np.testing.assert_allclose(slope, both[:, 1] - both[:, 0], atol=1e-12)
 
 
 def simulated(name, options, n=60, outputs=4, q=0.08, repetitions=200, ranked=False):

@@ -10,7 +10,7 @@ from scipy.stats import chi2, norm
 
 import scorebars as sb
 from scorebars.datasets import load_blackholes, load_nuclear_masses
-from scorebars.metrics.scatter import intrinsic_scatter
+from scorebars.metrics.chi_squared import intrinsic_scatter
 
 METHODS = ("ml", "chi2")
 
@@ -287,7 +287,7 @@ def test_many_labels():
         ({"sample_weight": [1.0, 0.0, 0.0], "offset": True}, "offset=True needs at least 2 labels"),
         (
             {"y_true": np.ones((3, 2)), "y_pred": np.ones((3, 2))},
-            "intrinsic_scatter takes one output, but y_true has 2",
+            "Multioutput not supported in intrinsic_scatter: y_true has 2 outputs",
         ),
     ],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
+from scorebars.answers.score import UndefinedMomentWarning
 
 UNDEFINED = pytest.importorskip("sklearn.exceptions").UndefinedMetricWarning
 ONES = [0, 0, 0]
@@ -113,7 +114,7 @@ REGRESSION = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::scorebars.score.UndefinedMomentWarning")
+@pytest.mark.filterwarnings("ignore::scorebars.answers.score.UndefinedMomentWarning")
 @pytest.mark.parametrize("df", [1.0, 1.5, 3.0])
 @pytest.mark.parametrize("metric", REGRESSION, ids=lambda f: f.__name__)
 def test_a_perfect_score_lies_in_its_interval(metric, df):
@@ -127,7 +128,7 @@ def test_a_perfect_score_lies_in_its_interval(metric, df):
     assert not any(np.isnan([score.std, *score.interval(), *score.total_interval(), score.sampling_std]))
 
 
-@pytest.mark.filterwarnings("ignore::scorebars.score.UndefinedMomentWarning")
+@pytest.mark.filterwarnings("ignore::scorebars.answers.score.UndefinedMomentWarning")
 @pytest.mark.parametrize("metric", [sb.mean_squared_log_error, sb.root_mean_squared_log_error])
 def test_errors_are_cut_where_a_logarithm_ends(metric):
     """One rule, whether errors are independent or shared: each label has its law given that it is above -1."""
@@ -145,7 +146,7 @@ def test_errors_are_cut_where_a_logarithm_ends(metric):
     exact = np.nanquantile(squares[:, 0] ** power, [0.1, 0.5, 0.9])  # all labels move as one
     assert common.distribution.ppf([0.1, 0.5, 0.9]) == pytest.approx(exact, rel=0.05)
     assert np.isinf(own.expected) and np.isinf(common.expected)
-    with pytest.warns(sb.score.UndefinedMomentWarning, match="errors are cut at -1"):
+    with pytest.warns(UndefinedMomentWarning, match="errors are cut at -1"):
         metric(y, p, yerr=1.0)
 
 

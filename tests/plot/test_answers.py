@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars._shared.curves import law_curve
+from scorebars._shared.score_views import law_curve
 
 rng = np.random.default_rng(5)
 Y = rng.normal(size=40)

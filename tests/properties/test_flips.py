@@ -141,7 +141,7 @@ def test_flips_that_happen_together(q, rho):
     assert score.distribution.var() == pytest.approx(variance, rel=1e-11)
     assert score.expected == pytest.approx(a + q * (1 - 2 * a), rel=1e-14)
     if rho == 1:
-        np.testing.assert_allclose(score.distribution.pmf([a, 1 - a]), [1 - q, q], rtol=1e-12)
+        np.testing.assert_allclose(score.distribution.pmf([24 / 30, 6 / 30]), [1 - q, q], rtol=1e-12)
 
 
 def test_all_labels_wrong_mirror_the_truth():

@@ -9,18 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mpmath as mp
-from high_precision import (
-    REACH,
-    Case,
-    Function,
-    Real,
-    exact,
-    integrate,
-    mean_of_independent,
-    normal_pdf,
-    pieces,
-    total,
-)
+from high_precision import REACH, Case, Function, Real, exact, integrate, mean_of_independent, normal_pdf, pieces, total
 
 Expectation = Callable[[Function], Real]
 

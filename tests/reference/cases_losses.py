@@ -10,24 +10,13 @@ from typing import Any
 
 import mpmath as mp
 from cases_squares import MIXED7, ZERO3
-from high_precision import (
-    Case,
-    Function,
-    Real,
-    exact,
-    integrate,
-    mean_of_independent,
-    normal_mean_var,
-    normal_pdf,
-    pieces,
-    total,
-)
+from high_precision import Case, Real, exact, integrate, mean_of_independent, normal_mean_var, normal_pdf, pieces, total
 
 THREE = {"y": [0.5, -1.25, 3.0], "y_pred": [0.0, 0.0, 0.25], "sigma": [0.75, 0.5, 1.0]}
 LossOf = Callable[[Real, Real], Real]
 
 
-def additive(inputs: dict[str, Any], loss: Function, kinks: Iterable[Real]) -> dict[str, Any]:
+def additive(inputs: dict[str, Any], loss: Callable[[Real], Real], kinks: Iterable[Real]) -> dict[str, Any]:
     """Mean and variance of mean loss(y - p)."""
     parts = []
     for y, p, s in zip(*(exact(inputs[key]) for key in ("y", "y_pred", "sigma")), strict=True):

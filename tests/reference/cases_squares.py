@@ -248,6 +248,10 @@ def _rmse(id: str, inputs: dict[str, Any], cdf: list[float], metric: str = "rmse
     return Case(id, metric, inputs, partial(rmse, cdf=cdf), RMSE_METHOD, digits=34)
 
 
+_SHARED = "cov = diag(sigma^2) + shared'shared"
+_SHARED_ZERO = f"{_SHARED}, one sigma is zero"
+_WEIGHTED = "sum w (y-p)^2 / sum w"
+
 CASES = [
     _mse("mse_M1_sigma0", {"y": [1.25], "y_pred": [1.0], "sigma": [0.0]}, [], []),
     _mse("mse_M1_delta0", {"y": [0.5], "y_pred": [0.5], "sigma": [1.0]}, [0.01, 0.5, 1.0, 4.0], [0.025, 0.5, 0.975]),
@@ -272,30 +276,11 @@ CASES = [
         [0.5],
         note="sigmas differ by 1e5",
     ),
+    _mse("mse_M4_shared", SHARED4, [0.05, 0.2, 0.5, 1.0], [0.05, 0.5, 0.95], note=_SHARED, metric="mse_shared"),
     _mse(
-        "mse_M4_shared",
-        SHARED4,
-        [0.05, 0.2, 0.5, 1.0],
-        [0.05, 0.5, 0.95],
-        note="cov = diag(sigma^2) + shared'shared",
-        metric="mse_shared",
+        "mse_M3_shared_rank2", SHARED3, [0.05, 0.3, 0.7, 1.5], [0.05, 0.5, 0.95], note=_SHARED_ZERO, metric="mse_shared"
     ),
-    _mse(
-        "mse_M3_shared_rank2",
-        SHARED3,
-        [0.05, 0.3, 0.7, 1.5],
-        [0.05, 0.5, 0.95],
-        note="cov = diag(sigma^2) + shared'shared, one sigma is zero",
-        metric="mse_shared",
-    ),
-    _mse(
-        "mse_M4_weighted",
-        WEIGHTED4,
-        [0.1, 0.3, 0.6, 1.2],
-        [0.05, 0.5, 0.95],
-        note="sum w (y-p)^2 / sum w",
-        metric="mse_weighted",
-    ),
+    _mse("mse_M4_weighted", WEIGHTED4, [0.1, 0.3, 0.6, 1.2], [0.05, 0.5, 0.95], note=_WEIGHTED, metric="mse_weighted"),
     _rmse("rmse_M2", {"y": [1.0, 2.0], "y_pred": [0.5, 2.5], "sigma": [0.25, 1.0]}, [0.5, 1.0]),
     _rmse("rmse_M7_mixed", MIXED7, [1.0, 1.5]),
     _rmse("rmse_M1", {"y": [0.4], "y_pred": [0.1], "sigma": [0.6]}, [0.2, 0.5, 1.0]),

@@ -285,6 +285,8 @@ def _truth(id: str, metric: str, inputs: dict[str, Any], compute: Any, method: s
     return Case(id, metric, inputs, compute, method, question="truth", note=note)
 
 
+PROBA4 = {"y": [1, 0, 1, 1], "proba": [0.9, 0.2, 0.6, 0.35], "q": [0.05, 0.1, 0.25, 0.0]}
+
 CASES = [
     _truth("truth_mse_known_sigma", "mse", REPEATED, truth_mse, UNBIASED),
     _truth(
@@ -356,13 +358,7 @@ CASES = [
         "linear solve",
         note="rows=label, cols=prediction; transition rows: true class, columns: shown class",
     ),
-    _truth(
-        "truth_log_loss_M4",
-        "log_loss_truth",
-        {"y": [1, 0, 1, 1], "proba": [0.9, 0.2, 0.6, 0.35], "q": [0.05, 0.1, 0.25, 0.0]},
-        truth_log_loss,
-        ARITHMETIC,
-    ),
+    _truth("truth_log_loss_M4", "log_loss_truth", PROBA4, truth_log_loss, ARITHMETIC),
     Case("majority_vote", "votes", {"q": 0.1, "n": [1, 3, 5, 7]}, majority, "direct sum", question="truth"),
     _truth("intrinsic_scatter_M10", "intrinsic_scatter", TEN, intrinsic_scatter, "root of the derivative"),
 ]

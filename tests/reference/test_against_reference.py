@@ -195,28 +195,30 @@ def truth_inputs(inputs):
     return inputs["ybar"], inputs["y_pred"], error
 
 
+def score_of_means(metric, case):
+    """The score of such labels, checked as far as it is alike for all losses."""
+    y, p, error = truth_inputs(case["inputs"])
+    score = metric(y, p, yerr=error)
+    close(score.observed, case["exact"]["observed"])
+    close(score.expected, case["exact"]["flat_prior_truth"])
+    single = metric(y, p, yerr=case["inputs"]["sigma_single"])
+    close(single.expected, case["exact"]["remeasured_paper_single"])
+    return score
+
+
 @chosen("mse", "truth", also=lambda case: "sigma_single" in case["inputs"])
 def test_truth_of_squares(case):
-    exact = case["exact"]
+    score, exact = score_of_means(sb.mean_squared_error, case), case["exact"]
     y, p, error = truth_inputs(case["inputs"])
-    score = sb.mean_squared_error(y, p, yerr=error)
-    close(score.observed, exact["observed"])
     close(score.truth.value, exact["estimate"])
     close(score.truth.std**2, exact["var_estimate"], 1e-12)
-    close(score.expected, exact["flat_prior_truth"])
     close(sb.root_mean_squared_error(y, p, yerr=error).truth.value, exact["rmse_estimate"])
-    single = sb.mean_squared_error(y, p, yerr=case["inputs"]["sigma_single"])
-    close(single.expected, exact["remeasured_paper_single"])
 
 
 @chosen("mae", "truth", also=lambda case: "simex_values" in case["exact"])
 def test_truth_of_absolute_errors(case):
-    exact = case["exact"]
     y, p, error = truth_inputs(case["inputs"])
-    score = sb.mean_absolute_error(y, p, yerr=error)
-    close(score.observed, exact["observed"])
-    close(score.expected, exact["flat_prior_truth"])
-    close(sb.mean_absolute_error(y, p, yerr=case["inputs"]["sigma_single"]).expected, exact["remeasured_paper_single"])
+    score, exact = score_of_means(sb.mean_absolute_error, case), case["exact"]
     for level, value in exact["simex_values"].items():
         close(sb.mean_absolute_error(y, p, yerr=np.sqrt(float(level)) * error).expected, value)
     levels = np.array([0.0, *map(float, exact["simex_values"])])

@@ -6,7 +6,7 @@ from report_pages import Page
 
 import scorebars as sb
 from scorebars import report
-from scorebars.report.points import MOST_POINTS, PARTS, drawn_labels, page_labels, shares
+from scorebars.report.sections import MOST_POINTS, PARTS, drawn_labels, page_labels, shares
 
 
 @pytest.fixture(scope="module")

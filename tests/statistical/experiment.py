@@ -28,7 +28,7 @@ from worlds import WORLDS, Items, World
 
 import scorebars as sb
 from scorebars.metrics.registry import declarations, entry_of
-from scorebars.studies.capabilities import ARGUMENTS, ON_PROBABILITIES
+from scorebars.studies.capabilities import ARGUMENTS
 
 ANSWERS = ("interval", "total_interval", "truth", "truth.total_interval", "remeasured", "perfect")
 DIFFERENCES = ("difference.total_interval", "difference.truth", "difference.truth.total_interval")
@@ -95,7 +95,7 @@ def predictions_of(metric: str, world: World, probability: np.ndarray) -> np.nda
     """What the metric takes: numbers, classes, or probabilities."""
     if world.task == "regression":
         return probability
-    if metric in ON_PROBABILITIES:
+    if declarations()[metric].takes != "labels":
         return probability[:, 1] if world.classes == 2 else probability
     return np.argmax(probability, axis=1)
 
@@ -104,7 +104,7 @@ def perfect_predictions(metric: str, world: World, items: Any) -> np.ndarray:
     """The predictions of a model that knows the truth, and for probabilities how labels err."""
     if world.task == "regression":
         return items.truth
-    if metric not in ON_PROBABILITIES:
+    if declarations()[metric].takes == "labels":
         return items.truth
     rng = np.random.default_rng(0)
     shown = np.array([world.shown(world.measure(rng, items)) for _ in range(400)])

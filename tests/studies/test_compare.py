@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import scorebars as sb
+from scorebars.metrics.registry import declarations
 from scorebars.studies import capabilities as table
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
@@ -393,7 +394,7 @@ def test_every_metric_under_every_model(metric, family, model):
     else:
         held = model.labels()
         y = table.LABELS if held is None else held
-        scores = metric in table.ON_PROBABILITIES
+        scores = declarations()[metric].takes != "labels"
         first, second = (table.PROBABILITIES, "probabilities") if scores else (table.CLASSES, "classes")
         models = {"a": first, "b": OTHER[second]}
     if metric == "reduced_chi_squared" and not isinstance(model, sb.Normal | sb.SplitNormal):

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tensor_cases import To, draw, to_torch
+from tensor_cases import To, to_torch
 
+from label_draws import draw
 from scorebars.engines import coefficients, normal_sums
 from scorebars.engines.array_sums import array_sums
 from scorebars.engines.engine import collect

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tensor_cases import To, draw
+from tensor_cases import To
 
 import scorebars as sb
+from label_draws import draw
 from scorebars.arrays import library_of, to_host
 from scorebars.engines.on_device import OnDevice
-from scorebars.evaluation.task import guess_task
+from scorebars.evaluation.study_data import guess_task
 
 FROM_SUMS = {
     "mean_squared_error": {},

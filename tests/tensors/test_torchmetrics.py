@@ -13,10 +13,10 @@ import pytest
 import torch
 import torch.distributed
 import torch.multiprocessing
-from tensor_cases import draw
 from torchmetrics import MetricCollection
 
 import scorebars as sb
+from label_draws import draw
 from scorebars.adapters import torchmetrics as adapter
 from scorebars.metrics.registry import declarations
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from scorebars._shared.score_texts import answers_of, noise_share
-from scorebars._shared.text import left_out, number
+from scorebars._shared.score_views import answers_of, left_out, number
 
 if TYPE_CHECKING:
-    from scorebars.evaluation.results import Evaluation
+    from scorebars.evaluation.scoring import Evaluation
+
+_SHOWN = ("observed", "expected", "truth", "perfect", "noise_share")
 
 
 def header(evaluation: Evaluation) -> list[str]:
@@ -24,18 +25,22 @@ def cells(evaluation: Evaluation) -> list[list[str]]:
     rows = []
     for (model, metric, group), score in evaluation.scores.items():
         first = [model, *(["all" if group is None else str(group)] if grouped else []), metric]
-        observed, *others = answers_of(score, ("observed", "expected", "truth", "perfect")).values()
+        observed, *others, share = answers_of(score, _SHOWN).values()
         texts = ["-" if answer.value is None else answer.text for answer in others]
-        rows.append([*first, number(observed.value), *texts, number(noise_share(score), 3)])
+        rows.append([*first, number(observed.value), *texts, number(share.value, 3)])
     return rows
 
 
 def plain(evaluation: Evaluation) -> str:
     """Aligned columns, and below them how many rows were left out."""
-    rows = [header(evaluation), *cells(evaluation)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines, *([left_out(evaluation.omitted)] if evaluation.omitted else [])])
+    table = aligned([header(evaluation), *cells(evaluation)])
+    return "\n".join([table, *([left_out(evaluation.omitted)] if evaluation.omitted else [])])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Columns of texts, each as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -87,9 +92,14 @@ def latex(evaluation: Evaluation) -> str:
 
 def html(evaluation: Evaluation) -> str:
     """An HTML table; every text is escaped."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header(evaluation))
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells(evaluation))
-    note = f"<caption>{left_out(evaluation.omitted)}</caption>" if evaluation.omitted else ""
+    return html_table(header(evaluation), cells(evaluation), left_out(evaluation.omitted) if evaluation.omitted else "")
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
+    """An HTML table of texts."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    note = f"<caption>{caption}</caption>" if caption else ""
     return f'<table class="scorebars">{note}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 

@@ -1,4 +1,4 @@
-"""Labels, errors and predictions as users give them, made plain: one name for each model, one error bar for each label."""
+"""Labels, errors and predictions as users give them, made plain: units and errors that labels bring along, names of models."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars import tables
+from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
-from scorebars.errors import ClassError, MeasurementError, SplitNormal
+from scorebars.errors import ClassError, ErrorModel, MeasurementError, Normal, SplitNormal
 
+_MOST_CORRELATED = 5_000
+"""Correlations of `uncertainties` variables become a covariance matrix up to this many labels."""
 _ONE_SIGMA = 0.15865525393145707
 """Probability of falling more than one standard deviation below the mean, for a normal error."""
 
@@ -36,6 +38,130 @@ def named_predictions(y_pred: Any) -> dict[str, Any]:
     return models
 
 
+# what labels bring along ---------------------------------------------------------------------------
+
+
+class PlainData(NamedTuple):
+    """Plain labels, predictions and errors, and the unit they are in (None: none was given)."""
+
+    y_true: Any
+    y_pred: Any
+    yerr: Any
+    unit: Any
+
+
+def take(y_true: Any, y_pred: Any, yerr: Any) -> PlainData:
+    """Plain arrays from what the user has; what is plain already passes through untouched."""
+    if type(y_true) is np.ndarray and y_true.dtype.kind != "O" and type(y_pred) is np.ndarray and not _has_unit(yerr):
+        return PlainData(y_true, y_pred, yerr, None)
+    if hasattr(y_true, "uncertainty") and hasattr(y_true, "data") and hasattr(y_true, "unit"):
+        y_true, yerr = _from_nddata(y_true, yerr)
+    if _is_uncertain(y_true):
+        y_true, yerr = _from_uncertainties(y_true, yerr)
+    if any(_has_unit(value) for value in (y_true, y_pred, yerr)):
+        return _from_quantities(y_true, y_pred, yerr)
+    return PlainData(y_true, y_pred, yerr, None)
+
+
+def _has_unit(value: Any) -> bool:
+    return hasattr(value, "unit") and hasattr(value, "to_value")
+
+
+def _is_uncertain(values: Any) -> bool:
+    """An array, list or pandas column of `uncertainties` numbers."""
+    if tables.has_index(values):
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray) and values.dtype.kind != "O":
+        return False
+    if not isinstance(values, list | tuple | np.ndarray) or not len(values):
+        return False
+    first = np.asarray(values, dtype=object).flat[0]
+    return hasattr(first, "nominal_value") and hasattr(first, "std_dev")
+
+
+def _only_one(yerr: Any, what: str) -> None:
+    if yerr is not None:
+        raise ValueError(f"y_true brings its own errors ({what}), so yerr must be left out.")
+
+
+def _from_uncertainties(y_true: Any, yerr: Any) -> tuple[FloatArray, ErrorModel]:
+    """Nominal values and errors; a covariance where labels share a source of error."""
+    _only_one(yerr, "uncertainties")
+    values = np.asarray(y_true, dtype=object)
+    if values.ndim != 1:
+        raise ValueError(f"y_true with uncertainties must have shape (n,), but has shape {values.shape}.")
+    nominal = np.array([v.nominal_value for v in values], dtype=np.float64)
+    sigma = np.array([v.std_dev for v in values], dtype=np.float64)
+    seen: set[Any] = set()
+    shared = False
+    for value in values:
+        sources = [source for source, slope in value.derivatives.items() if slope and source.std_dev]
+        shared = shared or any(source in seen for source in sources)
+        seen.update(sources)
+    if not shared:
+        return nominal, Normal(sigma)
+    if len(values) > _MOST_CORRELATED:
+        raise ValueError(
+            f"y_true has {len(values)} correlated uncertainties, too many for a covariance matrix. Pass nominal values with "
+            "yerr=Normal(sigma, shared=...), which never forms one."
+        )
+    from uncertainties import covariance_matrix
+
+    return nominal, Normal(cov=np.array(covariance_matrix(values.tolist())))
+
+
+def _from_nddata(data: Any, yerr: Any) -> tuple[Any, Any]:
+    """Values (with their unit) and standard deviations of an astropy NDData."""
+    if data.mask is not None and np.any(data.mask):
+        mask = np.broadcast_to(np.asarray(data.mask, dtype=bool), np.shape(data.data))
+        raise checks.complain(
+            "y_true",
+            "has masked entries (NDData.mask)",
+            mask,
+            np.asarray(data.data),
+            "Drop these rows from all arguments.",
+        )
+    if data.uncertainty is None:
+        return (data.data if data.unit is None else data.data * data.unit), yerr
+    _only_one(yerr, "NDData.uncertainty")
+    from astropy.nddata import StdDevUncertainty, UnknownUncertainty
+
+    if isinstance(data.uncertainty, UnknownUncertainty):
+        raise ValueError(
+            "y_true.uncertainty does not say what it is: use StdDevUncertainty, VarianceUncertainty or InverseVariance."
+        )
+    sigma = data.uncertainty.represent_as(StdDevUncertainty).array
+    if data.unit is None:
+        return data.data, sigma
+    return data.data * data.unit, sigma * data.unit
+
+
+def _from_quantities(y_true: Any, y_pred: Any, yerr: Any) -> PlainData:
+    """Everything in the unit of the labels; a missing or different kind of unit is refused."""
+    unit = y_true.unit if _has_unit(y_true) else None
+
+    def plain(value: Any, argument: str) -> Any:
+        if value is None or isinstance(value, ErrorModel):
+            return value
+        if not _has_unit(value):
+            if unit is None:
+                return value
+            raise ValueError(f"{argument} has no unit but y_true is in {unit}. Give {argument} a unit too.")
+        if unit is None:
+            raise ValueError(f"{argument} is in {value.unit} but y_true has no unit. Give y_true its unit.")
+        try:
+            return np.asarray(value.to_value(unit))
+        except Exception:
+            raise ValueError(
+                f"{argument} is in {value.unit}, which cannot be converted to {unit}, the unit of y_true."
+            ) from None
+
+    return PlainData(plain(y_true, "y_true"), plain(y_pred, "y_pred"), plain(yerr, "yerr"), unit)
+
+
+# labels to draw -------------------------------------------------------------------------------------
+
+
 class PlainLabels(NamedTuple):
     """Labels as a plain array (n,), and what their errors and unit are."""
 
@@ -49,45 +175,32 @@ def plain_labels(y_true: Any, yerr: Any) -> PlainLabels:
     """Labels and their errors from whatever the metrics take; where they come without labels, the error model has them."""
     if y_true is None and hasattr(yerr, "labels"):
         y_true = yerr.labels()
-    unit = getattr(y_true, "unit", None)
-    if hasattr(y_true, "uncertainty"):  # NDData of astropy
-        if y_true.uncertainty is not None:
-            from astropy.nddata import StdDevUncertainty
-
-            yerr = y_true.uncertainty.represent_as(StdDevUncertainty).quantity
-        y_true = y_true.data if unit is None else y_true.data * unit
-    if yerr is None and _uncertain(np.asarray(to_host(y_true))):
-        yerr = np.array([label.std_dev for label in np.asarray(y_true).ravel()], dtype=np.float64)
-    values = plain_array(y_true, unit)
+    y_true, _, yerr, unit = take(y_true, None, yerr)
+    values = plain_array(y_true)
     if values.ndim != 1:
         raise ValueError(
             f"y_true has shape {values.shape}, but one output is drawn at a time. Pass y_true[:, k], y_pred[:, k]."
         )
-    bars = None if values.dtype.kind not in "iuf" else _error_bars(values.astype(np.float64), yerr, unit)
+    bars = None if values.dtype.kind not in "iuf" else _error_bars(values.astype(np.float64), yerr)
     return PlainLabels(values, bars, unit)
 
 
 def plain_array(values: Any, unit: Any = None) -> NDArray[Any]:
     """A NumPy array in the unit of the labels, without errors of its own; a single column lies flat."""
     array = np.asarray(values.to_value(unit) if hasattr(values, "to_value") else to_host(values))
-    if _uncertain(array):
+    if array.dtype.kind == "O" and array.size and hasattr(array.flat[0], "nominal_value"):  # package uncertainties
         array = np.array([value.nominal_value for value in array.flat], dtype=np.float64).reshape(array.shape)
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def _uncertain(array: NDArray[Any]) -> bool:
-    """Whether these are numbers of the uncertainties package."""
-    return array.dtype.kind == "O" and array.size > 0 and hasattr(array.flat[0], "nominal_value")
-
-
-def _error_bars(y: FloatArray, yerr: Any, unit: Any) -> FloatArray | None:
+def _error_bars(y: FloatArray, yerr: Any) -> FloatArray | None:
     """What was quoted, else the middle 68 % of a fresh label, which is one sigma of a normal error."""
     if yerr is None or isinstance(yerr, ClassError):
         return None
     if isinstance(yerr, SplitNormal):
         return np.stack([np.broadcast_to(yerr.lower, y.shape), np.broadcast_to(yerr.upper, y.shape)])
     if not isinstance(yerr, MeasurementError):
-        quoted = np.asarray(plain_array(yerr, unit), dtype=np.float64)
+        quoted = np.asarray(plain_array(yerr), dtype=np.float64)
         return np.broadcast_to(quoted.ravel() if quoted.size == len(y) else quoted, (2, len(y)))
     if np.any(np.not_equal(yerr.repeats, 1)):
         return np.broadcast_to(np.sqrt(yerr.label_variance(y)), (2, len(y)))

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
-from scorebars._shared.score_texts import answers_of
+from scorebars._shared.score_views import answers_of
 
 _DEFAULT_ANSWERS = ("observed", "expected", "std", "truth", "perfect")
 _ESTIMATES = ("truth", "remeasured", "perfect")

@@ -1,26 +1,82 @@
-"""What holds for every metric: Berkson truth, noise share, the test set as a sample, warnings.
+"""Noise levels: every answer of a score is the same metric at another noise level of the labels.
 
+A label carries the error variance s^2 already. An answer asks for the metric at another variance v'. The loss is then
+smoothed by tau^2 = v' - s^2: forward where that is positive, which is exact, and back where it is negative, which is an
+estimate.
+
+================  ======================  ================  ========
+answer            v'                      tau^2             residual
+================  ======================  ================  ========
+observed          s^2                     0                 d
+expected          s^2 + sigma^2           +sigma^2          d
+remeasured(k)     sigma^2 / k             sigma^2/k - s^2   d
+truth             0                       -s^2              d
+perfect           s^2                     +s^2              0
+================  ======================  ================  ========
+
+sigma^2 is the error variance of a single measurement; s^2 is that of the label, the mean of its repeats.
+
+What holds for every metric is written here, once: Berkson truth, noise share, the test set as a sample, warnings.
 A family of metrics provides its distribution (`law`), its estimates against the truth and on fresh labels (`_truth`,
 `_remeasured`), the score of a perfect model (`perfect`), and how much the choice of items scatters the metric
-(`_item_variance`, from per-label `influences` unless the family knows better). Everything else is written here, once.
+(`_item_variance`, from per-label `influences` unless the family knows better).
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from scorebars.answers.intervals import OfLaw, Symmetric
+from scorebars.answers.intervals import IntervalAt, OfLaw, Symmetric
+from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError
 from scorebars.laws.law import Law
-from scorebars.score import Declaration, Estimate, Interval, UndefinedEstimate
+
+
+@dataclass(frozen=True)
+class Level:
+    """A noise level of the labels."""
+
+    name: str
+    repeats: FloatArray | float | None = None
+    """Of `remeasured`: how many repeats each new label is the mean of."""
+
+    def tau2(self, errors: MeasurementError, y: FloatArray) -> FloatArray:
+        """The variance by which the loss of each label is smoothed; negative where label error has to be taken off."""
+        if self is EXPECTED or self is PERFECT:
+            return self.errors(errors).variance(y)
+        fresh = np.zeros_like(y) if self.repeats is None else errors.variance_of_mean(y, self.repeats)
+        return fresh - errors.label_variance(y)
+
+    def relative(self, errors: MeasurementError, y: FloatArray) -> FloatArray:
+        """tau^2 / s^2, from -1 (no label error at all) upwards; 0 for labels without error."""
+        old = errors.label_variance(y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.tau2(errors, y) / old
+        left = 0.0 if self.repeats is None else errors.repeats / self.repeats
+        # errors without a variance average out like others
+        return np.where(old > 0, np.where(np.isfinite(old), ratio, left - 1.0), 0.0)
+
+    def errors(self, errors: MeasurementError) -> MeasurementError:
+        """How labels scatter at `expected` (as single measurements) and at `perfect` (as the labels at hand)."""
+        return errors.label_level() if self is PERFECT else errors
+
+    def residual(self, d: FloatArray) -> FloatArray:
+        """The residuals: none for a perfect model."""
+        return np.zeros_like(d) if self is PERFECT else d
+
+
+EXPECTED, TRUTH, PERFECT = (Level(name) for name in ("expected", "truth", "perfect"))
+
 
 PERFECT_NOTE = "expected score of a perfect model"
-BERKSON_NOTE = "Berkson error: the truth scatters about the label, so this is the expected score"
+_BERKSON_NOTE = "Berkson error: the truth scatters about the label, so this is the expected score"
 NO_REMEASURED = (
     "under Berkson error (truth = label + error) the error model says how the truth scatters about the label, "
     "not how a new measurement scatters about the truth: remeasured is not determined."
@@ -39,11 +95,8 @@ class Answers(ABC):
     """Whether label = truth + error ("classical") or truth = label + error ("berkson")."""
     unit: Any = None
     """The unit of the metric, where the labels brought one."""
-
-    @property
-    def repeats(self) -> FloatArray | float:
-        """How many repeats each label is the mean of."""
-        return 1.0
+    repeats: FloatArray | float = 1.0
+    """How many repeats each label is the mean of."""
 
     # what a family provides --------------------------------------------------------------------
 
@@ -60,13 +113,13 @@ class Answers(ABC):
     def perfect(self) -> Estimate:
         """The metric of a perfect model on these labels."""
 
+    @abstractmethod
     def _truth(self) -> Estimate:
         """Classical error: the metric against the true values behind the labels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _remeasured(self, repeats: float) -> Estimate:
-        """Classical error: the metric on labels measured afresh."""
-        raise NotImplementedError
+        """Classical error: the metric on labels measured afresh, each the mean of `repeats` repeats."""
 
     def influences(self) -> FloatArray:
         """How much each item moves the metric, to first order: the observed one, under Berkson error the expected one."""
@@ -111,17 +164,17 @@ class Answers(ABC):
         """The metric against the true values. Under Berkson error these scatter about the labels: the expected score."""
         if not self._berkson:
             return self._truth()
-        law = self.law()
+        (law, std), population = self._on_these_items(), self._berkson_population()
+        interval = OfLaw(law, self.expected)
         return Estimate(
-            self.expected,
-            self.std,
-            method=law.method,
-            note=BERKSON_NOTE,
-            interval=OfLaw(law, self.expected),
-            total_interval=self._berkson_population(),
+            self.expected, std, method=law.method, note=_BERKSON_NOTE, interval=interval, total_interval=population
         )
 
-    def _berkson_population(self) -> Callable[[float], Interval]:
+    def _on_these_items(self) -> tuple[Law, float]:
+        """The distribution of the metric on these very items, and its std."""
+        return self.law(), self.std
+
+    def _berkson_population(self) -> IntervalAt:
         """Berkson error: the interval of the population's expected score."""
         spread = math.sqrt(self._item_variance() + self._shared_variance())
         return Symmetric(self.expected, spread, *self._range, self._df)
@@ -132,10 +185,21 @@ class Answers(ABC):
             raise UndefinedEstimate(NO_REMEASURED)
         return self._remeasured(repeats)
 
+    @cached_property
+    def floor(self) -> Estimate:
+        """What a perfect model would score: `perfect`, found once for all who ask."""
+        return self.perfect()
+
+    def _symmetric(self, value: float, std: float, method: str, total: float | None = None, note: str = "") -> Estimate:
+        """An estimate with intervals symmetric about it; `total` is its standard error over test sets."""
+        population = None if total is None else Symmetric(value, total, *self._range, self._df)
+        interval = Symmetric(value, std, *self._range)
+        return Estimate(value, std, method=method, note=note, interval=interval, total_interval=population)
+
     def noise_share(self) -> float:
         """How far label errors alone keep a perfect model from the ideal score, over how far the observed one is."""
         ideal = self._ideal()
-        lost, observed = abs(ideal - float(self.perfect())), abs(ideal - self.observed)
+        lost, observed = abs(ideal - float(self.floor)), abs(ideal - self.observed)
         if observed == 0:
             return 0.0 if lost == 0 else math.inf
         return lost / observed
@@ -161,7 +225,7 @@ class Answers(ABC):
         """
         return self._next_test_set(self.std * self.std / 2 if self._berkson else self._shared_variance())(level)
 
-    def _next_test_set(self, more: float) -> Callable[[float], Interval]:
+    def _next_test_set(self, more: float) -> IntervalAt:
         """The interval of the next test set, with variance `more` on top of the scatter of the items."""
         spread = math.sqrt(2.0 * (self._item_variance() + more))
         return Symmetric(self._centre, spread, *self._range, self._df)
@@ -169,7 +233,7 @@ class Answers(ABC):
     def warnings(self) -> list[str]:
         """Plain sentences about what is unusual here."""
         try:
-            low, high = self.perfect().interval(0.99)
+            low, high = self.floor.interval(0.99)
         except UndefinedEstimate:  # the labels do not tell how they err
             return []
         ceiling = self.declaration.greater_is_better

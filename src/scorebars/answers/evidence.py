@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 
+from scorebars.answers.score import UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.engines import BadValues
+from scorebars.engines.bins import Labels
 from scorebars.engines.class_counts import ClassCounts
 from scorebars.engines.engine import normal_sums
 from scorebars.engines.on_device import OnDevice
 from scorebars.engines.store import Hits, Store, chances_of, summarise
 from scorebars.engines.sums import NormalSums
-from scorebars.errors import MeasurementError
+from scorebars.errors import MeasurementError, Normal
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
 from scorebars.measured import Measured, near_one
 from scorebars.moments import label_moments
 from scorebars.moments.correlated import correlated_variance
-from scorebars.score import UndefinedEstimate
 
 _MANY = 8192
 """From this many labels on distributions are built from bins, in flat memory."""
@@ -33,7 +33,7 @@ NOT_KEPT = (
     "{what} needs all labels at once, and these were summed up as they came (more than an accumulator keeps). Use "
     "scorebars.evaluate, or the metric itself, on arrays."
 )
-CHANGED = (
+_CHANGED = (
     "the arrays of this score were changed after it was computed, so nothing more can be derived from it. Compute the score "
     "again, or pass copies."
 )
@@ -45,48 +45,39 @@ class Evidence:
     """Labels, or a summary of labels with independent normal errors."""
 
     def __init__(self, kept: Measured | Store, kind: str = "classical") -> None:
-        self.data = kept if isinstance(kept, Measured) else None
+        data = self.data = kept if isinstance(kept, Measured) else None
+        self.kept = data is not None
+        """Whether the labels are at hand."""
         self._summary = None if isinstance(kept, Measured) else kept
         self.n, self.kind = (kept.items, kept.kind) if isinstance(kept, Measured) else (kept.sums.n, kind)
-        self._seen, self._seen_by = ((), None) if self.data is None else _traces(self.data)
-
-    # labels ------------------------------------------------------------------------------------
-
-    @property
-    def kept(self) -> bool:
-        """Whether the labels are at hand."""
-        return self.data is not None
+        self.plain = data is None or data.plain_normal
+        """Whether errors are normal and independent; labels stay on their device."""
+        self.repeats = 1.0 if data is None else data.errors.repeats
+        self._trace = None
+        if data is not None and data.borrowed:  # sums or the arrays themselves show whether they were changed
+            key = next((name for name in _SUMS if name in data.shelf), None)
+            self._trace = key, data.fingerprint() if key is None else _few(data.shelf[key])
 
     def labels(self, what: str) -> Measured:
         """The labels, for an answer that cannot do without; refuses arrays that were changed since the score was made."""
         data = self.data
         if data is None:
             raise UndefinedEstimate(NOT_KEPT.format(what=what))
-        if data.borrowed and self._seen != _traces_again(data, self._seen_by):
-            raise RuntimeError(CHANGED)
+        if self._trace is not None:
+            key, seen = self._trace
+            if seen != (data.fingerprint() if key is None else _few(_sums_again(data, key))):
+                raise RuntimeError(_CHANGED)
         return data
-
-    @property
-    def plain(self) -> bool:
-        """Whether errors are normal and independent; labels stay on their device."""
-        return self.data is None or self.data.plain_normal
 
     @property
     def independent(self) -> bool:
         """Whether the errors of different labels are independent."""
-        return self.data is None or self.data.plain_normal or self.data.errors.independent
+        return self.data is None or self.plain or self.data.errors.independent
 
     @property
-    def repeats(self) -> FloatArray | float:
-        """How many repeats each label is the mean of."""
-        return 1.0 if self.data is None else self.data.errors.repeats
-
-    @cached_property
     def unweighted(self) -> bool:
         """Whether all labels count alike."""
-        if self.data is not None:
-            return self.data.weight is None
-        return self.sums.w == self.sums.w2 == self.n
+        return self.sums.w == self.sums.w2 == self.n if self.data is None else self.data.weight is None
 
     # sums and bins -----------------------------------------------------------------------------
 
@@ -98,7 +89,7 @@ class Evidence:
     def totals(self, loss: Loss) -> Totals:
         """Observed and expected mean loss and its std."""
         if self.data is not None:
-            return one_pass(loss, self.data)
+            return totals_of(loss, self.data)
         return from_sums(loss, self._hits.sums if isinstance(loss, Within) else self.sums)
 
     @property
@@ -116,10 +107,9 @@ class Evidence:
         key = f"summary: {need}"
         if key not in data.shelf:
             self.labels(need)
-            sums, normal = sums_of(data, labels=need == "ratio"), data.errors.normal
-            assert normal is not None
+            sums, errors = sums_of(data, labels=need == "ratio"), cast(Normal, data.errors.normal)
             try:
-                data.shelf[key] = summarise(data.y, data.p, normal.sigma, data.weight, {need}, sums=sums)
+                data.shelf[key] = summarise(Labels(data.y, data.p, errors.sigma, data.weight), {need}, sums=sums)
             except OverflowError:  # extreme magnitudes, which the distributions of the labels themselves can take
                 data.shelf[key] = None
         found: Store | None = data.shelf[key]
@@ -131,8 +121,7 @@ class Evidence:
         data = self.data
         if data is None or data.n < _MANY or not data.plain_normal:
             return False
-        errors = data.errors.normal
-        assert errors is not None
+        errors = cast(Normal, data.errors.normal)
         single = not errors.estimated and np.ndim(errors.repeats) == 0 and errors.repeats == 1
         return single and all(map(_readable, (data.y, data.p, errors.sigma, data.weight)))
 
@@ -145,18 +134,14 @@ class Evidence:
             return None
         self.labels("the share within a tolerance")
         y, p = (np.broadcast_to(0.0, data.n),) * 2 if perfect else (data.y, data.p)
-        return chances_of(y, p, data.errors.normal.sigma, tolerance)  # type: ignore[union-attr]
+        return chances_of(y, p, cast(Normal, data.errors.normal).sigma, tolerance)
 
     # means over labels -------------------------------------------------------------------------
 
     def scatter(self, loss: Loss, expected: bool, centre: float) -> float:
         """Variance over test sets of the mean observed (or expected) loss, from its scatter over the items."""
         if self.data is not None:
-
-            def terms(y: FloatArray, p: FloatArray, errors: MeasurementError) -> FloatArray:
-                return label_moments(loss, errors, y, p).mean if expected else loss(y, p)
-
-            return sampling_variance(self.labels("the scatter of the items"), terms, centre)
+            return sampling_variance(self.labels("the scatter of the items"), losses_of(loss, expected), centre)
         return self.scatter_of_sums(*self._loss_sums(loss, expected), centre)
 
     def scatter_of_sums(self, square: float, single: float, centre: float) -> float:
@@ -169,51 +154,50 @@ class Evidence:
 
     def _loss_sums(self, loss: Loss, expected: bool) -> tuple[float, float]:
         """sum w^2 x^2 and sum w^2 x of the labels' losses x."""
-        of = self._summary
-        assert of is not None
-        s = of.sums
+        assert self._summary is not None
+        s = self._summary.sums
         if isinstance(loss, SquaredError):
             return (s.loss2_sq, s.lossw_sq) if expected else (s.fourth_w2, s.sq_w2)
         if isinstance(loss, AbsoluteError):
-            return (s.loss2_abs, s.lossw_abs) if expected else (s.sq_w2, of.abs_w2)
+            return (s.loss2_abs, s.expabs_w2) if expected else (s.sq_w2, self._summary.abs_w2)
         if isinstance(loss, SignedError):
-            return s.loss2_d, s.lossw_d
+            return s.sq_w2, s.d_w2
         hits = self._hits.sums  # P^2 = P - P (1 - P)
         return (hits.within_p - hits.within_var_w2, hits.within_p) if expected else (hits.within, hits.within)
 
 
 # one pass over the labels ---------------------------------------------------------------------------
 
+Totals = tuple[float, float, float]
+"""Observed and expected metric and its std."""
 
-def one_pass(loss: Loss, data: Measured) -> Totals:
-    """Observed and expected mean loss and its std; says which value is bad where one is not finite or negative."""
+
+def ordinary_unit(loss: Loss, data: Measured) -> float:
+    """The power of two to divide labels by, so that powers of residuals and errors stay in range; 1 for ordinary ones.
+
+    Says which value is bad where one is not finite or negative.
+    """
     if not by_engine(loss, data):
         data.require_valid()
-        return in_blocks(loss, data)
+        return data.find_scale() if loss.degree else 1.0
     try:
-        return by_one_pass(loss, data)
+        sums = _sums_for(loss, data)
     except BadValues:
         data.require_valid()
         raise OverflowError(
             "the values are finite but their squares leave the range of doubles: choose another unit for y_true, "
             "y_pred and yerr."
         ) from None
+    return near_one(sums.scale * max(sums.max_abs_d, sums.max_sigma)) if loss.degree else 1.0
 
 
-class Totals(NamedTuple):
-    """Observed and expected metric and its std, in units in which labels were divided by `scale`."""
-
-    observed: float
-    expected: float
-    std: float
-    scale: float = 1.0
+def totals_of(loss: Loss, data: Measured) -> Totals:
+    """Observed and expected mean loss and its std."""
+    return from_sums(loss, _sums_for(loss, data)) if by_engine(loss, data) else in_blocks(loss, data)
 
 
-def by_one_pass(loss: Loss, data: Measured) -> Totals:
-    """Of independent normal errors."""
-    if type(loss) is Within:
-        return from_sums(loss, sums_of(data, tolerance=loss.tolerance))
-    return from_sums(loss, sums_of(data, type(loss) is AbsoluteError))
+def _sums_for(loss: Loss, data: Measured) -> NormalSums:
+    return sums_of(data, type(loss) is AbsoluteError, tolerance=loss.tolerance if type(loss) is Within else None)
 
 
 def sums_of(
@@ -235,56 +219,47 @@ def sums_of(
 
 def by_engine(loss: Loss, data: Measured) -> bool:
     """Whether the engine's sums give the totals of this loss; it sees bad values by itself."""
-    return (type(loss) in _FROM_SUMS or type(loss) is Within) and data.plain_normal
+    return type(loss) in _FROM_SUMS and data.plain_normal
 
 
 def from_sums(loss: Loss, sums: NormalSums) -> Totals:
     """Totals of the squared, absolute or signed error, or of those within a tolerance, from the engine's sums."""
-    if isinstance(loss, Within):
-        return Totals(sums.within / sums.w, sums.within_p / sums.w, math.sqrt(sums.within_var_w2) / sums.w)
     observed, expected, variance = _FROM_SUMS[type(loss)](sums)
-    largest = max(sums.max_abs_d, sums.max_sigma)
-    unit = 1.0 if 1e-15 < largest < 1e15 else near_one(largest)
-    size = sums.w if unit == 1.0 else sums.w * unit ** (loss.degree or 0)
-    return Totals(observed / size, expected / size, math.sqrt(max(variance, 0.0)) / size, sums.scale * unit)
+    size = sums.w / sums.scale ** (loss.degree or 0)  # errors far smaller than residuals are summed in another unit
+    return observed / size, expected / size, math.sqrt(max(variance, 0.0)) / size
 
 
-def _squared(s: NormalSums) -> tuple[float, float, float]:
-    return s.sq, s.sq + s.var, 2.0 * s.var2_w2 + 4.0 * s.sqvar_w2
-
-
-def _absolute(s: NormalSums) -> tuple[float, float, float]:
-    return s.abs, s.abs + s.fold, s.foldvar_w2
-
-
-def _signed(s: NormalSums) -> tuple[float, float, float]:
-    return s.d, s.d, s.var_w2
-
-
-_FROM_SUMS = {SquaredError: _squared, AbsoluteError: _absolute, SignedError: _signed}
+_FROM_SUMS: dict[type[Loss], Callable[[NormalSums], tuple[float, float, float]]] = {
+    SquaredError: lambda s: (s.sq, s.sq + s.var, 2.0 * s.var2_w2 + 4.0 * s.sqvar_w2),
+    AbsoluteError: lambda s: (s.abs, s.abs + s.fold, s.foldvar_w2),
+    SignedError: lambda s: (s.d, s.d, s.var_w2),
+    Within: lambda s: (s.within, s.within_p, s.within_var_w2),
+}
 
 
 def in_blocks(loss: Loss, data: Measured) -> Totals:
     """Of any errors, label by label."""
-    scale = data.find_scale() if loss.degree else 1.0
-    data = data.scaled(scale)
-    observed, expected, variance = [], [], []
+    parts = []
     for y, p, errors, weight in data.blocks():
         seen, moments = loss(y, p), label_moments(loss, errors, y, p)
         w = np.ones(len(y)) if weight is None else weight
-        counts = w > 0  # a label that does not count may be infinitely bad
-        observed.append(float(np.add.reduce(w * seen, where=counts)))
         with np.errstate(invalid="ignore"):
-            expected.append(float(np.add.reduce(w * moments.mean, where=counts)))
-            variance.append(float(np.add.reduce(np.square(w) * moments.variance, where=counts)))
-    total = data.total_weight
-    spread = math.sqrt(math.fsum(variance)) / total
-    if not data.errors.independent:
-        spread = math.sqrt(max(correlated_variance(loss, data), 0.0))
-    return Totals(math.fsum(observed) / total, math.fsum(expected) / total, spread, scale)
+            each = w * seen, w * moments.mean, np.square(w) * moments.variance
+        parts.append(
+            [float(np.add.reduce(x, where=w > 0)) for x in each]
+        )  # a label that does not count may be infinite
+    observed, expected, variance = (math.fsum(column) / data.total_weight for column in zip(*parts, strict=True))
+    if data.errors.independent:
+        return observed, expected, math.sqrt(variance / data.total_weight)
+    return observed, expected, math.sqrt(max(correlated_variance(loss, data), 0.0))
 
 
 Terms = Callable[[FloatArray, FloatArray, MeasurementError], FloatArray]
+
+
+def losses_of(loss: Loss, expected: bool) -> Terms:
+    """The observed loss of each label, or the expected one."""
+    return lambda y, p, errors: label_moments(loss, errors, y, p).mean if expected else loss(y, p)
 
 
 def weighted_terms(data: Measured, terms: Terms) -> Iterator[tuple[FloatArray, FloatArray | None]]:
@@ -295,9 +270,8 @@ def weighted_terms(data: Measured, terms: Terms) -> Iterator[tuple[FloatArray, F
 
 def weighted_mean(data: Measured, terms: Terms) -> float:
     """The weighted mean of a number of each label; a label that does not count may be infinitely bad."""
-    parts = (
-        float(np.add.reduce(x if w is None else np.where(w > 0, w * x, 0.0))) for x, w in weighted_terms(data, terms)
-    )
+    found = weighted_terms(data, terms)
+    parts = (float(np.add.reduce(x if w is None else np.where(w > 0, w * x, 0.0))) for x, w in found)
     return math.fsum(parts) / data.total_weight
 
 
@@ -317,19 +291,9 @@ def sampling_variance(data: Measured, terms: Terms, centre: float) -> float:
     return total * data.items / (data.items - 1)
 
 
-def _traces(data: Measured) -> tuple[tuple[float, ...], str | None]:
-    """Numbers that differ once an array was changed, and the sums they were taken from (None: arrays were added up)."""
-    if not data.borrowed:
-        return (), None
-    key = next((name for name in _SUMS if name in data.shelf), None)
-    return (data.fingerprint(), None) if key is None else (_few(data.shelf[key]), key)
-
-
-def _traces_again(data: Measured, key: str | None) -> tuple[float, ...]:
-    if key is None:
-        return data.fingerprint()
+def _sums_again(data: Measured, key: str) -> NormalSums:
     afresh = Measured(data.y, data.p, data.errors, data.weight, data.outputs)
-    return _few(sums_of(afresh, _SUMS[key], labels=not math.isnan(data.shelf[key].y_shift)))
+    return sums_of(afresh, _SUMS[key], labels=not math.isnan(data.shelf[key].y_shift))
 
 
 def _few(sums: NormalSums) -> tuple[float, ...]:

@@ -1,17 +1,34 @@
-"""Ways to turn an estimate into an interval; small objects, so that estimates can be pickled."""
+"""Ways to turn an estimate into an interval at any level: small objects and `partial` functions, which can be pickled."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from scipy.special import log_ndtr, ndtri, ndtri_exp, stdtr, stdtrit
+import numpy as np
+from scipy.special import betaln, gammaln, log_ndtr, ndtri, ndtri_exp, stdtr, stdtrit
 
+from scorebars.answers.score import Declaration, Interval
+from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
-from scorebars.score import Declaration, Interval
 
+IntervalAt = Callable[[float], Interval]
+ONE_SIGMA = math.erf(math.sqrt(0.5))
+"""The level of an interval that reaches one standard deviation of a normal law to either side."""
 _FAR = 1e6
+
+
+def half_width_in_std(level: float, df: float = math.inf) -> float:
+    """How many standard deviations an interval at this level reaches to either side; Student's if df is finite."""
+    tail = (1.0 + level) / 2
+    return float(ndtri(tail) if math.isinf(df) else stdtrit(df, tail))
+
+
+def kept_between(low: float, high: float, least: float, most: float) -> Interval:
+    """The interval inside the range from `least` to `most`, or the end of the range next to it."""
+    return Interval(*(float(min(max(end, least), most)) for end in (low, high)))
 
 
 @dataclass(frozen=True)
@@ -32,15 +49,13 @@ class Symmetric:
     def __call__(self, level: float) -> Interval:
         if not math.isfinite(self.std):
             return Interval(self.low, self.high)
-        tail = (1.0 + level) / 2
-        z = float(ndtri(tail) if math.isinf(self.df) else stdtrit(self.df, tail))
-        reach = z * self.std
+        reach = half_width_in_std(level, self.df) * self.std
         below, above = self.value - reach, self.value + reach
         if self.value < self.low:
             above = self.low + self._room(self.low - self.value, level)
         elif self.value > self.high:
             below = self.high - self._room(self.value - self.high, level)
-        return Interval(min(max(below, self.low), self.high), max(min(above, self.high), self.low))
+        return kept_between(below, above, self.low, self.high)
 
     def _room(self, outside: float, level: float) -> float:
         """How far the interval reaches into the range, for an estimate `outside` by this much."""
@@ -72,8 +87,7 @@ class ScoreInterval:
     df: float = math.inf
 
     def __call__(self, level: float) -> Interval:
-        tail = (1.0 + level) / 2
-        z = float(ndtri(tail) if math.isinf(self.df) else stdtrit(self.df, tail))
+        z = half_width_in_std(level, self.df)
         if not self.low < self.high:
             return Interval(self.low, self.high)
         width, bent = (self.high - self.low, 1.0) if math.isfinite(self.high) else (1.0, 0.0)
@@ -104,74 +118,77 @@ class OfLaw:
         return Interval(min(low, estimate), max(high, estimate))
 
 
-@dataclass(frozen=True)
-class NextShare:
+def next_share(
+    observed: float, curve: float, declaration: Declaration, shared_variance: float = 0.0, df: float = math.inf
+) -> IntervalAt:
     """Where a share falls on the next test set: all values of which this set and the next do not differ too much.
 
     Both scatter about one population value, of which their mean x is the best guess:
-    (next - observed)^2 <= z^2 2 V(x), V(x) = fixed + curve (x - low)(high - x). In terms of the mean that is the score
-    interval with V/2 in place of V, and next = 2 x - observed. Unlike a variance taken from the observed share it does
-    not vanish where all items are right (docs/theory/new-test-sets.md).
-    """
-
-    middle: ScoreInterval
-
-    def __call__(self, level: float) -> Interval:
-        ends = (2.0 * end - self.middle.value for end in self.middle(level))
-        low, high = (min(max(end, self.middle.low), self.middle.high) for end in ends)
-        return Interval(low, high)
-
-
-def next_share(
-    observed: float, curve: float, declaration: Declaration, shared_variance: float = 0.0, df: float = math.inf
-) -> NextShare:
-    """The interval of a share, or of a metric that scatters like one, on a new test set.
+    (next - observed)^2 <= z^2 2 V(x), V(x) = shared_variance + curve (x - low)(high - x). In terms of the mean that is the
+    score interval with V/2 in place of V, and next = 2 x - observed. Unlike a variance taken from the observed share it
+    does not vanish where all items are right (docs/theory/new-test-sets.md).
 
     `curve` is one over the number of items that the share is taken of; `shared_variance` what errors common to all
     labels add.
     """
-    middle = ScoreInterval(observed, shared_variance / 2, curve / 2, declaration.low, declaration.high, df)
-    return NextShare(middle)
+    return partial(
+        _mirrored_about, ScoreInterval(observed, shared_variance / 2, curve / 2, declaration.low, declaration.high, df)
+    )
 
 
-@dataclass(frozen=True)
-class Held:
-    """An interval, widened where it must be to hold the estimate."""
-
-    inner: Callable[[float], Interval]
-    value: float
-
-    def __call__(self, level: float) -> Interval:
-        low, high = self.inner(level)
-        return Interval(min(low, self.value), max(high, self.value))
+def _mirrored_about(middle: ScoreInterval, level: float) -> Interval:
+    low, high = middle(level)
+    return kept_between(2.0 * low - middle.value, 2.0 * high - middle.value, middle.low, middle.high)
 
 
-@dataclass(frozen=True)
-class Power:
-    """An interval of x carried over to x**power (power > 0, x >= 0), as for RMSE from MSE."""
+def next_order_statistic(ordered: FloatArray, k: float, level: float) -> tuple[float, float]:
+    """Where the k-th smallest of the next n values falls among the n of this test set; a fraction k lies between two.
 
-    inner: Callable[[float], Interval]
-    power: float
+    Two test sets of n items from one population are exchangeable, whatever the distribution of their errors. The number of
+    items of this set that lie below the k-th smallest of the next follows the beta-binomial law BB(n, k, n + 1 - k), so
+    that items of this set bound it. Nothing bounds the largest of the next set from above: it exceeds the largest of this
+    one with probability 1/2, by an amount that no item shows.
+    """
+    n = ordered.size
+    if k >= n:  # all of the risk is on the lower side
+        return _next_above(ordered, k, 1.0 - level), math.inf
+    tail = (1.0 - level) / 2
+    return _next_above(ordered, k, tail), -_next_above(-ordered[::-1], n + 1.0 - k, tail)
 
-    def __call__(self, level: float) -> Interval:
-        low, high = self.inner(level)
-        return Interval(max(low, 0.0) ** self.power, max(high, 0.0) ** self.power)
+
+def _next_above(values: FloatArray, k: float, tail: float) -> float:
+    """The value that the k-th smallest of the next set falls below with this probability, between two items."""
+    n = values.size
+    j = np.arange(n + 1.0)
+    log = gammaln(n + 1.0) - gammaln(j + 1.0) - gammaln(n - j + 1.0) + betaln(j + k, 2.0 * n + 1.0 - j - k)
+    below = np.cumsum(np.exp(log - betaln(k, n + 1.0 - k)))
+    ends = np.concatenate([[-np.inf], values])
+    first = int(np.searchsorted(below, tail, side="right"))  # below[first - 1] <= tail < below[first]
+    if first == 0 or first > n - 1:
+        return -math.inf if first == 0 else float(values[-1])
+    share = (tail - below[first - 1]) / (below[first] - below[first - 1])
+    return float(ends[first] + share * (ends[first + 1] - ends[first]))
 
 
-@dataclass(frozen=True)
-class Affine:
+def less_error(value: float, errors: FloatArray, low: float, high: float, level: float) -> Interval:
+    """value - error, for errors between their quantiles; always with the value, kept in the range."""
+    most, least = np.quantile(errors, [(1.0 + level) / 2, (1.0 - level) / 2])
+    return kept_between(value - max(most, 0.0), value - min(least, 0.0), low, high)
+
+
+def root_of(squared: IntervalAt, level: float) -> Interval:
+    """The interval of the root from that of the square."""
+    low, high = squared(level)
+    return Interval(math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0)))
+
+
+def affine(inner: IntervalAt, factors: tuple[float, ...], shift: float, level: float) -> Interval:
     """An interval of x carried over to shift + x * (each of the factors).
 
     They are multiplied one after the other: their product may leave the doubles where the ends do not.
     """
-
-    inner: Callable[[float], Interval]
-    factors: tuple[float, ...]
-    shift: float = 0.0
-
-    def __call__(self, level: float) -> Interval:
-        ends = [self.shift + times(end, self.factors) for end in self.inner(level)]
-        return Interval(min(ends), max(ends))
+    low, high = sorted(shift + times(end, factors) for end in inner(level))
+    return Interval(low, high)
 
 
 def times(value: float, factors: tuple[float, ...]) -> float:

@@ -80,14 +80,6 @@ def _terminated_cleanly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _stop(*_: object) -> NoReturn:
-    sys.exit(128 + signal.SIGTERM)
-
-
-def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    console.note(f"Warning: {message}")
-
-
 app = typer.Typer(
     name="scorebars",
     cls=Guard,

@@ -13,8 +13,7 @@ import typer
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.score_texts import QUESTIONS, table_cells
-from scorebars._shared.text import counted
+from scorebars._shared.score_views import QUESTIONS, counted, table_cells
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
 from scorebars.cli.column_roles import Roles

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.score_texts import QUESTIONS
+from scorebars._shared.score_views import QUESTIONS
 from scorebars.cli import options as opt
 from scorebars.cli.output import OutputOptions, legend
 

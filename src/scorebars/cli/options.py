@@ -119,6 +119,7 @@ def with_options(verb: Callable[..., None]) -> Callable[..., None]:
         verb(**given, **made)
 
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {own.name: own.annotation for own in parameters}
     return command
 
 

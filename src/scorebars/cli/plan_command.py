@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.text import counted
+from scorebars._shared.score_views import counted
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
 from scorebars.cli.console import Failure, note

@@ -1,5 +1,5 @@
 /*
- * Labels into narrow bins, for accumulators (`bins.py` and `binning.py` say what for).
+ * Labels into narrow bins, for accumulators (`bins.py` says what for).
  *
  * Label i has the difference d = prediction - label, the error s, the weight w and c = label - shift. The bin of a
  * label is given by the leading bits of a number v > 0 as a double (its exponent and the first bits of its fraction);
@@ -14,47 +14,20 @@
  *
  * Labels with v above `threshold` are left out, and so are those for which there is no bin; their indices are written
  * down. Labels with v = 0 are exact: one more row of `moments`, after those of the bins, takes them, and of folded_bins
- * `totals` takes their sum w |d|. Values are finite, errors and weights not negative. The NumPy twin is in bins.py and
- * binning.py.
+ * `totals` takes their sum w |d|. Values are finite, errors and weights not negative. The NumPy twin is in
+ * bins.py.
  *
  * How it is made fast: the labels go through in blocks that stay in the first-level cache. A first loop, which the
  * compiler turns into vector instructions, finds bins, places and columns of all labels of a block; a second one adds
  * them to the bins, all columns of a label at a time. So no label waits for the arithmetic of the one before.
  */
-#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "_extension.h"
 
 #define LAYOUT 3 /* of the arguments: another number means another version of the Python side */
 #define MOMENTS 4
 #define MOST_COLUMNS 8
 #define PRODUCTS 15
 #define APART (-1) /* instead of the bin of a label that is left out */
-
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#elif defined(__GNUC__)
-#define FOR_EACH_CPU __attribute__((noinline)) /* inlined into one another, loops lose what `restrict` says of them */
-#else
-#define FOR_EACH_CPU
-#endif
-
-#if defined(__GNUC__)
-#define ALIGNED __attribute__((aligned(64)))
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define ALIGNED
-#define INLINE static inline
-#endif
-#ifdef _MSC_VER
-#define restrict __restrict /* after the system headers, which have other uses for the word */
-#endif
 
 typedef struct {
     const double *y, *p, *sigma, *weight; /* sigma NULL: all one_sigma; weight NULL: all 1 */
@@ -129,25 +102,8 @@ INLINE void set_squares(double *column, double v, double w, double d)
     column[3] = more > 2.0 * v ? more : 2.0 * v;
 }
 
-FOR_EACH_CPU
-static void place_squares(Block *restrict block, const Task *restrict task)
-{
-    const double *restrict y = block->y, *restrict p = block->p;
-    const double *restrict sigma = block->sigma, *restrict weight = block->weight;
-    const Task fixed = *task;
-    const int count = block->count;
-#pragma omp simd
-    for (int i = 0; i < count; i++) {
-        const double s = sigma[i], w = weight[i], d = p[i] - y[i], v = w * (s * s);
-        set_squares(block->column + 4 * i, v, w, d);
-        block->place[i] = place_in_bin(v, fixed.bits);
-        block->bin[i] = bin_of(v, &fixed, 1, 0);
-    }
-}
-
-/* The same with the other four columns. */
-FOR_EACH_CPU
-static void place_ratio(Block *restrict block, const Task *restrict task)
+/* With 8 columns also the other four. */
+INLINE void place_by_variance(Block *restrict block, const Task *restrict task, const int columns)
 {
     const double *restrict y = block->y, *restrict p = block->p;
     const double *restrict sigma = block->sigma, *restrict weight = block->weight;
@@ -156,15 +112,29 @@ static void place_ratio(Block *restrict block, const Task *restrict task)
 #pragma omp simd
     for (int i = 0; i < count; i++) {
         const double s = sigma[i], w = weight[i], d = p[i] - y[i], c = y[i] - fixed.shift, v = w * (s * s);
-        double *column = block->column + 8 * i;
+        double *column = block->column + columns * i;
         set_squares(column, v, w, d);
-        column[4] = w * d;
-        column[5] = w * c;
-        column[6] = w * c * d;
-        column[7] = w * c * c;
+        if (columns == 8) {
+            column[4] = w * d;
+            column[5] = w * c;
+            column[6] = w * c * d;
+            column[7] = w * c * c;
+        }
         block->place[i] = place_in_bin(v, fixed.bits);
         block->bin[i] = bin_of(v, &fixed, 1, 0);
     }
+}
+
+FOR_EACH_CPU
+static void place_squares(Block *restrict block, const Task *restrict task)
+{
+    place_by_variance(block, task, 4);
+}
+
+FOR_EACH_CPU
+static void place_ratio(Block *restrict block, const Task *restrict task)
+{
+    place_by_variance(block, task, 8);
 }
 
 /* As place_squares, for folded bins; `exact` takes w |d| of the labels with v = 0. */
@@ -373,23 +343,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, (void *)add_constants},
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef definition = {
-    .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "scorebars.engines._bins",
-    .m_doc = "Labels into narrow bins, compiled.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__bins(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION_MODULE(_bins, "Labels into narrow bins, compiled.", add_constants, methods);

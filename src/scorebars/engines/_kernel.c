@@ -22,44 +22,16 @@
  *
  * The array functions of array_sums.py give the same sums in the same order.
  */
-#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "_extension.h"
 
 #include <float.h>
-#include <math.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
 #ifdef __FAST_MATH__
 #error "the kernel relies on exact rounding: build it without -ffast-math"
 #endif
 #if defined(FLT_EVAL_METHOD) && (FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2)
 #error "the kernel relies on doubles that are rounded at every step (no x87 arithmetic)"
-#endif
-
-/* Three builds of a loop (AVX-512, AVX2, plain), chosen when the library is loaded: the plain one
- * is three times slower. Needs GCC 12 and a loader that knows indirect functions (glibc). */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define HAS_CLONES 1
-#define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define HAS_CLONES 0
-#define FOR_EACH_CPU
-#endif
-
-#if defined(__GNUC__)
-#define ALIGNED __attribute__((aligned(64)))
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define ALIGNED
-#define INLINE static inline
-#endif
-#ifdef _MSC_VER
-#define restrict __restrict /* after the system headers, which have other uses for the word */
 #endif
 
 /* ------------------------------------------------------------------ the sums, in Python's order */
@@ -266,12 +238,15 @@ static void sum_plain(Block *restrict block)
     block->extreme[MAX_WEIGHT] = block->extreme[MIN_WEIGHT] = 1;
 }
 
+#define WEIGHTED_COLUMNS(block)                                                                                       \
+    const double *restrict ds = block->d, *restrict sigmas = block->sigma, *restrict weights = block->weight;         \
+    const int count = block->count
+
 FOR_EACH_CPU
 static void sum_weighted(Block *restrict block)
 {
-    const double *restrict ds = block->d, *restrict sigmas = block->sigma, *restrict folds = block->fold;
-    const double *restrict weights = block->weight;
-    const int count = block->count;
+    WEIGHTED_COLUMNS(block);
+    const double *restrict folds = block->fold;
     double sum_w = 0, sum_w2 = 0, sum_d = 0, sum_abs = 0, sum_sq = 0, sum_var = 0, sum_fold = 0, sum_d_w2 = 0;
     double sum_sq_w2 = 0, sum_fourth_w2 = 0, sum_expabs_w2 = 0, sum_var_w2 = 0, sum_var2_w2 = 0, sum_sqvar_w2 = 0;
     double sum_folded_w2 = 0, max_abs_d = 0, max_sigma = 0, max_weight = 0, min_sigma = INFINITY, min_weight = INFINITY;
@@ -320,11 +295,8 @@ static void sum_weighted(Block *restrict block)
     sum[SUM_VAR2_W2] = sum_var2_w2;
     sum[SUM_SQVAR_W2] = sum_sqvar_w2;
     sum[SUM_FOLDVAR_W2] = sum_var_w2 - sum_folded_w2;
-    block->extreme[MAX_ABS_D] = max_abs_d;
-    block->extreme[MAX_SIGMA] = max_sigma;
-    block->extreme[MAX_WEIGHT] = max_weight;
-    block->extreme[MIN_SIGMA] = min_sigma;
-    block->extreme[MIN_WEIGHT] = min_weight;
+    const double extreme[N_EXTREMES] = {max_abs_d, max_sigma, max_weight, 0, min_sigma, min_weight};
+    memcpy(block->extreme, extreme, sizeof extreme); /* of the labels: in sum_labels */
 }
 
 /* P(|d + s Z| <= tolerance) from the tails beyond the near and the far edge of the band. The small
@@ -332,9 +304,8 @@ static void sum_weighted(Block *restrict block)
 FOR_EACH_CPU
 static void sum_within(Block *restrict block, double tolerance)
 {
-    const double *restrict ds = block->d, *restrict sigmas = block->sigma, *restrict weights = block->weight;
+    WEIGHTED_COLUMNS(block);
     const double end = TAIL_END;
-    const int count = block->count;
     double sum_within = 0, sum_within_p = 0, sum_within_var_w2 = 0;
 #pragma omp simd reduction(+ : sum_within, sum_within_p, sum_within_var_w2)
     for (int i = 0; i < count; i++) {
@@ -358,9 +329,8 @@ static void sum_within(Block *restrict block, double tolerance)
 FOR_EACH_CPU
 static void sum_labels(Block *restrict block, double reference)
 {
-    const double *restrict ds = block->d, *restrict sigmas = block->sigma, *restrict weights = block->weight;
+    WEIGHTED_COLUMNS(block);
     const double *restrict ys = block->y;
-    const int count = block->count;
     double sum_y1 = 0, sum_y2 = 0, sum_d_var = 0, sum_y_var = 0, sum_y2_var = 0, sum_y_d_var = 0, max_abs_y = 0;
 #pragma omp simd reduction(+ : sum_y1, sum_y2, sum_d_var, sum_y_var, sum_y2_var, sum_y_d_var) \
     reduction(max : max_abs_y)
@@ -375,13 +345,8 @@ static void sum_labels(Block *restrict block, double reference)
         const double counted_y = w > 0 ? fabs(y) : 0;
         max_abs_y = counted_y > max_abs_y ? counted_y : max_abs_y;
     }
-    double *restrict sum = block->sum;
-    sum[SUM_Y1] = sum_y1;
-    sum[SUM_Y2] = sum_y2;
-    sum[SUM_D_VAR_W2] = sum_d_var;
-    sum[SUM_Y_VAR_W2] = sum_y_var;
-    sum[SUM_Y2_VAR_W2] = sum_y2_var;
-    sum[SUM_Y_D_VAR_W2] = sum_y_d_var;
+    const double sums[] = {sum_y1, sum_y2, sum_d_var, sum_y_var, sum_y2_var, sum_y_d_var};
+    memcpy(block->sum + SUM_Y1, sums, sizeof sums);
     block->extreme[MAX_ABS_Y] = max_abs_y;
 }
 
@@ -626,23 +591,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, (void *)add_names},
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef definition = {
-    .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "scorebars.engines._kernel",
-    .m_doc = "Sums over labels with normal errors, compiled.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__kernel(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION_MODULE(_kernel, "Sums over labels with normal errors, compiled.", add_names, methods);

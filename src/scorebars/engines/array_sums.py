@@ -201,7 +201,7 @@ def _fourth_power(x: AnyArray) -> AnyArray:
 def _sum(xp: Any, x: AnyArray) -> AnyArray:
     """Of a long array in two steps, rows first."""
     n = x.shape[0]
-    whole = n // _ROWS * _ROWS
-    if whole <= 16 * _ROWS:
+    even = n // _ROWS * _ROWS
+    if even <= 16 * _ROWS:
         return xp.sum(x)
-    return xp.sum(xp.sum(xp.reshape(x[:whole], (_ROWS, -1)), axis=1)) + xp.sum(x[whole:])
+    return xp.sum(xp.sum(xp.reshape(x[:even], (_ROWS, -1)), axis=1)) + xp.sum(x[even:])

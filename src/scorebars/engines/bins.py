@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.engines import engine
-from scorebars.engines.chunks import CHUNK
+from scorebars.engines.engine import CHUNK
 
 MOMENTS = 4
 MOST_APART = 256
@@ -60,7 +60,7 @@ _BLOCK = 1 << 13
 
 @dataclass(frozen=True)
 class Bins:
-    """Moments of the labels in bins, octave by octave, and the largest labels with their columns.
+    """Moments of the labels in bins, and the largest labels with their columns.
 
     A bin is one value of the leading bits of v as a double, all but `bits` of its fraction: 2^(52 - bits) bins an octave.
     Its key is that value times `minors` plus the minor number.
@@ -68,8 +68,10 @@ class Bins:
 
     bits: int
     minors: int
-    octaves: dict[int, FloatArray]
-    """Moments (bins, 4, c) of all bins of an octave, by its exponent; only of octaves that hold labels."""
+    keys: IntArray
+    """Of the bins that hold labels, ascending."""
+    moments: FloatArray
+    """(bins, 4, c)"""
     top_v: FloatArray
     top_minor: IntArray
     top: FloatArray
@@ -78,64 +80,33 @@ class Bins:
     @classmethod
     def empty(cls, columns: int, bits: int, minors: int = 1) -> Bins:
         """Of no labels."""
-        return cls(bits, minors, {}, np.empty(0), np.empty(0, dtype=np.int64), np.empty((columns, 0)))
-
-    @classmethod
-    def of_occupied(cls, bits: int, minors: int, keys: IntArray, moments: FloatArray, *top: NDArray[Any]) -> Bins:
-        """From what `occupied` told."""
-        return cls(bits, minors, {}, *top).with_moments(keys, moments)
-
-    def occupied(self) -> tuple[Any, ...]:
-        """What to keep or send of the bins: most of an octave's may be empty."""
-        return self.bits, self.minors, self.keys, self.moments, self.top_v, self.top_minor, self.top
-
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return Bins.of_occupied, self.occupied()
+        none = np.empty(0, dtype=np.int64)
+        return cls(bits, minors, none, np.empty((0, MOMENTS, columns)), np.empty(0), none, np.empty((columns, 0)))
 
     @property
-    def _per_octave(self) -> int:
+    def per_octave(self) -> int:
+        """Number of bins from one power of two to the next."""
         return self.minors << (52 - self.bits)
 
-    @property
-    def keys(self) -> IntArray:
-        """Of the occupied bins, ascending."""
-        found = [octave * self._per_octave + _occupied(self.octaves[octave]) for octave in sorted(self.octaves)]
-        return np.concatenate([np.empty(0, dtype=np.int64), *found])
-
-    @property
-    def moments(self) -> FloatArray:
-        """(k, 4, c) of the occupied bins."""
-        blocks = [self.octaves[octave] for octave in sorted(self.octaves)]
-        return np.concatenate([np.empty((0, MOMENTS, len(self.top))), *(block[_occupied(block)] for block in blocks)])
-
     def with_moments(self, keys: IntArray, moments: FloatArray) -> Bins:
-        """With those (k, 4, c) of some bins."""
-        octaves, (octave, place) = dict(self.octaves), np.divmod(keys, self._per_octave)
-        for number in np.unique(octave).tolist():
-            here = octave == number
-            old = octaves.get(number)
-            block = np.zeros((self._per_octave, MOMENTS, len(self.top))) if old is None else old.copy()
-            block[place[here]] += moments[here]
-            octaves[number] = block
-        return replace(self, octaves=octaves)
+        """With those (k, 4, c) of some bins, whose keys ascend."""
+        if np.array_equal(keys, self.keys):
+            return replace(self, moments=self.moments + moments)
+        both = np.sort(np.concatenate([self.keys, keys]), kind="stable")  # 0.02 ms where np.union1d takes 0.27
+        both = both[np.diff(both, prepend=-1) > 0]
+        total = np.zeros((both.size, *moments.shape[1:]))
+        total[np.searchsorted(both, self.keys)] = self.moments
+        total[np.searchsorted(both, keys)] += moments
+        return replace(self, keys=both, moments=total)
 
     @property
     def floor(self) -> float:
         """A label has to be above this to be among the largest."""
         return float(self.top_v.min()) if self.top_v.size == MOST_APART else 0.0
 
-    def reach(self) -> Reach | None:
-        """Where more labels of the same kind may be expected; None where few are known, or they lie far apart."""
-        if self.floor == 0 or not 0 < len(self.octaves) <= _FEW_OCTAVES:
-            return None
-        return Reach(math.ldexp(1.0, min(self.octaves) - _BIAS), self.floor, self.floor)
-
     def merged(self, other: Bins) -> Bins:
         """The bins of both sets of labels."""
-        octaves = dict(self.octaves)
-        for octave, moments in other.octaves.items():
-            octaves[octave] = octaves[octave] + moments if octave in octaves else moments
-        return replace(self, octaves=octaves).with_top(other.top_v, other.top_minor, other.top)
+        return self.with_moments(other.keys, other.moments).with_top(other.top_v, other.top_minor, other.top)
 
     def with_top(self, v: FloatArray, minor: IntArray, columns: FloatArray) -> Bins:
         """With more labels that may be among the largest; those that are not go into the bins."""
@@ -162,27 +133,23 @@ class Bins:
 
     def recombined(self, matrix: FloatArray) -> Bins:
         """With columns that are linear combinations (rows of `matrix`) of the present ones."""
-        octaves = {octave: moments @ matrix.T for octave, moments in self.octaves.items()}
-        return replace(self, octaves=octaves, top=matrix @ self.top)
+        return replace(self, moments=self.moments @ matrix.T, top=matrix @ self.top)
 
     def divided(self, power: int, columns: FloatArray) -> tuple[Bins, FloatArray]:
         """The bins of v / 2^power with their columns multiplied, and the columns of labels whose v vanishes, added up."""
-        octaves = {octave - power: moments * columns for octave, moments in self.octaves.items()}
-        kept = {octave: moments for octave, moments in octaves.items() if octave >= 1}  # normal doubles
+        keys, moments = self.keys - power * self.per_octave, self.moments * columns
         top_v, top = np.ldexp(self.top_v, -power), columns[:, None] * self.top
-        stay = top_v > 0
-        vanished = top[:, ~stay].sum(axis=1)
-        for octave in octaves.keys() - kept.keys():
-            vanished = vanished + octaves[octave][:, 0].sum(axis=0)
-        return Bins(self.bits, self.minors, kept, top_v[stay], self.top_minor[stay], top[:, stay]), vanished
+        kept, stay = keys >= self.per_octave, top_v > 0  # bins of normal doubles
+        vanished = top[:, ~stay].sum(axis=1) + moments[~kept, 0].sum(axis=0)
+        top_minor = self.top_minor[stay]
+        return Bins(self.bits, self.minors, keys[kept], moments[kept], top_v[stay], top_minor, top[:, stay]), vanished
 
     def points(self) -> tuple[FloatArray, IntArray, FloatArray]:
         """v (k, 4) of the points that stand for each bin, its minor number (k,), and the columns (c, k, 4) there."""
-        keys = self.keys
-        major = keys // self.minors
+        major, minor = np.divmod(self.keys, self.minors)
         low, high = (np.ascontiguousarray((major + k) << self.bits).view(np.float64)[:, None] for k in (0, 1))
         v = 0.5 * (low + high) + 0.5 * (high - low) * GRID
-        return v, keys % self.minors, np.einsum("kmc,mp->ckp", self.moments, TO_WEIGHTS)
+        return v, minor, np.einsum("kmc,mp->ckp", self.moments, TO_WEIGHTS)
 
     def nodes(self) -> tuple[FloatArray, FloatArray]:
         """v (k,) and columns (c, k) of all points and of the largest labels."""
@@ -191,10 +158,6 @@ class Bins:
             np.concatenate([self.top_v, v.ravel()]),
             np.concatenate([self.top, columns.reshape(len(columns), -1)], axis=1),
         )
-
-
-def _occupied(moments: FloatArray) -> IntArray:
-    return np.flatnonzero(moments[:, 0, 0])
 
 
 def leading_bits(v: FloatArray, bits: int) -> IntArray:
@@ -206,23 +169,6 @@ def leading_bits(v: FloatArray, bits: int) -> IntArray:
 def _place(v: FloatArray, bits: int) -> FloatArray:
     rest = np.ascontiguousarray(v).view(np.int64) & ((1 << bits) - 1)
     return np.ldexp(rest.astype(np.float64), 1 - bits) - 1.0
-
-
-class Reach(NamedTuple):
-    """From which v to which most labels lie, and above which v labels stay apart."""
-
-    low: float
-    high: float
-    threshold: float
-
-    @classmethod
-    def of(cls, v: FloatArray, n: int) -> Reach:
-        """As a sample v of n labels tells: MOST_APART of all n, or somewhat more, are above the threshold."""
-        high = float(v.max())
-        low = float(np.min(v, initial=np.inf, where=v > 0)) if high > 0 else np.inf
-        place = v.size - 1 - min(v.size - 1, math.ceil(1.5 * MOST_APART * v.size / n) + 8)
-        threshold = float(np.partition(v, place)[place]) if n > MOST_APART else 0.0
-        return cls(low, high, threshold) if high > 0 else cls(1.0, 1.0, 0.0)
 
 
 # labels on their way into bins ---------------------------------------------------------------------
@@ -317,11 +263,11 @@ class Binned(NamedTuple):
 def binned(labels: Labels, kind: BinKind, known: Bins | None) -> Binned:
     """Labels in bins, to be merged with those that are `known` already: only above their floor may a label stay apart."""
     floor = 0.0 if known is None else known.floor
-    for reach in _reaches(labels, kind, known):
-        threshold = max(reach.threshold, floor)
+    for low, high, threshold in _ranges(labels, kind, known):
+        threshold = max(threshold, floor)
         if engine.bin_loops() is None:
             return _by_numpy(labels, kind, threshold)
-        table = _Table(kind, max(reach.low * _BELOW, reach.high * _REACH), reach.high)
+        table = _Table(kind, max(low * _BELOW, high * _REACH), high)
         apart = table.take(labels, threshold)
         if len(apart) <= MOST_APART + labels.n // 8:
             break  # else what was known, or the sample, has misled
@@ -338,13 +284,22 @@ def binned(labels: Labels, kind: BinKind, known: Bins | None) -> Binned:
     return Binned(bins.with_top(v[top], *kind.rows(left.pick(top))), table.certain.copy(), totals)
 
 
-def _reaches(labels: Labels, kind: BinKind, known: Bins | None) -> Iterator[Reach]:
-    """Where labels lie, as those that are known tell, as a sample tells, and as all of them tell."""
-    expected = None if known is None else known.reach()
-    if expected is not None:
-        yield expected
-    for step in (max(1, labels.n // SAMPLE) | 1, 1):  # odd, for labels that repeat in patterns of 2, 4, 8 ...
-        yield Reach.of(kind.v(labels.pick(slice(None, None, step))), labels.n)
+def _ranges(labels: Labels, kind: BinKind, known: Bins | None) -> Iterator[tuple[float, float, float]]:
+    """From which v to which most labels lie, and above which they stay apart: as those that are known tell, where these
+    are many and close together, as a sample tells, and as all labels tell.
+    """
+    if known is not None and known.floor > 0 and known.keys.size:
+        first, last = known.keys[[0, -1]] // known.per_octave
+        if last - first < _FEW_OCTAVES:
+            yield math.ldexp(1.0, int(first) - _BIAS), known.floor, known.floor
+    n = labels.n
+    for step in (max(1, n // SAMPLE) | 1, 1):  # odd, for labels that repeat in patterns of 2, 4, 8 ...
+        v = kind.v(labels.pick(slice(None, None, step)))
+        # MOST_APART of all n labels, or somewhat more, are above the threshold
+        place = v.size - 1 - min(v.size - 1, math.ceil(1.5 * MOST_APART * v.size / n) + 8)
+        threshold = float(np.partition(v, place)[place]) if n > MOST_APART else 0.0
+        low, high = float(np.min(v, initial=np.inf, where=v > 0)), float(v.max())
+        yield (low, high, threshold) if high > 0 else (1.0, 1.0, 0.0)
 
 
 def _by_numpy(labels: Labels, kind: BinKind, threshold: float) -> Binned:
@@ -372,8 +327,8 @@ class _Table:
 
     def __init__(self, kind: BinKind, low: float, high: float) -> None:
         first, last = leading_bits(np.array([low, max(low, high)]), 52).tolist()
-        self._kind, self._first, self._octaves = kind, first, last - first + 1
-        self._rows = self._octaves << (52 - kind.bits)
+        self._kind, self._first = kind, first
+        self._rows = (last - first + 1) << (52 - kind.bits)
         self._moments = _aligned_zeros(self._rows * kind.minors + 1, MOMENTS, kind.columns)
         self.certain = self._moments[-1, 0]
         """The columns of the labels with v = 0, added up."""
@@ -392,10 +347,9 @@ class _Table:
 
     def bins(self) -> Bins:
         """All other labels that were added."""
-        moments = self._moments[:-1].reshape(self._octaves, -1, MOMENTS, self._kind.columns)
-        used = np.flatnonzero(moments[:, :, 0, 0].any(axis=1))
-        empty = Bins.empty(self._kind.columns, self._kind.bits, self._kind.minors)
-        return replace(empty, octaves={self._first + k: moments[k] for k in used.tolist()})
+        kind = self._kind
+        used, empty = np.flatnonzero(self._moments[:-1, 0, 0]), Bins.empty(kind.columns, kind.bits, kind.minors)
+        return replace(empty, keys=self._first * empty.per_octave + used, moments=self._moments[used])
 
 
 def _aligned_zeros(*shape: int) -> FloatArray:

@@ -2,8 +2,8 @@
 
 q is the probability that a label is wrong. A cell is a shown and a predicted class; where only the accuracy is asked for,
 it is "right" or "wrong", which keeps memory small however many classes there are. Up to MOST distinct q are kept as they
-are; more are gathered in bins, as `laws.poisson_binomial.gather` does: each keeps its number of labels and the first three
-moments of q. Labels with q = 0 or q = 1 are always counted apart.
+are. More are put in bins, each with its number of labels and the first three moments of q. Labels with q = 0 or q = 1 are
+always counted apart.
 """
 
 from __future__ import annotations

@@ -25,9 +25,8 @@ import numpy as np
 
 from scorebars.arrays import FloatArray
 from scorebars.engines.bins import FOLDED, PRODUCTS, RATIO, RATIO_COLUMNS, SQUARES, Bins, Labels, binned
-from scorebars.engines.chunks import over_chunks
 from scorebars.engines.class_counts import ClassCounts
-from scorebars.engines.engine import normal_sums, threads, typical
+from scorebars.engines.engine import normal_sums, over_chunks, threads, typical
 from scorebars.engines.sums import NormalSums
 from scorebars.errors import Normal
 from scorebars.losses import Within
@@ -251,30 +250,23 @@ def _divided_store(
     labels: Labels, unit: int, needs: Collection[str], tolerance: float | None, known: Store | None
 ) -> Store:
     """The store of labels divided by 2^unit."""
-    y, p, sigma, weight = labels.y, labels.p, labels.sigma, labels.weight
     if unit:
-        y, p, sigma = np.ldexp(y, -unit), np.ldexp(p, -unit), np.ldexp(sigma, -unit)
-        sigma = sigma if sigma.ndim else float(sigma)
-    found = replace(summarise(y, p, sigma, weight, needs, known), unit=unit)
+        y, p, sigma = (np.ldexp(values, -unit) for values in (labels.y, labels.p, labels.sigma))
+        labels = Labels(y, p, sigma if sigma.ndim else float(sigma), labels.weight)
+    found = replace(summarise(labels, needs, known), unit=unit)
+    y, p, sigma = labels.y, labels.p, labels.sigma
     if tolerance is not None:
         edge, nowhere = float(np.ldexp(tolerance, -unit)), np.broadcast_to(0.0, len(y))
         chances, ideal = chances_of(y, p, sigma, edge), chances_of(nowhere, nowhere, sigma, edge)
         found = replace(found, hits=Hits(normal_sums(y, p, sigma, None, edge), chances, ideal))
     if "pulls" in needs:
-        before = None if known is None else known.pulls
-        pulls = summarise(np.zeros(len(y)), Labels(y, p, sigma, weight).pulls(), 1.0, weight, ("squares",), before)
-        found = replace(found, pulls=pulls)
+        pulls = Labels(np.zeros(len(y)), labels.pulls(), 1.0, labels.weight)
+        found = replace(found, pulls=summarise(pulls, ("squares",), None if known is None else known.pulls))
     return found
 
 
 def summarise(
-    y: FloatArray,
-    p: FloatArray,
-    sigma: FloatArray | float,
-    weight: FloatArray | None,
-    needs: Collection[str],
-    known: Store | None = None,
-    sums: NormalSums | None = None,
+    labels: Labels, needs: Collection[str], known: Store | None = None, sums: NormalSums | None = None
 ) -> Store:
     """The store of labels of ordinary size, about the shift of what is `known` already, above its largest labels.
 
@@ -283,7 +275,7 @@ def summarise(
     ratio = "ratio" in needs
     if sums is None:
         about = None if known is None or not math.isfinite(known.shift) else known.shift
-        sums = normal_sums(y, p, sigma, weight, labels=ratio, about=about)
+        sums = normal_sums(labels.y, labels.p, labels.sigma, labels.weight, labels=ratio, about=about)
     largest = max(sums.max_abs_d, sums.max_sigma, sums.max_weight, sums.max_abs_y if ratio else 0.0)
     if sums.scale != 1 or sums.weight_scale != 1 or largest > _MOST:
         raise OverflowError(
@@ -291,33 +283,30 @@ def summarise(
             "choose other units, or use scorebars.evaluate on arrays."
         )
     squares, absolute = (None, None) if known is None else (known.squares, known.absolute)
+    shifted = replace(labels, shift=sums.y_shift)
 
     def chunk(start: int, stop: int) -> Store:
-        labels = Labels(y, p, sigma, weight, sums.y_shift).pick(slice(start, stop))
+        part = shifted.pick(slice(start, stop))
         found = Store(sums)
         if ratio or "squares" in needs:
-            in_bins = binned(labels, RATIO if ratio else SQUARES, squares)
+            in_bins = binned(part, RATIO if ratio else SQUARES, squares)
             found = replace(found, squares=in_bins.bins, certain=in_bins.certain)
             if ratio:
                 gram = np.zeros((5, 5))
                 gram[PRODUCTS] = gram.T[PRODUCTS] = in_bins.totals
-                found = replace(found, gram=gram, predictions=_two_predictions(labels))
+                found = replace(found, gram=gram, predictions=_two_predictions(part))
         if "absolute" in needs:
-            in_bins = binned(labels, FOLDED, absolute)
-            found = replace(found, absolute=in_bins.bins, certain_abs=float(in_bins.totals[0]), abs_w2=_abs_w2(labels))
+            in_bins = binned(part, FOLDED, absolute)
+            found = replace(found, absolute=in_bins.bins, certain_abs=float(in_bins.totals[0]), abs_w2=_abs_w2(part))
         return found
 
-    return replace(reduce(Store._joined, over_chunks(chunk, len(y), threads(), _PIECE)), sums=sums)
+    return replace(reduce(Store._joined, over_chunks(chunk, labels.n, threads(), _PIECE)), sums=sums)
 
 
 def _abs_w2(labels: Labels) -> float:
     """sum w^2 |d|"""
-    parts = []
-    for start in range(0, labels.n, _BLOCK):
-        some = labels.pick(slice(start, start + _BLOCK))
-        size = np.abs(some.p - some.y)
-        parts.append(float(np.add.reduce(size if some.weight is None else np.square(some.weight) * size)))
-    return math.fsum(parts)
+    parts = (labels.pick(slice(start, start + _BLOCK)) for start in range(0, labels.n, _BLOCK))
+    return math.fsum(float(np.add.reduce(part.weighted(part.weighted(np.abs(part.p - part.y))))) for part in parts)
 
 
 def _two_predictions(labels: Labels) -> tuple[float, float]:

@@ -75,21 +75,6 @@ class NormalSums(NamedTuple):
         """sum w^2 (|d| + sigma g)^2, as E^2 = (second moment) - variance; at least 0.63 of the first part"""
         return self.sq_w2 + self.var_w2 - self.foldvar_w2
 
-    @property
-    def lossw_abs(self) -> float:
-        """sum w^2 (|d| + sigma g)"""
-        return self.expabs_w2
-
-    @property
-    def loss2_d(self) -> float:
-        """sum w^2 d^2"""
-        return self.sq_w2
-
-    @property
-    def lossw_d(self) -> float:
-        """sum w^2 d"""
-        return self.d_w2
-
     def merged(self, other: NormalSums) -> NormalSums:
         """The sums over both sets of labels, about the reference of this one; what one of them lacks is NaN.
 

@@ -30,43 +30,13 @@ Every model has a `kind`: ``"classical"`` if the label is the truth plus an erro
 the truth is the label plus an error (a set point, a calibrated posterior).
 """
 
-from scorebars.errors.class_error import (
-    ClassError,
-    ClassFlip,
-    Flip,
-    LabelProbabilities,
-    Thresholded,
-    Transition,
-    Votes,
-)
-from scorebars.errors.continuous import Laplace, Rounding, StudentT, Triangular, Uniform
-from scorebars.errors.empirical import Empirical
-from scorebars.errors.log_normal import LogNormal
+from scorebars.errors.class_error import ClassError, ClassFlip, Flip, LabelProbabilities, Thresholded, Transition, Votes
+from scorebars.errors.continuous import Laplace, LogNormal, Rounding, SplitNormal, StudentT, Triangular, Uniform
+from scorebars.errors.counts_and_draws import Empirical, Poisson
 from scorebars.errors.measurement_error import ErrorModel, MeasurementError
 from scorebars.errors.normal import Normal
-from scorebars.errors.poisson import Poisson
 from scorebars.errors.repeats import Repeats
-from scorebars.errors.split_normal import SplitNormal
 
-__all__ = [
-    "ClassError",
-    "ClassFlip",
-    "Empirical",
-    "ErrorModel",
-    "Flip",
-    "LabelProbabilities",
-    "Laplace",
-    "LogNormal",
-    "MeasurementError",
-    "Normal",
-    "Poisson",
-    "Repeats",
-    "Rounding",
-    "SplitNormal",
-    "StudentT",
-    "Thresholded",
-    "Transition",
-    "Triangular",
-    "Uniform",
-    "Votes",
-]
+__all__ = ["ClassError", "ClassFlip", "Flip", "LabelProbabilities", "Thresholded", "Transition", "Votes"]
+__all__ += ["Empirical", "ErrorModel", "Laplace", "LogNormal", "MeasurementError", "Normal", "Poisson", "Repeats"]
+__all__ += ["Rounding", "SplitNormal", "StudentT", "Triangular", "Uniform"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from scorebars import checks
 from scorebars.arrays import FloatArray, to_host
-from scorebars.errors.measurement_error import ErrorModel, MeasurementError, check_kind, shown_parameter
-from scorebars.errors.normal import Normal
-from scorebars.errors.split_normal import SplitNormal
+from scorebars.errors.measurement_error import ErrorModel, LabelErrors, MeasurementError, check_kind, shown_parameter
+from scorebars.errors.normal import NEGATIVE_YERR, error_model
 
 Classes = NDArray[Any]
 
@@ -34,9 +32,8 @@ class ClassError(ErrorModel):
     classwise: bool = False
     """Whether a label's probabilities depend on its class only."""
 
-    def labels(self) -> Classes | None:
-        """The labels themselves where the model holds them, so that y_true may be None."""
-        return None
+    why_no_transition = "how true classes are shown is not known."
+    """Why the truth cannot be found from these labels, where `transition` is None."""
 
     def classes(self) -> Classes | None:
         """The classes that the model names; None if it serves any."""
@@ -51,9 +48,9 @@ class ClassError(ErrorModel):
         what = f"has classes that {type(self).__name__} does not name"
         raise checks.complain(argument, what, unknown, labels, f"It names {listed}.")
 
-    @abstractmethod
     def transition(self, classes: Classes) -> FloatArray | None:
         """P(shown as column | true class row) of a single label, (K, K) or (n, K, K); None where it is not known."""
+        return None
 
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
         """P(fresh label i is class k), shape (n, K), for the labels that are shown."""
@@ -69,10 +66,6 @@ class ClassError(ErrorModel):
         """
         rows = self.transition(classes)
         return None if rows is None else _rows_of(regular_inverse(rows), positions(labels, classes))
-
-    def why_no_transition(self) -> str:
-        """Why the truth cannot be found from these labels, where `transition` is None."""
-        return "how true classes are shown is not known."
 
 
 class NamedClasses(ClassError):
@@ -117,7 +110,7 @@ class Flip(ClassError):
     q: FloatArray | float
     correlation: float
 
-    def __init__(self, q: Any, correlation: Any = 0.0, *, kind: str = "classical") -> None:
+    def __init__(self, q: ArrayLike, correlation: Any = 0.0, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
         hint = "q is the probability that a label is wrong."
         shape = np.shape(q) if np.ndim(q) == 2 and np.shape(q)[1] > 1 else None
@@ -139,19 +132,20 @@ class Flip(ClassError):
 
     @property
     def classwise(self) -> bool:  # type: ignore[override]
-        """One q for all labels."""
         return not isinstance(self.q, np.ndarray)
 
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
         q = np.broadcast_to(self.q, labels.shape)
-        out = np.repeat((q / (len(classes) - 1))[:, None], len(classes), axis=1)
-        out[np.arange(len(labels)), positions(labels, classes)] = 1.0 - q
+        return self._at_labels(labels, classes, 1.0 - q, q / (len(classes) - 1))
+
+    def _at_labels(self, labels: Classes, classes: Classes, shown: FloatArray, others: FloatArray) -> FloatArray:
+        """A table (n, K) of one value for the class that is shown, and one for all others."""
+        out = np.repeat(others[:, None], len(classes), axis=1)
+        out[np.arange(len(labels)), positions(labels, classes)] = shown
         return out
 
     def transition(self, classes: Classes) -> FloatArray:
-        k = len(classes)
-        q = np.asarray(self.q)[..., None, None]
-        return np.where(np.eye(k, dtype=bool), 1.0 - q, q / (k - 1))
+        return _flips(np.asarray(self.q)[..., None, None], len(classes))
 
     def true_indicators(self, labels: Classes, classes: Classes) -> FloatArray:
         """(1[k = shown] - r) / (1 - q - r) with r = q / (K - 1)."""
@@ -160,9 +154,8 @@ class Flip(ClassError):
         contrast = 1.0 - q * (k / (k - 1))
         if np.any(np.abs(contrast) < 1e-12):
             raise np.linalg.LinAlgError("Singular matrix")
-        out = np.repeat((-q / (k - 1) / contrast)[:, None], k, axis=1)
-        out[np.arange(len(labels)), positions(labels, classes)] += 1.0 / contrast
-        return out
+        wrong = -q / (k - 1) / contrast
+        return self._at_labels(labels, classes, wrong + 1.0 / contrast, wrong)
 
     def __repr__(self) -> str:
         rho = [f"correlation={self.correlation:g}"] if self.correlation else []
@@ -221,10 +214,7 @@ class ClassFlip(NamedClasses):
                 f"ClassFlip has no probability for class {unknown[0]!r} ({unknown.size} such classes). Give one for each "
                 "class of y_true and y_pred."
             )
-        k = len(classes)
-        order = np.argsort(self._classes, kind="stable")
-        q = self._q[order][positions(classes, self._classes[order])]
-        return np.where(np.eye(k, dtype=bool), 1.0 - q[:, None], q[:, None] / (k - 1))
+        return _flips(self._q[columns_of(classes, self._classes)][:, None], len(classes))
 
     def __repr__(self) -> str:
         return self._text(str(self.q))
@@ -261,14 +251,12 @@ class Transition(NamedClasses):
 
     classwise = True
 
-    def __init__(self, matrix: Any, labels: Any, *, kind: str = "classical") -> None:
+    def __init__(self, matrix: ArrayLike, labels: ArrayLike, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
         meaning = "Row k holds the probabilities that an item of true class k is shown as each of the classes."
         rows = probability_rows(matrix, "matrix", meaning)
         if rows.shape[0] != rows.shape[1]:
-            raise ValueError(
-                f"matrix must be square, one row and one column for each class, but has shape {rows.shape}."
-            )
+            raise ValueError(f"matrix must be square, a row and a column for each class, but has shape {rows.shape}.")
         self._classes = named_classes(labels, len(rows))
         self.matrix: FloatArray = rows
 
@@ -311,7 +299,7 @@ class LabelProbabilities(NamedClasses):
     per_label = ("p",)
     usual_kind = "berkson"
 
-    def __init__(self, p: Any, labels: Any, *, kind: str = "berkson") -> None:
+    def __init__(self, p: ArrayLike, labels: ArrayLike, *, kind: str = "berkson") -> None:
         self.kind = check_kind(kind)
         self.p: FloatArray = probability_rows(p, "p", "Row i holds the probability of each class for item i.")
         self._classes = named_classes(labels, self.p.shape[1])
@@ -322,14 +310,10 @@ class LabelProbabilities(NamedClasses):
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
         return spread_columns(self.p, self._classes, classes)
 
-    def transition(self, classes: Classes) -> FloatArray | None:
-        return None
-
-    def why_no_transition(self) -> str:
-        return (
-            "LabelProbabilities of kind 'classical' say how fresh labels fall, not how true classes are shown. If p are "
-            "calibrated probabilities of the true class, use kind='berkson'."
-        )
+    why_no_transition = (
+        "LabelProbabilities of kind 'classical' say how fresh labels fall, not how true classes are shown. If p are "
+        "calibrated probabilities of the true class, use kind='berkson'."
+    )
 
     def __repr__(self) -> str:
         n, k = self.p.shape
@@ -376,7 +360,7 @@ class Votes(NamedClasses):
 
     per_label = ("counts", "repeats")
 
-    def __init__(self, counts: Any, labels: Any, *, kind: str = "classical") -> None:
+    def __init__(self, counts: ArrayLike, labels: ArrayLike, *, kind: str = "classical") -> None:
         self.kind = check_kind(kind)
         array = np.asarray(checks.real_array(counts, "counts"), dtype=np.float64)
         if array.ndim != 2 or array.size == 0:
@@ -402,9 +386,8 @@ class Votes(NamedClasses):
 
     def check_labels(self, labels: Classes, argument: str = "y_true") -> None:
         super().check_labels(labels, argument)
-        order = np.argsort(self._classes, kind="stable")
-        column = order[positions(labels, self._classes[order])]
-        other = self.counts[np.arange(len(labels)), column] < self.counts.max(axis=1)
+        own = self.counts[np.arange(len(labels)), columns_of(labels, self._classes)]
+        other = own < self.counts.max(axis=1)
         if other.any():
             hint = f"Pass {argument}=None; for labels that are not the majority use LabelProbabilities with the shares."
             raise checks.complain(argument, "differs from the majority of the votes", other, labels, hint)
@@ -422,16 +405,13 @@ class Votes(NamedClasses):
         np.fill_diagonal(wrong, np.where(voted, 1.0 - self.vote_error, 1.0))
         return wrong
 
-    def why_no_transition(self) -> str:
-        return (
-            "no item has two votes, or votes agree less than by chance: how often a vote is wrong cannot be told from "
-            "them."
-        )
+    why_no_transition = (
+        "no item has two votes, or votes agree less than by chance: how often a vote is wrong cannot be told from them."
+    )
 
     def __repr__(self) -> str:
-        return self._text(
-            f"{len(self.counts)} labels", f"{len(self._classes)} classes", f"agreement {self.agreement:.3g}"
-        )
+        n, k = self.counts.shape
+        return self._text(f"{n} labels", f"{k} classes", f"agreement {self.agreement:.3g}")
 
 
 class Thresholded(NamedClasses):
@@ -454,9 +434,12 @@ class Thresholded(NamedClasses):
     Attributes
     ----------
     q : (n,)
-        Probability that a fresh value falls on the other side of the cut, for a normal error
-        :math:`\Phi(-|y_i - c| / \sigma_i)`. As a probability that the label is wrong it assumes all true values equally
-        likely beforehand; near the edge of a population it is too small.
+        Probability that a fresh value falls on the other side of the cut.
+
+    Notes
+    -----
+    For a normal error :math:`q_i = \Phi(-|y_i - c| / \sigma_i)`. As a probability that the label is wrong it assumes all
+    true values equally likely beforehand; near the edge of a population it is too small.
 
     Examples
     --------
@@ -475,17 +458,16 @@ class Thresholded(NamedClasses):
     _above: FloatArray
     _below: FloatArray
 
-    def __init__(self, values: Any, yerr: Any, cut: Any, *, kind: str | None = None) -> None:
+    def __init__(self, values: ArrayLike | None, yerr: LabelErrors, cut: float, *, kind: str | None = None) -> None:
         held = yerr.labels() if values is None and isinstance(yerr, MeasurementError) else values
         if held is None:
-            raise ValueError(
-                "values is None, which is allowed only with a yerr that holds the values, such as Empirical."
-            )
-        if not isinstance(cut, numbers.Real) or not math.isfinite(cut):
+            raise ValueError("values is None, but yerr does not hold the values, as Empirical does.")
+        if not isinstance(cut, float | int | np.number) or not math.isfinite(cut):
             raise ValueError(f"cut must be a finite number, got {cut!r}.")
         self.values = np.array(checks.column(held, "values"), dtype=np.float64)
         checks.require_finite(self.values, "values")
-        errors = _measurement_error(yerr, len(self.values))
+        errors = error_model(yerr, self.values.shape, copy=True)
+        errors.require_valid("yerr", NEGATIVE_YERR)
         errors.check_labels(self.values, "values")
         if not errors.independent:
             raise ValueError(
@@ -510,22 +492,17 @@ class Thresholded(NamedClasses):
         super().check_labels(labels, argument)
         other = labels != self.labels()
         if other.any():
-            raise checks.complain(
-                argument, "differs from the labels that the cut makes", other, labels, f"Pass {argument}=None."
-            )
+            what = "differs from the labels that the cut makes"
+            raise checks.complain(argument, what, other, labels, f"Pass {argument}=None.")
 
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
         return spread_columns(np.stack([self._below, self._above], axis=1), self._classes, classes)
 
-    def transition(self, classes: Classes) -> FloatArray | None:
-        return None
-
-    def why_no_transition(self) -> str:
-        return (
-            "labels were made by cutting a measured number. The step at the cut is not the smoothing of anything, so no "
-            "unbiased estimate exists without knowing how true values are distributed. If the true value scatters about "
-            "the measured one, use kind='berkson'."
-        )
+    why_no_transition = (
+        "labels were made by cutting a measured number. The step at the cut is not the smoothing of anything, so no "
+        "unbiased estimate exists without knowing how true values are distributed. If the true value scatters about "
+        "the measured one, use kind='berkson'."
+    )
 
     def __repr__(self) -> str:
         return self._text(f"{len(self.values)} values", f"cut={self.cut:g}", repr(self.errors))
@@ -534,6 +511,17 @@ class Thresholded(NamedClasses):
 def positions(labels: Classes, classes: Classes) -> NDArray[np.intp]:
     """Where each label stands among the sorted classes."""
     return np.searchsorted(classes, labels)
+
+
+def columns_of(labels: Classes, named: Classes) -> NDArray[np.intp]:
+    """Where each label stands among classes in a user's order."""
+    order = np.argsort(named, kind="stable")
+    return np.asarray(order[positions(labels, named[order])])
+
+
+def _flips(q: FloatArray, classes: int) -> FloatArray:
+    """P(shown as column | true class row): right with probability 1 - q, else each of the others."""
+    return np.where(np.eye(classes, dtype=bool), 1.0 - q, q / (classes - 1))
 
 
 def _rows_of(matrices: FloatArray, shown: NDArray[np.intp]) -> FloatArray:
@@ -552,9 +540,7 @@ def named_classes(labels: ArrayLike, count: int, argument: str = "labels", of: s
     """Classes as given by a user: distinct, as many as there are columns."""
     classes = np.asarray(to_host(labels))
     if classes.ndim != 1 or classes.dtype.kind not in "biufU":
-        raise ValueError(
-            f"{argument} must be a flat list of classes (whole numbers, booleans or texts), got {labels!r}."
-        )
+        raise ValueError(f"{argument} must be a flat list of whole numbers, booleans or texts, got {labels!r}.")
     if len(classes) != count:
         raise ValueError(f"{argument} names {len(classes)} classes but there are {count} {of}. Name each of them once.")
     distinct, first = np.unique(classes, return_index=True)
@@ -607,20 +593,3 @@ def _error_of_one_vote(agreement: float, classes: int) -> float:
     if not surplus > 0:
         return math.nan
     return (classes - 1) / classes * (1 - math.sqrt(surplus))
-
-
-def _measurement_error(yerr: Any, n: int) -> MeasurementError:
-    """The errors that a number, one for each value, (2, n) lower and upper errors, or a model mean."""
-    if isinstance(yerr, MeasurementError):
-        yerr.require_size(n)
-        return yerr[np.arange(n)]
-    if isinstance(yerr, ErrorModel):
-        raise ValueError(
-            f"yerr is {type(yerr).__name__}, which describes class labels. Thresholded needs the errors of the values."
-        )
-    array = np.asarray(checks.real_array(yerr, "yerr"), dtype=np.float64)
-    if array.shape == (2, n):
-        return SplitNormal(*array)
-    model = Normal(array.copy() if array.ndim else float(array))
-    model.require_size(n)
-    return model

@@ -1,14 +1,17 @@
-"""What is known about the labels: the base of all error models."""
+"""What is known about the labels: the base of all error models, and the checks of their parameters."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from scorebars.arrays import FloatArray
+from scorebars import checks
+from scorebars.arrays import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from scorebars.errors.normal import Normal
@@ -70,6 +73,10 @@ class ErrorModel(ABC):
         new.__dict__.update(self.__dict__, **attributes)
         return new
 
+    def labels(self) -> NDArray[Any] | None:
+        """The labels themselves where the model holds them, so that y_true may be None."""
+        return None
+
     def require_size(self, n: int, argument: str = "yerr") -> None:
         """Refuse a model that describes another number of labels."""
         if self.size is not None and self.size != n:
@@ -84,6 +91,10 @@ class ErrorModel(ABC):
         """The model as text: its name, these parts, and its kind where that is not the usual one."""
         kind = [] if self.kind == self.usual_kind else [f"kind={self.kind!r}"]
         return f"{type(self).__name__}({', '.join([*parts, *kind])})"
+
+
+LabelErrors = ArrayLike | ErrorModel | Sequence[ErrorModel] | None
+"""What metrics take as `yerr`: numbers, a model, or a model for each output."""
 
 
 class MeasurementError(ErrorModel):
@@ -123,7 +134,7 @@ class MeasurementError(ErrorModel):
     @property
     def plain_normal(self) -> bool:
         """Whether the errors are normal and independent."""
-        return False
+        return self.normal is not None and self.independent
 
     @property
     def estimated(self) -> bool:
@@ -222,14 +233,8 @@ class MeasurementError(ErrorModel):
             drawn, mean = drawn - mean + truth, truth
         return drawn if repeats in (None, 1) else np.asarray(mean + (drawn - mean) / math.sqrt(repeats or 1.0))
 
-    # what labels may be ------------------------------------------------------------------------
-
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
         """Refuse labels that cannot come from this family; the message says which and how many."""
-
-    def labels(self) -> FloatArray | None:
-        """The labels themselves where the model holds them, so that y_true may be None."""
-        return None
 
     # probabilities, for x of shape (..., n) ----------------------------------------------------
 
@@ -311,6 +316,15 @@ class MeasurementError(ErrorModel):
         return max(*(float(np.sum(a * a * part, where=counts)) for part in (variance, floor)), 0.0)
 
 
+def held_labels(yerr: Any) -> Any:
+    """The labels that the error model holds, where y_true is None."""
+    held = yerr.labels() if isinstance(yerr, ErrorModel) else None
+    if held is None:
+        models = "Empirical, Repeats, LabelProbabilities, Votes or Thresholded"
+        raise ValueError(f"y_true is None, which is allowed only with an error model that holds the labels: {models}.")
+    return held
+
+
 def picked(values: Any, index: Any) -> Any:
     """Per-label values of a subset; a value that serves all labels stays as it is."""
     one = values is None or isinstance(values, float | int) or (isinstance(values, np.ndarray) and not values.ndim)
@@ -324,3 +338,66 @@ def shown_parameter(name: str, value: Any) -> str:
     ('scale=0.5', 'scale=<3 values>')
     """
     return f"{name}=<{len(value)} values>" if isinstance(value, np.ndarray) else f"{name}={value:g}"
+
+
+def non_negative(values: Any, argument: str, meaning: str) -> FloatArray | float:
+    """A number or (n,), finite and at least 0; `meaning` says what the parameter is."""
+    return _checked(values, argument, lambda x: x < 0, "negative", f"{meaning}: it cannot be below 0.")
+
+
+def positive_parameter(values: Any, argument: str, meaning: str) -> FloatArray | float:
+    """A number or (n,), finite and above 0."""
+    return _checked(values, argument, lambda x: x <= 0, "not positive", f"{meaning}: it must be above 0.")
+
+
+def standard_deviations(values: Any, argument: str) -> FloatArray | float:
+    """Standard deviations: a number or (n,), finite and not negative."""
+    return non_negative(values, argument, "sigma is a standard deviation (not a variance, not a lower error)")
+
+
+def _checked(
+    values: Any, argument: str, wrong: Callable[[FloatArray], BoolArray], what: str, meaning: str
+) -> FloatArray | float:
+    array = np.asarray(checks.real_array(values, argument), dtype=np.float64)
+    if array.ndim == 0:
+        if not np.isfinite(array) or wrong(array):
+            raise ValueError(
+                f"{argument} = {float(array)} is {what if np.isfinite(array) else 'not finite'}. {meaning}"
+            )
+        return float(array)
+    array = checks.column(array, argument)
+    checks.require_finite(array, argument)
+    if (bad := wrong(array)).any():
+        has = "has negative values" if what == "negative" else f"has values that are {what}"
+        raise checks.complain(argument, has, bad, array, meaning)
+    return array
+
+
+def require_common_size(**parameters: Any) -> None:
+    """Refuse parameters that describe different numbers of labels."""
+    sizes = {name: len(value) for name, value in parameters.items() if isinstance(value, np.ndarray)}
+    if len(set(sizes.values())) > 1:
+        names, numbers = " and ".join(sizes), " and ".join(map(str, sizes.values()))
+        raise ValueError(f"{names} describe different numbers of labels: {numbers}.")
+
+
+def rows_of_numbers(values: Any, argument: str, one: str) -> FloatArray:
+    """An (n, k) array with one row for each label, short rows filled with NaN; `one` is what a row holds."""
+    if isinstance(values, list | tuple) and len({np.size(row) for row in values}) > 1:
+        padded = np.full((len(values), max(np.size(row) for row in values)), np.nan)
+        for i, row in enumerate(values):
+            padded[i, : np.size(row)] = checks.real_array(row, f"{argument}[{i}]").reshape(-1)
+        values = padded
+    rows = np.asarray(checks.real_array(values, argument), dtype=np.float64)
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(
+            f"{argument} must have one row of {one}s for each label, shape (n, {one}s), but has shape {rows.shape}."
+        )
+    infinite = np.isinf(rows)
+    if infinite.any():
+        raise checks.complain(argument, "contains infinity", infinite, rows, f"Remove these {one}s or set them to NaN.")
+    empty = np.asarray(np.isnan(rows).all(axis=1))
+    if empty.any():
+        hint = "Each label needs at least one: remove these rows."
+        raise checks.complain(argument, f"has rows without any {one}", empty, rows[:, 0], hint)
+    return rows

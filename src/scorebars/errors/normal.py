@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg
 
 from scorebars import checks
 from scorebars.arrays import FloatArray
-from scorebars.errors.continuous import LocationScale
-from scorebars.errors.measurement_error import ErrorModel, MeasurementError, check_kind, shown_parameter
-from scorebars.errors.parameters import require_common_size, standard_deviations
-from scorebars.errors.split_normal import SplitNormal
+from scorebars.errors.continuous import LocationScale, SplitNormal
+from scorebars.errors.measurement_error import (
+    ErrorModel,
+    MeasurementError,
+    check_kind,
+    require_common_size,
+    shown_parameter,
+    standard_deviations,
+)
 
 if TYPE_CHECKING:
     from scorebars.errors.repeats import RepeatScatter
@@ -105,7 +111,14 @@ class Normal(LocationScale):
     scatter: RepeatScatter | None = None
     """What repeats tell of the error; None where the error is known."""
 
-    def __init__(self, sigma: Any = None, *, cov: Any = None, shared: Any = None, kind: str = "classical") -> None:
+    def __init__(
+        self,
+        sigma: ArrayLike | None = None,
+        *,
+        cov: ArrayLike | None = None,
+        shared: ArrayLike | None = None,
+        kind: str = "classical",
+    ) -> None:
         if cov is not None and (sigma is not None or shared is not None):
             raise ValueError(
                 "Normal takes either sigma (with or without shared) or cov, not both: cov holds all of it."
@@ -138,13 +151,11 @@ class Normal(LocationScale):
     def independent(self) -> bool:
         return self.cov is None and self.shared is None
 
+    plain_normal = independent
+
     @property
     def normal(self) -> Normal:
         return self
-
-    @property
-    def plain_normal(self) -> bool:
-        return self.cov is None and self.shared is None
 
     @property
     def size(self) -> int | None:
@@ -186,7 +197,6 @@ class Normal(LocationScale):
         return part
 
     def label_level(self) -> Normal:
-        """Errors of the labels at hand, the means of their repeats."""
         return self if np.all(np.equal(self.repeats, 1.0)) else self.averaged(self.repeats)
 
     def in_units_of_labels(self, n: int) -> MeasurementError:

@@ -7,15 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import poch, polygamma, psi
 
 from scorebars import checks
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors.continuous import StudentT
-from scorebars.errors.measurement_error import MeasurementError, check_kind
+from scorebars.errors.measurement_error import (
+    MeasurementError,
+    check_kind,
+    require_common_size,
+    rows_of_numbers,
+    standard_deviations,
+)
 from scorebars.errors.normal import Normal
-from scorebars.errors.parameters import require_common_size, rows_of_numbers, standard_deviations
 
 _WAYS = ("per_item", "pooled", "shrunk")
 
@@ -68,7 +74,9 @@ class Repeats(Normal):
 
     means: FloatArray | None = None
 
-    def __init__(self, values: Any, groups: Any = None, *, sigma: str = "per_item", kind: str = "classical") -> None:
+    def __init__(
+        self, values: ArrayLike, groups: ArrayLike | None = None, *, sigma: str = "per_item", kind: str = "classical"
+    ) -> None:
         rows = rows_of_numbers(values, "values", "repeat") if groups is None else _long_form(values, groups)
         means, variances, counts = _statistics(rows)
         scatter = scatter_of(variances, counts, sigma)
@@ -76,7 +84,7 @@ class Repeats(Normal):
         self.means, self.repeats, self.scatter = means, counts, scatter
 
     @classmethod
-    def from_means(cls, *, sigma: Any, n: Any, kind: str = "classical") -> Self:
+    def from_means(cls, *, sigma: ArrayLike, n: ArrayLike, kind: str = "classical") -> Self:
         """Labels given as means of `n` repeats, each of known error `sigma`."""
         model = cls.trusted(standard_deviations(sigma, "sigma"), check_kind(kind))
         model.repeats = _counts(n)
@@ -84,7 +92,7 @@ class Repeats(Normal):
         return model
 
     @classmethod
-    def from_summary(cls, *, sd: Any, n: Any, sigma: str = "per_item", kind: str = "classical") -> Self:
+    def from_summary(cls, *, sd: ArrayLike, n: ArrayLike, sigma: str = "per_item", kind: str = "classical") -> Self:
         """Labels given as means of `n` repeats with sample standard deviation `sd` (divisor n - 1)."""
         spread, counts = np.broadcast_arrays(np.atleast_1d(standard_deviations(sd, "sd")), np.atleast_1d(_counts(n)))
         scatter = scatter_of(np.square(spread), counts.astype(np.float64), sigma)
@@ -102,7 +110,6 @@ class Repeats(Normal):
 
     @property
     def estimated(self) -> bool:
-        """Whether the errors come from the repeats themselves, so that they are uncertain too."""
         return self.scatter is not None
 
     def truth_variance(self, y: FloatArray, p: FloatArray, a: FloatArray) -> float:
@@ -171,14 +178,9 @@ def _long_form(values: Any, groups: Any) -> FloatArray:
         raise ValueError(f"values and groups have inconsistent numbers of samples: {flat.shape} and {ids.shape}.")
     checks.require_finite(flat, "values")
     _, first, label = np.unique(ids, return_index=True, return_inverse=True)
-    order = np.argsort(np.argsort(first))
-    label = order[label]
-    counts = np.bincount(label)
-    rows = np.full((len(first), int(counts.max())), np.nan)
-    by_label = np.argsort(label, kind="stable")
-    place = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows[label[by_label], place] = flat[by_label]
-    return rows
+    label = np.argsort(np.argsort(first))[label]
+    rows = np.split(flat[np.argsort(label, kind="stable")], np.cumsum(np.bincount(label))[:-1])
+    return rows_of_numbers(rows, "values", "repeat")
 
 
 def _statistics(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -207,11 +209,8 @@ def c4(degrees: FloatArray | float) -> FloatArray | float:
     >>> round(float(c4(1.0)), 6)
     0.797885
     """
-    nu = np.asarray(degrees, dtype=np.float64)
-    finite = np.where(np.isfinite(nu), np.maximum(nu, 1e-300), 1.0)
-    ratio = np.exp(gammaln((finite + 1) / 2) - gammaln(finite / 2)) * np.sqrt(2 / finite)
-    out = np.where(np.isfinite(nu), ratio, 1.0)
-    return float(out) if out.ndim == 0 else out
+    half = np.where(np.isfinite(degrees), np.maximum(degrees, 1e-300), 1.0) / 2
+    return np.where(np.isfinite(degrees), poch(half, 0.5) / np.sqrt(half), 1.0)[()]
 
 
 @dataclass(frozen=True)
@@ -272,9 +271,8 @@ class RepeatScatter:
 def scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> RepeatScatter:
     """The error of one repeat of each label from the sample variances of `counts` repeats."""
     if way not in _WAYS:
-        raise ValueError(
-            f"sigma must be 'per_item', 'pooled' or 'shrunk', got {way!r}. Known errors: Repeats.from_means(sigma, n)."
-        )
+        known = "Known errors: Repeats.from_means(sigma, n)."
+        raise ValueError(f"sigma must be 'per_item', 'pooled' or 'shrunk', got {way!r}. {known}")
     nu = counts - 1
     if nu.sum() == 0:
         raise ValueError(
@@ -283,13 +281,9 @@ def scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> RepeatSca
         )
     single = nu == 0
     if way == "per_item" and single.any():
-        raise checks.complain(
-            "values",
-            "has labels with a single repeat, whose own error cannot be found",
-            single,
-            counts,
-            "Use sigma='pooled' or sigma='shrunk', or Repeats.from_means(sigma=..., n=...).",
-        )
+        hint = "Use sigma='pooled' or sigma='shrunk', or Repeats.from_means(sigma=..., n=...)."
+        what = "has labels with a single repeat, whose own error cannot be found"
+        raise checks.complain("values", what, single, counts, hint)
     everything = float(nu.sum())
     pooled = float(np.sum(nu * variances) / everything)
     # from the labels' own variances, as they may differ, but never below what equal errors give
@@ -298,7 +292,7 @@ def scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> RepeatSca
     prior_degrees, prior_variance = shrinkage_prior(variances, nu) if way == "shrunk" else (math.inf, pooled)
     ones = np.ones(len(nu))
     if way == "per_item":
-        weight, degrees, stretch, absolute = ones, nu, ones, 1.0 / np.asarray(c4(nu))
+        weight, degrees, stretch, absolute = ones, nu, ones, ones / c4(nu)
         sigma = np.sqrt(variances)
     elif math.isinf(prior_degrees):
         weight, degrees, stretch = 0.0 * ones, everything * ones, ones
@@ -333,8 +327,6 @@ def shrinkage_prior(variances: FloatArray, nu: FloatArray) -> tuple[float, float
     if excess <= 0:
         return math.inf, math.exp(centre)
     # trigamma(x) lies between 1/x + 1/(2 x^2) and 1/x + 1/x^2
-    half = brentq(
-        lambda x: polygamma(1, x) - excess, 1.0 / excess, 0.5 / excess + 1.0 / math.sqrt(excess) + 1.0 / excess
-    )
-    degrees = 2 * float(half)
+    most = 1.5 / excess + 1.0 / math.sqrt(excess)
+    degrees = 2 * float(brentq(lambda x: polygamma(1, x) - excess, 1.0 / excess, most))
     return degrees, math.exp(centre + float(psi(degrees / 2)) - math.log(degrees / 2))

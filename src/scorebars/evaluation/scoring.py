@@ -1,45 +1,257 @@
-"""Which metrics are asked for, and their scores of one model, from one pass over the data where they can share it."""
+"""Metrics that a user chooses, and the scores of every model, metric and group: in one pass over the data where possible.
+
+A metric is chosen by its name, by its function, or by a function with options bound by `functools.partial`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from inspect import signature
-from typing import Any, TypeGuard
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from inspect import Parameter, signature
+from typing import Any
 
 import numpy as np
 
-from scorebars.evaluation.results import Evaluation
-from scorebars.evaluation.study_data import StudyData
-from scorebars.evaluation.task import assumed_task
+from scorebars._shared import evaluation_tables as tables
+from scorebars._shared.score_views import for_trackers
+from scorebars._shared.writing import as_json
+from scorebars.answers.score import Declaration, Score
+from scorebars.evaluation.study_data import StudyData, assumed_task
 from scorebars.metrics import call
-from scorebars.metrics.call import scored
-from scorebars.metrics.registry import Maker, entry_of
-from scorebars.score import Score
+from scorebars.metrics.registry import Entry, Maker, entry_of
+
+SCHEMA = "scorebars/evaluation/1"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of an evaluation: one for each model, metric and group.
+
+    ``evaluation["model", "metric"]`` is a Score (``["model", "metric", group]`` with groups). Printing gives a table;
+    notebooks show it as HTML; `to_frame`, `to_dict`, `to_json`, `to_latex`, `to_markdown` and `to_html` carry it on.
+    """
+
+    scores: dict[tuple[str, str, str | None], Score]
+    n: int
+    omitted: int = 0
+    """Rows that were left out because they miss a value (``nan_policy="omit"``)."""
+    assumed: str = ""
+    """What was assumed about the labels, and how to change it; empty where nothing had to be."""
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models."""
+        return list(dict.fromkeys(model for model, _, _ in self.scores))
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics."""
+        return list(dict.fromkeys(metric for _, metric, _ in self.scores))
+
+    @property
+    def groups(self) -> list[str | None]:
+        """Names of the groups; ``[None]`` without groups."""
+        return list(dict.fromkeys(group for _, _, group in self.scores))
+
+    def __getitem__(self, key: str | tuple[str, ...]) -> Score:
+        """The score of (model, metric), or (model, metric, group); a bare metric name if there is one model."""
+        parts = (key,) if isinstance(key, str) else tuple(key)
+        if len(parts) == 1 and len(self.models) == 1:
+            parts = (self.models[0], *parts)
+        full = (*parts, None) if len(parts) == 2 else parts
+        if full not in self.scores:
+            raise KeyError(
+                f"{key!r} is not in this evaluation. Models: {', '.join(self.models)}; metrics: {', '.join(self.metrics)}"
+                + (f"; groups: {', '.join(map(str, self.groups))}." if self.groups != [None] else ".")
+            )
+        return self.scores[full]
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, str, str | None], Score]]:
+        return iter(self.scores.items())
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """One flat record for each score, as `Score.to_dict` gives it, with model and group."""
+        return [
+            {"model": model, **({} if group is None else {"group": group}), "metric": metric, **score.to_dict(level)}
+            for (model, metric, group), score in self.scores.items()
+        ]
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain data: schema name, numbers of labels and of rows left out, and one record for each score."""
+        return {"schema": SCHEMA, "n": self.n, "omitted": self.omitted, "scores": self.rows(level)}
+
+    def to_json(self, **options: Any) -> str:
+        """`to_dict` as JSON; infinities are written as the strings "inf" and "-inf"."""
+        return as_json(self.to_dict(), **{"indent": None, **options})
+
+    def to_metrics(self) -> dict[str, float]:
+        """All finite numbers as ``"model/metric/answer"`` (``"model/metric/group/answer"``): what experiment trackers take."""
+        found: dict[str, float] = {}
+        for (model, metric, group), score in self.scores.items():
+            found |= for_trackers(score, model, metric, *([] if group is None else [group]))
+        return found
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row for each score."""
+        try:
+            import pandas as pd
+        except ImportError as why:
+            raise ImportError("to_frame needs pandas: pip install 'scorebars[pandas]'") from why
+        return pd.DataFrame(self.rows())
+
+    def to_markdown(self) -> str:
+        """A Markdown table."""
+        return tables.markdown_table(tables.header(self), tables.cells(self))
+
+    def to_latex(self) -> str:
+        r"""A LaTeX table with siunitx uncertainties, ``\num{0.594 +- 0.007}``."""
+        return tables.latex(self)
+
+    def to_html(self) -> str:
+        """An HTML table."""
+        return tables.html(self)
+
+    _repr_html_ = to_html
+
+    def __str__(self) -> str:
+        return tables.plain(self) + (f"\nNote: {self.assumed}." if self.assumed else "")
+
+    def __rich__(self) -> Any:
+        return tables.rich_table(self)
+
 
 DEFAULT = {
     "regression": ("root_mean_squared_error", "mean_absolute_error", "mean_error", "r2_score"),
     "classification": ("accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "cohen_kappa_score"),
 }
-
-_OF_LABELS = ("r2_score", "explained_variance_score")
-"""These need sums of the labels' own scatter as well."""
-
 Metric = str | Callable[..., Score]
+_OF_THE_DATA = ("yerr", "sample_weight", "multioutput")
+"""Arguments that are no options: they come with the data."""
+
+
+@dataclass(frozen=True)
+class ChosenMetric:
+    """A metric function with its options."""
+
+    function: Callable[..., Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def declaration(self) -> Declaration | None:
+        """What is declared of the metric; None for a function of the user's own."""
+        found = getattr(self.function, "declaration", None)
+        return found if isinstance(found, Declaration) else None
+
+    @property
+    def keeps(self) -> str | None:
+        """What has to be kept of labels that come in pieces; None if it needs all labels at once."""
+        return self.declaration.keeps if self.declaration else None
+
+    @property
+    def name(self) -> str:
+        """Without options."""
+        return self.declaration.name if self.declaration else getattr(self.function, "__name__", "")
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{option}={value!r}" for option, value in self.options.items())
+        return f"{self.name}({given})" if given else self.name
+
+    @property
+    def entry(self) -> Entry | None:
+        """Its place in the registry; None for a function of the user's own, and for what `sb.metric` made."""
+        with suppress(ValueError):
+            entry = entry_of(self.declaration.name) if self.declaration else None
+            return entry if entry is not None and entry.function is self.function else None
+        return None
+
+    @property
+    def maker(self) -> Maker | None:
+        """How its answers are made from checked data; None where the function has to see the arguments."""
+        entry = self.entry
+        if entry is None or not self.options:
+            return None if entry is None else entry.make
+        return partial(entry.make, **self.options) if entry.make and list(self.options) == ["tolerance"] else None
+
+    @cached_property
+    def known_options(self) -> dict[str, bool]:
+        """The options that the function has, and whether it needs them."""
+        return {
+            name: one.default is Parameter.empty
+            for name, one in signature(self.function).parameters.items()
+            if one.kind is Parameter.KEYWORD_ONLY and name not in _OF_THE_DATA
+        }
+
+    def require_options(self, how: str) -> None:
+        """Refuse options that the metric does not have, and missing ones; `how` says how to give one."""
+        for option in self.options:
+            if option not in self.known_options:
+                listed = ", ".join(self.known_options) or "none"
+                raise ValueError(f"{self.name} has no option {option!r}. It has: {listed}.")
+        missing = [option for option, needed in self.known_options.items() if needed and option not in self.options]
+        if missing:
+            how = how.format(name=self.name, option=missing[0])
+            raise ValueError(f"{self.name} needs its {' and '.join(missing)}: {how}.")
+
+    def require_weights_taken(self, instead: str) -> None:
+        """Refuse weights that a declared metric does not take."""
+        if self.declaration is not None and not self.declaration.weights:
+            raise ValueError(f"{self.name} takes no sample_weight. {instead}")
+
+    def __call__(self, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Any:
+        """What the function gives for these data."""
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.function(y_true, y_pred, yerr=yerr, **weights, **self.options)
+
+
+def chosen_metric(metric: Any, options: Mapping[str, Any] | None = None) -> ChosenMetric:
+    """The metric that a user means, with further options."""
+    if isinstance(metric, ChosenMetric):
+        return metric
+    given = dict(options or {})
+    while isinstance(metric, partial):
+        if metric.args:
+            name = getattr(metric.func, "__name__", "metric")
+            raise ValueError(f"{name}: pass options by name, functools.partial(scorebars.{name}, option=value).")
+        given, metric = {**metric.keywords, **given}, metric.func
+    return ChosenMetric(metric if callable(metric) else entry_of(metric).function, given)
+
+
+def chosen_metrics(metrics: Metric | Iterable[Metric]) -> list[ChosenMetric]:
+    """All metrics that a user names, each once."""
+    named = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
+    if not named:
+        raise ValueError("metrics is empty: name at least one, or leave it out for the common ones.")
+    chosen = [chosen_metric(metric) for metric in named]
+    return [metric for k, metric in enumerate(chosen) if not any(_same(metric, other) for other in chosen[:k])]
+
+
+def _same(one: ChosenMetric, other: ChosenMetric) -> bool:
+    try:
+        return bool(one == other)
+    except ValueError:  # options that are arrays: their names tell whether the scores can be told apart
+        return False
+
+
+# scores ------------------------------------------------------------------------------------------
 
 
 def evaluate_arrays(data: StudyData, metrics: Metric | Sequence[Metric] | None, task: str | None) -> Evaluation:
     """Every metric of every model and group, from one pass over the data for each model."""
-    assumed = ""
-    if metrics is None:
-        task, assumed = assumed_task(task, data.labels, data.yerr, list(data.models.values()))
-    chosen = chosen_metrics(metrics, task or "regression")
+    said = task if metrics is None else task or "regression"
+    found, assumed = assumed_task(said, data.labels, data.yerr, list(data.models.values()))
+    chosen = chosen_metrics(DEFAULT[found] if metrics is None else metrics)
+    makers = [metric.maker for metric in chosen]
     parts = {None: data, **({} if data.by is None else _groups(data))}
     scores: dict[tuple[str, str, str | None], Score] = {}
     for model in data.models:
         for group, part in parts.items():
-            found = _scores(chosen, part.y_true, part.models[model], part.yerr, part.sample_weight)
-            scores.update({(model, name, group): score for name, score in found.items()})
+            values = _scores(chosen, makers, part.y_true, part.models[model], part.yerr, part.sample_weight)
+            scores.update({(model, name, group): score for name, score in values.items()})
     return Evaluation(scores, next(iter(scores.values())).n, data.omitted, assumed)
 
 
@@ -52,103 +264,43 @@ def _groups(data: StudyData) -> dict[str | None, StudyData]:
     return {str(name): data.rows(np.flatnonzero(values == name)) for name in names}
 
 
-def chosen_metrics(metrics: Metric | Sequence[Metric] | None, task: str) -> list[Metric]:
-    """The metrics that a user asks for, each once; the common ones of the task where none are named."""
-    if task not in DEFAULT:
-        raise ValueError(f"task must be 'regression' or 'classification', got {task!r}.")
-    if metrics is None:
-        return list(DEFAULT[task])
-    chosen = [_by_name(metric) for metric in ([metrics] if isinstance(metrics, str) or callable(metrics) else metrics)]
-    if not chosen:
-        raise ValueError("metrics is empty: name at least one, or leave it out for the common ones.")
-    return [metric for k, metric in enumerate(chosen) if not any(_same(metric, other) for other in chosen[:k])]
-
-
-def _by_name(metric: Metric) -> Metric:
-    """A declared metric by its name, whether it came as a name or as its function, so that it can share one pass."""
-    if not callable(metric):
-        return entry_of(metric).declaration.name
-    name = getattr(getattr(metric, "declaration", None), "name", None)
-    try:
-        return name if name is not None and entry_of(name).function is metric else metric
-    except ValueError:  # one of the user's own
-        return metric
-
-
-def _same(one: Metric, other: Metric) -> bool:
-    """Whether two metrics are one: the same name or function, with the same options."""
-    if isinstance(one, partial) and isinstance(other, partial):
-        try:
-            return bool((one.func, one.args, one.keywords) == (other.func, other.args, other.keywords))
-        except ValueError:  # options that are arrays: their names tell whether they can be told apart
-            return False
-    return one == other
-
-
-def _scores(metrics: Sequence[Metric], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> dict[str, Score]:
+def _scores(
+    metrics: list[ChosenMetric], makers: list[Maker | None], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any
+) -> dict[str, Score]:
     """All metrics of one model; those that can share one pass over the data."""
-    makers = [_maker(metric) for metric in metrics]
     shared = call.measured(y_true, y_pred, yerr, sample_weight) if any(makers) else []
     if len(shared) == 1:
-        tolerances = {metric.keywords["tolerance"] for metric in metrics if _has_tolerance(metric)}
-        labels = any(metric in _OF_LABELS for metric in metrics)
+        labels = any(metric.keeps == "ratio" for metric in metrics)
+        tolerances = {m.options["tolerance"] for m, make in zip(metrics, makers, strict=True) if make and m.options}
         if labels or len(tolerances) == 1:
             call.sum_once(shared[0], labels, tolerances.pop() if len(tolerances) == 1 else None)
-    found: list[tuple[str, Score]] = []
+    found: list[Score] = []
     for metric, make in zip(metrics, makers, strict=True):
         if make is not None and len(shared) == 1:
-            answers = make(shared[0])
-            found.append((answers.declaration.name, scored(answers, shared[0].unit)))
-            continue
-        function = metric if callable(metric) else entry_of(metric).function
-        score = _score_by(function, y_true, y_pred, yerr, sample_weight)
-        found.append((getattr(metric, "__name__", score.name), score))
-    names = _told_apart([name for name, _ in found], metrics)
-    return {name: score for name, (_, score) in zip(names, found, strict=True)}
+            found.append(call.scored(make(shared[0]), shared[0].unit))
+        else:
+            found.append(_score(metric, y_true, y_pred, yerr, sample_weight))
+    return dict(zip(_names(metrics, found), found, strict=True))
 
 
-def _told_apart(names: list[str], metrics: Sequence[Metric]) -> list[str]:
-    """The names of scores; those of one function with several options carry the options."""
-
-    def full(name: str, metric: Metric) -> str:
-        options = metric.keywords if isinstance(metric, partial) else {}
-        return f"{name}({', '.join(f'{option}={value!r}' for option, value in options.items())})" if options else name
-
-    told = [full(name, metric) if names.count(name) > 1 else name for name, metric in zip(names, metrics, strict=True)]
-    twice = [name for name in told if told.count(name) > 1]
-    if twice:
-        raise ValueError(f"metrics: two functions give scores called {twice[0]!r}. Give them different names.")
-    return told
-
-
-def _maker(metric: Metric) -> Maker | None:
-    """How the answers of a metric are made from checked data; None where its function has to see the arguments."""
-    if isinstance(metric, str):
-        return entry_of(metric).make
-    if _has_tolerance(metric):
-        make_with = entry_of(metric.func.__name__).make_with
-        return None if make_with is None else make_with(**metric.keywords)
-    return None
-
-
-def _has_tolerance(metric: Any) -> TypeGuard[partial[Score]]:
-    """Whether it is a declared metric with its tolerance bound, and nothing else."""
-    return (
-        isinstance(metric, partial) and hasattr(metric.func, "declaration") and list(metric.keywords) == ["tolerance"]
-    )
-
-
-def _score_by(function: Callable[..., Score], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Score:
-    """The score by a function of its own; not all take weights."""
-    name = getattr(function, "__name__", repr(function))
-    if sample_weight is None:
-        score = function(y_true, y_pred, yerr=yerr)
-    elif hasattr(function, "declaration") and "sample_weight" not in signature(function).parameters:
-        raise ValueError(f"{name} takes no sample_weight. Leave it out of metrics, or evaluate without weights.")
-    else:
-        score = function(y_true, y_pred, yerr=yerr, sample_weight=sample_weight)
+def _score(metric: ChosenMetric, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Score:
+    """The score by the metric's own function."""
+    if sample_weight is not None:
+        metric.require_weights_taken("Leave it out of metrics, or evaluate without weights.")
+    score = metric(y_true, y_pred, yerr, sample_weight)
     if not isinstance(score, Score):
         raise TypeError(
-            f"metrics: {name} gives a {type(score).__name__}, not a Score, so it has no place in this table. Call it by itself."
+            f"metrics: {metric.name} gives a {type(score).__name__}, not a Score, so it has no place in this table. Call it "
+            "by itself."
         )
     return score
+
+
+def _names(metrics: Sequence[ChosenMetric], scores: Sequence[Score]) -> list[str]:
+    """The names of scores; those of one function with several options carry the options."""
+    short = [metric.name or score.name for metric, score in zip(metrics, scores, strict=True)]
+    names = [str(m) if short.count(name) > 1 else name for m, name in zip(metrics, short, strict=True)]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"metrics: two functions give scores called {twice[0]!r}. Give them different names.")
+    return names

@@ -66,21 +66,19 @@ class ScaledLaw(Law):
 
     def cdf(self, x: ArrayLike) -> Any:
         """P(value <= x)."""
-        back = self._back(x)
-        if self.scale > 0:
-            return self.law.cdf(back)
-        if isinstance(self.law, AtomicLaw):
-            return self.law.at_least(back)
-        return np.minimum(self.law.sf(back) + self._at(back), 1.0)[()]
+        return self._tail(self._back(x), upper=False)
 
     def sf(self, x: ArrayLike) -> Any:
         """P(value > x)."""
-        back = self._back(x)
+        return self._tail(self._back(x), upper=True)
+
+    def _tail(self, x: FloatArray, upper: bool) -> Any:
         if self.scale > 0:
-            return self.law.sf(back)
+            return self.law.sf(x) if upper else self.law.cdf(x)
         if isinstance(self.law, AtomicLaw):
-            return self.law.below(back)
-        return np.maximum(self.law.cdf(back) - self._at(back), 0.0)[()]
+            return self.law.below(x) if upper else self.law.at_least(x)
+        at = self._at(x)
+        return (np.maximum(self.law.cdf(x) - at, 0.0) if upper else np.minimum(self.law.sf(x) + at, 1.0))[()]
 
     def pdf(self, x: ArrayLike) -> Any:
         """Density at x; a discrete distribution has `pmf` instead."""

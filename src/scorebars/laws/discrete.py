@@ -189,23 +189,12 @@ class DiscreteLaw(AtomicLaw):
 
 
 class MetricMoments(NamedTuple):
-    """Mean and variance of a metric, the probability that it is defined, and how they were found.
-
-    `mean_error` is the standard error of a simulated mean, 0 otherwise.
-    """
+    """Mean and variance of a metric, the probability that it is defined, and how they were found."""
 
     mean: float
     var: float
     p_defined: float
     method: str
-    mean_error: float = 0.0
-
-
-class MetricLaw(NamedTuple):
-    """The law of a metric and the probability that it is defined."""
-
-    law: Law
-    p_defined: float
 
 
 class Outcomes:
@@ -236,18 +225,15 @@ class Outcomes:
         total = np.add.reduce(self.chances)
         mean = float(np.add.reduce(self.chances * self.values) / total)
         var = float(np.add.reduce(self.chances * (self.values - mean) ** 2) / total)
-        error = (var / self.values.size) ** 0.5 if self.method == "simulation" else 0.0
-        return MetricMoments(mean, var, self.p_defined, self.method, error)
+        return MetricMoments(mean, var, self.p_defined, self.method)
 
     def moments_beside(self, linear: FloatArray, linear_variance: float) -> MetricMoments:
         """The same from draws whose linear part, of mean 0 and known variance, is taken out and put back exactly."""
         plain = self.moments()
         if plain.p_defined < 1:
             return plain
-        rest = self.values - linear
         var = linear_variance + plain.var - float(np.var(linear))
-        error = float(np.std(rest)) / rest.size**0.5
-        return MetricMoments(float(np.mean(rest)), var if var > 0 else plain.var, 1.0, self.method, error)
+        return plain._replace(mean=float(np.mean(self.values - linear)), var=var if var > 0 else plain.var)
 
-    def law(self) -> MetricLaw:
-        return MetricLaw(DiscreteLaw(self.values, self.chances, self.method), self.p_defined)
+    def law(self) -> DiscreteLaw:
+        return DiscreteLaw(self.values, self.chances, self.method)

@@ -10,13 +10,10 @@ import numpy as np
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.engines.bins import GRID, TO_WEIGHTS, Z_BINS, Z_WIDTH, Bins
 from scorebars.engines.store import Store
-from scorebars.laws.folded.folded_contours import NORMAL_FROM
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
-from scorebars.laws.law import Law
-from scorebars.laws.normal_law import NormalLaw
+from scorebars.laws.folded.folded_mean import NORMAL_FROM, FoldedNormalMean
+from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
-from scorebars.laws.quadratic.label_nodes import EXACT, compress_nodes
-from scorebars.laws.quadratic.quadratic_form import Components
+from scorebars.laws.quadratic.quadratic_form import EXACT, Components, compress_nodes
 from scorebars.laws.quadratic.ratio import RatioLaw
 from scorebars.moments.closed_forms import folded_part
 
@@ -30,7 +27,7 @@ def squared_law_of_store(of: Store, perfect: bool = False) -> GeneralizedChiSqua
     v, columns = of.squares.nodes()
     lam, count, b2 = v / total, columns[0], np.zeros(v.size) if perfect else columns[2] / total
     floor = 0.0 if perfect else float(of.certain[2]) / total
-    if not of.squares.octaves:  # few labels err, and all of them are at hand
+    if not of.squares.keys.size:  # few labels err, and all of them are at hand
         return GeneralizedChiSquare.of_nodes(lam, count, b2, floor=floor)
     mean = (sums.var + (0.0 if perfect else sums.sq)) / total
     variance = (2.0 * sums.var2_w2 + (0.0 if perfect else 4.0 * sums.sqvar_w2)) / total**2

@@ -18,11 +18,9 @@ from scorebars.errors.measurement_error import MeasurementError
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
-from scorebars.laws.law import Law
-from scorebars.laws.normal_law import NormalLaw
+from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.losses import Loss, RootLoss, Within
-from scorebars.measured import Measured
 from scorebars.moments import label_moments
 
 _DRAWS = 50_000
@@ -38,12 +36,6 @@ _NEVER = 1e-12
 _ALMOST_ONE = 1.0 - 1e-12
 _LARGEST = 1e300
 _LOOK = np.array([1e-9, 1e-4, 0.02, 0.25, 0.5, 0.75, 0.98, 1 - 1e-4, 1 - 1e-9])
-
-
-def simulated_mean(loss: Loss, data: Measured, residual: FloatArray) -> Law:
-    """Law of the weighted mean loss of labels with these residuals y - p."""
-    y = np.asarray(data.y, dtype=np.float64)
-    return mean_law(loss, data.errors, y, y - residual, data.shares)
 
 
 def mean_law(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,32 @@ from scorebars.laws.law import RNG, Law
 
 
 class SampleLaw(Law):
-    """Empirical distribution of `draws`; `mean` and `var` may be given where they are known exactly."""
+    """Empirical distribution of `draws`; `mean` and `var` may be given where they are known exactly.
+
+    A function that draws is called when a probability is first asked for; it must come with mean and variance.
+    """
 
     method = "simulation"
 
-    def __init__(self, draws: FloatArray, *, mean: float | None = None, var: float | None = None) -> None:
-        self.draws = np.sort(np.asarray(draws, dtype=np.float64))
-        self._moments = (
-            float(np.mean(self.draws) if mean is None else mean),
-            float(np.var(self.draws) if var is None else var),
-        )
-        self.support = (float(self.draws[0]), float(self.draws[-1]))
+    def __init__(
+        self, draws: FloatArray | Callable[[], FloatArray], *, mean: float | None = None, var: float | None = None
+    ) -> None:
+        self._source = draws
+        self._known = mean, var
+
+    @cached_property
+    def draws(self) -> FloatArray:
+        return np.sort(np.asarray(self._source() if callable(self._source) else self._source, dtype=np.float64))
+
+    @cached_property
+    def support(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self.draws[0]), float(self.draws[-1])
+
+    def _mean(self) -> float:
+        return float(np.mean(self.draws)) if self._known[0] is None else self._known[0]
+
+    def _var(self) -> float:
+        return float(np.var(self.draws)) if self._known[1] is None else self._known[1]
 
     def _positions(self) -> FloatArray:
         return (np.arange(self.draws.size) + 0.5) / self.draws.size

@@ -1,32 +1,37 @@
-"""The way of every regression metric: what the user passes, checked and aligned; the answers; the Score."""
+"""The way of every regression metric: what the user passes, checked and aligned; the answers; the Score.
+
+A metric is a function that finds its answers from checked data. `regression_metric` makes it public: it takes labels,
+predictions, their errors and weights, and finds a score for each output or for all.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from scorebars import checks, tables
-from scorebars.answers.average import AverageAnswers
+from scorebars._shared.given_data import take
 from scorebars.answers.base import Answers
+from scorebars.answers.combined import AverageAnswers
 from scorebars.answers.evidence import sums_of
-from scorebars.answers.means.mean_loss import MeanLoss
+from scorebars.answers.score import Declaration, Score, Scores, UndefinedMomentWarning
 from scorebars.answers.together.all_labels_metric import AllLabelsAnswers, AllLabelsMetric
 from scorebars.arrays import PLAIN, FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.on_device import on_device
 from scorebars.errors import ErrorModel, MeasurementError, Normal
+from scorebars.errors.measurement_error import LabelErrors, held_labels
 from scorebars.errors.normal import error_model
-from scorebars.intake import take
-from scorebars.losses import Loss
 from scorebars.measured import Measured
-from scorebars.metrics.registry import Maker
-from scorebars.metrics.undefined import warn_undefined
-from scorebars.score import Declaration, Score, Scores, UndefinedMomentWarning
+from scorebars.metrics.registry import Maker, declares, take_over, warn_undefined
 
 
 def score(
@@ -35,10 +40,9 @@ def score(
     y_pred: Any,
     yerr: Any,
     sample_weight: Any,
-    multioutput: Any = "uniform_average",
-    *,
-    flatten: bool = False,
-    by_variance: bool = False,
+    multioutput: Any,
+    flatten: bool,
+    by_variance: bool,
 ) -> Score | Scores:
     """A Score, or one for each output.
 
@@ -59,43 +63,74 @@ def score(
     return scored(answers, data[0].unit)
 
 
-def one_score(make: Maker, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, name: str) -> Score:
+def regression_declaration(
+    name: str,
+    title: str,
+    degree: int | None,
+    low: float = 0.0,
+    high: float = math.inf,
+    perfect: float = 0.0,
+    **more: Any,
+) -> Declaration:
+    """The declaration of a regression metric: as a rule an error, the smaller the better; a share where 1 is perfect."""
+    return Declaration(name, title, perfect == 1.0, "regression", low, high, degree, perfect, **more)
+
+
+def regression_metric(
+    declaration: Declaration, *, flatten: bool = False, by_variance: bool = False
+) -> Callable[[Callable[..., Answers]], Callable[..., Score | Scores]]:
+    """Make a public metric of a function that finds the answers from checked data and its own options.
+
+    The public function takes what every regression metric takes, and these options. See `score` for the rest.
+    """
+
+    def public(make: Callable[..., Answers]) -> Callable[..., Score | Scores]:
+        def metric(
+            y_true: ArrayLike | None,
+            y_pred: ArrayLike,
+            *,
+            yerr: LabelErrors = None,
+            sample_weight: ArrayLike | None = None,
+            multioutput: str | ArrayLike = "uniform_average",
+            **options: Any,
+        ) -> Score | Scores:
+            maker = partial(make, **options) if options else make
+            return score(maker, y_true, y_pred, yerr, sample_weight, multioutput, flatten, by_variance)
+
+        take_over(metric, make, signature(metric))
+        return declares(declaration, make)(metric)
+
+    return public
+
+
+def one_score(metric: AllLabelsMetric, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any = None) -> Score:
     """The Score of a metric that takes one output only."""
-    data = one_output(y_true, y_pred, yerr, sample_weight, name)
-    return scored(make(data), data.unit)
+    data = one_output(y_true, y_pred, yerr, sample_weight, metric.declaration.name)
+    return scored(of_all_labels(metric, data), data.unit)
 
 
 def one_output(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, name: str) -> Measured:
     """Labels and predictions of one output, checked and aligned."""
     data = measured(y_true, y_pred, yerr, sample_weight)
     if len(data) > 1:
-        raise ValueError(f"{name} takes one output, but y_true has {len(data)}. Pass one column at a time.")
+        raise ValueError(f"Multioutput not supported in {name}: y_true has {len(data)} outputs. Pass one at a time.")
     data[0].require_valid()
     return data[0]
 
 
-def mean_of(declaration: Declaration, loss: Loss, family: type[MeanLoss] = MeanLoss) -> Maker:
-    """How the answers of a mean loss are made from data."""
-    return partial(family.of, declaration, loss)
-
-
-def of_all_labels(metric: AllLabelsMetric) -> Maker:
-    """How the answers of a metric of all labels together are made from data."""
-
-    def make(data: Measured) -> Answers:
-        name = metric.declaration.name
-        if metric.from_sums is None or data.n < metric.least:  # sums show bad values by themselves
-            data.require_valid()
-        if data.n < metric.least:
-            raise ValueError(
-                f"{name} is not defined with {data.n} label(s): it needs at least {metric.least}, since it compares labels "
-                "with each other."
-            )
-        if metric.needs_variation and np.ptp(data.predictions) == 0:
-            warn_undefined(f"y_pred does not vary, so {name} is undefined and taken as 0.")
-        return AllLabelsAnswers.of(metric, data)
-
-    return make
+def of_all_labels(metric: AllLabelsMetric, data: Measured) -> Answers:
+    """The answers of a metric of all labels together."""
+    name = metric.declaration.name
+    if metric.from_sums is None or data.n < metric.least:  # sums show bad values by themselves
+        data.require_valid()
+    if data.n < metric.least:
+        raise ValueError(
+            f"{name} is not defined with {data.n} label(s): it needs at least {metric.least}, since it compares labels "
+            "with each other."
+        )
+    if metric.needs_variation and np.ptp(data.predictions) == 0:
+        warn_undefined(f"y_pred does not vary, so {name} is undefined and taken as 0.")
+    return AllLabelsAnswers.of(metric, data)
 
 
 def scored(answers: Answers, unit: Any = None) -> Score:
@@ -108,9 +143,6 @@ def scored(answers: Answers, unit: Any = None) -> Score:
     return Score(answers)
 
 
-# from arguments to data ----------------------------------------------------------------------------
-
-
 def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Measured]:
     """One `Measured` for each output."""
     unit = None
@@ -121,9 +153,7 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Me
         summed = on_device(y_true, y_pred, yerr, sample_weight)
         if summed is not None:
             return [summed]
-    if y_true is None:
-        y_true = _labels_of(yerr)
-    y, p = checks.pair(y_true, y_pred)
+    y, p = checks.pair(held_labels(yerr) if y_true is None else y_true, y_pred)
     weight = None if sample_weight is None else _of_ordinary_size(checks.weights(sample_weight, len(y)))
     if y.ndim == 1:
         errors = error_model(yerr, y.shape, copy=len(y) <= Measured.COPIED)
@@ -132,16 +162,6 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Me
     checks.require_finite(p, "y_pred")
     models = _models_of_outputs(yerr, y.shape)
     return [Measured(y[:, k], p[:, k], model, weight, unit=unit).kept() for k, model in enumerate(models)]
-
-
-def _labels_of(yerr: Any) -> FloatArray:
-    """The labels that an error model holds, where y_true is None."""
-    labels = yerr.labels() if isinstance(yerr, MeasurementError) else None
-    if labels is None:
-        raise ValueError(
-            "y_true is None, which is allowed only with an error model that holds the labels, such as Empirical(samples)."
-        )
-    return np.asarray(labels)
 
 
 def _of_ordinary_size(weight: FloatArray | None) -> FloatArray | None:
@@ -166,9 +186,6 @@ def _models_of_outputs(yerr: Any, shape: tuple[int, ...]) -> list[MeasurementErr
         f"yerr has shape {values.shape} but y_true has shape {shape}. Give a number, shape {shape[:1]} or {shape}, "
         f"{(2, *shape)} for lower and upper errors, or a list of {outputs} error models."
     )
-
-
-# several outputs -----------------------------------------------------------------------------------
 
 
 def output_weights(multioutput: Any, outputs: int) -> FloatArray | None:
@@ -199,11 +216,8 @@ def output_weights(multioutput: Any, outputs: int) -> FloatArray | None:
 
 def _label_variances(data: list[Measured]) -> FloatArray:
     """Weights of the outputs by the scatter of their labels; equal where no output varies."""
-    scatter = []
-    for one in data:
-        scatter.append(float(np.sum(one.shares * np.square(one.labels - np.sum(one.shares * one.labels)))))
-    total = sum(scatter)
-    return np.full(len(data), 1.0 / len(data)) if total == 0 else np.array(scatter) / total
+    scatter = np.array([np.sum(x.shares * np.square(x.labels - np.sum(x.shares * x.labels))) for x in data])
+    return scatter / scatter.sum() if scatter.any() else np.full(len(data), 1.0 / len(data))
 
 
 def _joined(data: list[Measured], output_weights: Any) -> Measured | None:

@@ -1,38 +1,34 @@
-"""Reduced chi-squared: are the residuals as large as the errors of the labels say?"""
+"""Residuals against the errors of the labels: reduced chi-squared, and the model's own error (sigma_th, intrinsic scatter)."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from scorebars import checks
 from scorebars.answers.base import Answers
-from scorebars.answers.means.chi_squared_answers import ChiSquaredAnswers, ChiSquaredScore, pulls
+from scorebars.answers.means.intrinsic_scatter import most_likely, unit_chi_squared
+from scorebars.answers.means.squared import ChiSquaredAnswers, ChiSquaredScore, pulls
+from scorebars.answers.score import Estimate, UndefinedMomentWarning
+from scorebars.arrays import FloatArray
+from scorebars.errors.measurement_error import LabelErrors
 from scorebars.losses import SquaredError
 from scorebars.measured import Measured
-from scorebars.metrics.call import one_output
+from scorebars.metrics.call import one_output, regression_declaration
 from scorebars.metrics.registry import declares
-from scorebars.score import Declaration, UndefinedMomentWarning
+from scorebars.moments.extra_variance import in_own_units
 
-_CHI_SQUARED = Declaration(
-    "reduced_chi_squared", "Reduced chi-squared", False, "regression", low=0.0, high=math.inf, degree=0, perfect=0.0
-)
+_CHI_SQUARED = regression_declaration("reduced_chi_squared", "Reduced chi-squared", 0, keeps="pulls")
 
 
 @declares(_CHI_SQUARED)
-def reduced_chi_squared(y_true: Any, y_pred: Any, *, yerr: Any, sample_weight: Any = None) -> ChiSquaredScore:
+def reduced_chi_squared(
+    y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: LabelErrors, sample_weight: ArrayLike | None = None
+) -> ChiSquaredScore:
     r"""Are the residuals as large as the errors of the labels say?
-
-    With residuals :math:`d_i = y_i - p_i` and label errors :math:`s_i`,
-
-    .. math:: \mathrm{observed} = \frac1n\sum \frac{d_i^2}{s_i^2}, \qquad
-              \text{correlated errors:}\quad \frac1n\,d' S^{-1} d .
-
-    Nothing is subtracted for fitted parameters. A perfect model scores :math:`\chi^2_n/n`, 1 on average: `perfect`, and
-    `pvalue`, the probability that it scores at least the observed value. Labels that move within their errors once more
-    give :math:`\mathrm{expected} = \mathrm{observed} + 1` and the law :math:`\chi'^2_n(n\,\mathrm{observed})/n`;
-    against the true values :math:`\mathrm{truth} = \mathrm{observed} - 1` is unbiased for the mean of
-    :math:`D_i^2/s_i^2` (for :math:`D' S^{-1} D/n`), with :math:`D_i` the true residuals.
 
     Parameters
     ----------
@@ -51,6 +47,19 @@ def reduced_chi_squared(y_true: Any, y_pred: Any, *, yerr: Any, sample_weight: A
     -------
     Score with `pvalue`
 
+    Notes
+    -----
+    With residuals :math:`d_i = y_i - p_i` and label errors :math:`s_i`,
+
+    .. math:: \mathrm{observed} = \frac1n\sum \frac{d_i^2}{s_i^2}, \qquad
+              \text{correlated errors:}\quad \frac1n\,d' S^{-1} d .
+
+    Nothing is subtracted for fitted parameters. A perfect model scores :math:`\chi^2_n/n`, 1 on average: `perfect`, and
+    `pvalue`, the probability that it scores at least the observed value. Labels drawn once more from their error bars
+    give :math:`\mathrm{expected} = \mathrm{observed} + 1` and the distribution
+    :math:`\chi'^2_n(n\,\mathrm{observed})/n`. Against the true values :math:`\mathrm{truth} = \mathrm{observed} - 1` is
+    unbiased for the mean of :math:`D_i^2/s_i^2` (for :math:`D' S^{-1} D/n`), with :math:`D_i` the true residuals.
+
     References
     ----------
     P. R. Bevington, D. K. Robinson, Data Reduction and Error Analysis, 3rd edition, McGraw-Hill (2003).
@@ -68,13 +77,118 @@ def reduced_chi_squared(y_true: Any, y_pred: Any, *, yerr: Any, sample_weight: A
     """
     if yerr is None:
         raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
-    answers = reduced_chi_squared_answers(one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared"))
+    answers = reduced_squared(one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared"))
     score = ChiSquaredScore(answers)
     if score.undefined:
         warnings.warn(score.undefined, UndefinedMomentWarning, stacklevel=2)
     return score
 
 
-def reduced_chi_squared_answers(data: Measured) -> Answers:
+def reduced_squared(data: Measured) -> Answers:
     """The answers for labels, predictions and errors that were checked before."""
     return ChiSquaredAnswers.of(_CHI_SQUARED, SquaredError(), pulls(data))
+
+
+_METHODS = {"ml": most_likely, "chi2": unit_chi_squared}
+
+
+def intrinsic_scatter(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors,
+    prederr: ArrayLike | None = None,
+    offset: bool = False,
+    method: str = "ml",
+    sample_weight: ArrayLike | None = None,
+) -> Estimate:
+    r"""How large is the model's own error, when labels (and predictions) have errors too?
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,)
+        Labels and predictions.
+    yerr : number, (n,), (2, n) or error model
+        *Standard deviation* of each label; of asymmetric errors the mean of lower and upper counts.
+    prederr : number, (n,) or (2, n), optional
+        Standard deviation of each prediction.
+    offset : bool
+        Allow the model a common offset that is not counted as scatter.
+    method : {"ml", "chi2"}
+        Maximum likelihood, or unit reduced chi-squared.
+    sample_weight : (n,), optional
+        How much each label counts.
+
+    Returns
+    -------
+    Estimate
+        `interval` is the likelihood profile (``"ml"``), or holds every scatter whose chi-squared is not too unlikely
+        (``"chi2"``), both widened where residuals have heavier tails than normal ones. It speaks
+        of the population of residuals, so `total_interval` is the same.
+
+    Notes
+    -----
+    Residuals :math:`d_i = y_i - p_i` are taken as normal with variance :math:`\tau^2 + s_i^2`, where
+    :math:`s_i^2 = \mathrm{yerr}_i^2 + \mathrm{prederr}_i^2`. With weights :math:`w_i`, the scatter :math:`\tau`
+
+    .. math::
+        \text{"ml":}\quad \text{maximises}\quad
+        -\tfrac12\sum w_i\Bigl[\log(\tau^2+s_i^2) + \frac{(d_i-\mu)^2}{\tau^2+s_i^2}\Bigr], \qquad
+        \text{"chi2":}\quad \text{solves}\quad \sum w_i\frac{(d_i-\mu)^2}{\tau^2+s_i^2} = \sum w_i ,
+
+    and is 0 where the errors alone explain the residuals. :math:`\mu` is 0, or with `offset` the value that fits best.
+
+    References
+    ----------
+    P. Möller, J. R. Nix, W. D. Myers, W. J. Swiatecki, At. Data Nucl. Data Tables 59 (1995) 185 (the model error).
+
+    Examples
+    --------
+    The error of a nuclear mass model, the errors of the measured masses removed:
+
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> print(sb.intrinsic_scatter(masses.y, masses.predictions["FRDM2012"], yerr=masses.yerr))
+    0.560 ± 0.014
+    """
+    if method not in _METHODS:
+        raise ValueError(f"method must be 'ml' (maximum likelihood) or 'chi2' (unit chi-squared), got {method!r}.")
+    data = one_output(y_true, y_pred, yerr, sample_weight, "intrinsic_scatter")
+    s = label_errors(data)
+    if prederr is not None:
+        s = np.hypot(s, prediction_errors(prederr, data.n))
+    scatter, unit = in_own_units(data.residual, s, data.weight, bool(offset))
+    return _METHODS[method](scatter, unit)
+
+
+def label_errors(data: Measured) -> FloatArray:
+    """One standard deviation for each label; of asymmetric errors the mean of lower and upper."""
+    errors = data.errors
+    if errors.kind == "berkson":
+        raise ValueError(
+            "intrinsic_scatter needs classical errors (label = truth + error): under Berkson error the residuals do "
+            "not hold the label errors, so there is nothing to remove."
+        )
+    if not errors.independent:
+        raise ValueError(
+            "intrinsic_scatter needs independent errors: pass sigma, the standard deviation of each label, instead of "
+            "a covariance or shared shifts."
+        )
+    s = errors.error_bar(np.asarray(data.y, dtype=np.float64))
+    checks.require_finite(s, "yerr (its standard deviation)")
+    return s
+
+
+def prediction_errors(prederr: Any, n: int) -> FloatArray:
+    """One standard deviation for each prediction: from a number, (n,), or (2, n) for lower and upper errors."""
+    values = np.asarray(checks.real_array(prederr, "prederr"), dtype=np.float64)
+    if values.ndim == 2 and values.shape == (n, 1):
+        values = values[:, 0]
+    if values.shape not in ((), (n,), (2, n)):
+        raise ValueError(
+            f"prederr has shape {values.shape} but there are {n} predictions. Give a number, one standard deviation "
+            f"for each prediction, or shape (2, {n}) for lower and upper errors."
+        )
+    checks.require_finite(values, "prederr")
+    checks.require_non_negative(values, "prederr", "prederr is a standard deviation: it cannot be below 0.")
+    return np.broadcast_to(values.mean(axis=0) if values.ndim == 2 else values, (n,))

@@ -1,44 +1,74 @@
-"""From what a user passes to class labels: the border of the classification metrics."""
+"""From what a user passes to class labels, probabilities and scores: the border of the classification metrics."""
 
 from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from scorebars import checks, tables
-from scorebars.answers.classes.labelled import Labelled
-from scorebars.answers.classes.multilabel import LabelMatrix
+from scorebars.answers.classes.labelled import Labelled, LabelMatrix
+from scorebars.answers.score import Declaration
 from scorebars.arrays import PLAIN, FloatArray, classes_in, to_host
 from scorebars.engines.class_counts import ClassCounts
 from scorebars.errors import ClassError, ClassFlip, ErrorModel, Flip, MeasurementError, Transition
 from scorebars.errors.class_error import named_classes
+from scorebars.errors.measurement_error import LabelErrors, held_labels
 from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
-from scorebars.score import Declaration
+from scorebars.metrics.registry import declares, take_over
 
 _MULTILABEL = "multilabel-indicator"
 _CLASSES = "classes are whole numbers, booleans or texts"
 
 
+class Given(NamedTuple):
+    """What a user passes to every classification metric."""
+
+    y_true: Any
+    predicted: Any
+    yerr: Any = None
+    sample_weight: Any = None
+
+
 def class_declaration(
-    name: str,
-    title: str,
-    greater_is_better: bool = True,
-    low: float = 0.0,
-    high: float = 1.0,
-    perfect: float = 1.0,
-    takes: str = "labels",
+    name: str, title: str, low: float = 0.0, high: float = 1.0, perfect: float = 1.0, **more: Any
 ) -> Declaration:
-    """The declaration of a classification metric: as a rule a share, the larger the better."""
-    return Declaration(name, title, greater_is_better, "classification", low, high, None, perfect, takes=takes)
+    """The declaration of a classification metric: as a rule a share, the larger the better; a loss where 0 is perfect."""
+    return Declaration(name, title, perfect == 1.0, "classification", low, high, None, perfect, **more)
 
 
-# options --------------------------------------------------------------------------------------------
+def class_metric(declaration: Declaration) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a public metric of a function that finds the score from what every metric takes, and from its own options."""
+    name = {"labels": "y_pred", "probabilities": "y_proba", "scores": "y_score"}[declaration.takes]
+
+    def public(score: Callable[..., Any]) -> Callable[..., Any]:
+        def metric(
+            y_true: ArrayLike | None,
+            *predicted: ArrayLike,
+            yerr: LabelErrors = None,
+            sample_weight: ArrayLike | None = None,
+            **options: Any,
+        ) -> Any:
+            if len(predicted) != 1:  # passed by name; else the usual TypeError
+                shown.bind(y_true, *predicted, **options)
+                predicted = (options.pop(name),)
+            return score(Given(y_true, predicted[0], yerr, sample_weight), **options)
+
+        shown, place = signature(metric), Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
+        usual = [place if one.name == "predicted" else one for one in shown.parameters.values()]
+        result = signature(score).return_annotation
+        take_over(metric, score, shown.replace(parameters=usual, return_annotation=result))
+        shown = signature(metric)
+        return declares(declaration)(metric)
+
+    return public
 
 
 def is_number(value: Any) -> bool:
@@ -68,9 +98,6 @@ def given_labels(labels: Any) -> NDArray[Any] | None:
     return named_classes(found, len(found))
 
 
-# one label an item ----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Counted:
     """Shown and predicted classes that were counted instead of kept, and the kind of their errors."""
@@ -79,8 +106,7 @@ class Counted:
     kind: str
 
 
-@dataclass(frozen=True)
-class ClassLabels:
+class ClassLabels(NamedTuple):
     """Shown labels and predicted classes, aligned, with the classes that occur in either."""
 
     y: NDArray[Any]
@@ -88,16 +114,11 @@ class ClassLabels:
     classes: NDArray[Any]
     weight: FloatArray | None
 
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, at least 2: a label that is wrong has another class to be."""
-        return max(len(self.classes), 2)
-
 
 def class_array(values: Any, argument: str) -> NDArray[Any]:
     """Class labels, one for each item: whole numbers, booleans or texts."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        checks.real_array(values, argument)
+        checks.real_array(values, argument)  # refuses it
     try:
         array = values if type(values) is np.ndarray else np.asarray(to_host(values))
         if array.dtype.kind == "U" and not hasattr(values, "dtype"):
@@ -127,13 +148,8 @@ def _require_whole(array: NDArray[Any], argument: str) -> None:
     checks.require_finite(array, argument)
     broken = array != np.floor(array)
     if broken.any():
-        raise checks.complain(
-            argument,
-            "holds continuous values, which is not supported",
-            broken,
-            array,
-            "Classification metrics need classes: threshold or round the values first.",
-        )
+        hint = "Classification metrics need classes: threshold or round the values first."
+        raise checks.complain(argument, "holds continuous values, which is not supported", broken, array, hint)
 
 
 def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
@@ -147,13 +163,8 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
         raise checks.complain(argument, "has missing labels", missing, array, "Drop these items or label them.")
     texts = where(lambda v: isinstance(v, str))
     if texts.any() and not texts.all():
-        raise checks.complain(
-            argument,
-            "mixes texts with other labels",
-            texts,
-            array,
-            "These are the texts: use one type for all classes.",
-        )
+        hint = "These are the texts: use one type for all classes."
+        raise checks.complain(argument, "mixes texts with other labels", texts, array, hint)
     strange = where(lambda v: not isinstance(v, str | numbers.Real | np.bool_))
     if strange.any():
         names = ", ".join(sorted({type(v).__name__ for v in array[strange]}))
@@ -161,8 +172,11 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
     return np.array(array.tolist())
 
 
-def class_labels(y_true: Any, y_pred: Any, sample_weight: Any = None, yerr: Any = None) -> ClassLabels:
+def class_labels(given: Given) -> ClassLabels:
     """Labels and predictions as classes of one type, aligned."""
+    y_true, y_pred, yerr, sample_weight = given
+    if y_true is None:
+        y_true = held_labels(yerr)
     if not {type(y_true), type(y_pred), type(sample_weight), type(yerr)} <= PLAIN:
         tables.require_rows(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight, yerr=yerr)
     y, p = class_array(y_true, "y_true"), class_array(y_pred, "y_pred")
@@ -172,8 +186,7 @@ def class_labels(y_true: Any, y_pred: Any, sample_weight: Any = None, yerr: Any 
             f"Labels in y_true and y_pred should be of the same type: y_true holds {y.dtype}, y_pred holds {p.dtype}. "
             "Convert one of them."
         )
-    weight = checks.weights(sample_weight, len(y))
-    return ClassLabels(y, p, classes_in(y, p), None if weight is None else weight.copy())
+    return ClassLabels(y, p, classes_in(y, p), own_weights(sample_weight, len(y)))
 
 
 def own_weights(sample_weight: Any, n: int) -> FloatArray | None:
@@ -186,9 +199,7 @@ def flip_model(yerr: Any, n: int) -> Flip:
     """The flips that `yerr` means: None, a probability, one for each label, or `Flip` itself."""
     model = class_model(yerr, n)
     if not isinstance(model, Flip):
-        raise ValueError(
-            f"yerr is {type(model).__name__}, which cannot be used here. Give the probability that a label is wrong."
-        )
+        raise ValueError(f"yerr is {type(model).__name__}. Give the probability that a label is wrong instead.")
     return model
 
 
@@ -208,27 +219,11 @@ def class_model(yerr: Any, n: int) -> ClassError:
     if not isinstance(yerr, ClassError):
         raise ValueError(f"yerr is {type(yerr).__name__}, which this metric cannot use.")
     if isinstance(yerr, Flip) and np.ndim(yerr.q) > 1:
-        raise ValueError(
-            f"yerr has shape {np.shape(yerr.q)}, which is for items with several labels. Give one probability for each "
-            "label."
-        )
+        raise ValueError(f"yerr has shape {np.shape(yerr.q)}, for several labels an item. Give one for each label.")
     yerr.require_size(n)
     if isinstance(yerr, Flip) and yerr.correlation:
         conditional_flip_probabilities(yerr.q, yerr.correlation)  # refuses a correlation that no flips can have
     return yerr[np.arange(n)]  # the score must not change when the user's array does
-
-
-def labels_of(y_true: Any, yerr: Any) -> Any:
-    """y_true, or the labels that the error model holds where it is None."""
-    if y_true is not None:
-        return y_true
-    held = yerr.labels() if isinstance(yerr, ClassError) else None
-    if held is None:
-        raise ValueError(
-            "y_true is None, which is allowed only with an error model that holds the labels: LabelProbabilities, Votes "
-            "or Thresholded."
-        )
-    return held
 
 
 def all_classes(model: ClassError, *parts: NDArray[Any]) -> NDArray[Any]:
@@ -236,9 +231,7 @@ def all_classes(model: ClassError, *parts: NDArray[Any]) -> NDArray[Any]:
     named = None if isinstance(model, Flip) else model.classes()
     found = [part for part in (*parts, *([] if named is None else [named])) if part.size]
     if len({part.dtype.kind == "U" for part in found}) > 1:
-        raise ValueError(
-            "classes mix texts and numbers: y_true, y_pred, labels and the classes of the error model must be of one type."
-        )
+        raise ValueError("classes mix texts and numbers: use one type in y_true, y_pred, labels and error model.")
     classes = classes_in(*found)
     if len(classes) > 1:
         return classes
@@ -249,28 +242,24 @@ def all_classes(model: ClassError, *parts: NDArray[Any]) -> NDArray[Any]:
     return np.sort(np.array([only, other]))
 
 
-def labelled(
-    y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, options: NDArray[Any] | None = None
-) -> tuple[Labelled, NDArray[Any]]:
+def labelled(given: Given, options: NDArray[Any] | None = None) -> tuple[Labelled, NDArray[Any]]:
     """Labels, predicted classes and errors, checked and aligned, and the sorted classes of labels and predictions.
 
     `options` are classes that the caller named besides. Labels that an accumulator has counted come in place of y_true.
     """
     extra = [] if options is None else [options]
-    if isinstance(y_true, Counted):
-        classes = all_classes(Flip.trusted(np.asarray(0.0)), y_true.counts.classes, *extra)
-        return Labelled.counted(y_true.counts, y_true.kind, classes), y_true.counts.classes
-    found = class_labels(labels_of(y_true, yerr), y_pred, sample_weight, yerr)
-    model = class_model(yerr, len(found.y))
+    if isinstance(given.y_true, Counted):
+        counts = given.y_true.counts
+        classes = all_classes(Flip.trusted(np.asarray(0.0)), counts.classes, *extra)
+        return Labelled.counted(counts, given.y_true.kind, classes), counts.classes
+    found = class_labels(given)
+    model = class_model(given.yerr, len(found.y))
     if not isinstance(model, Flip):  # which serves any classes
         model.check_labels(found.y)
     enough = isinstance(model, Flip) and not extra and len(found.classes) > 1
     classes = found.classes if enough else all_classes(model, found.classes, *extra)
     shown, predicted = np.searchsorted(classes, found.y), np.searchsorted(classes, found.p)
     return Labelled(classes, shown, predicted, model, found.weight), found.classes
-
-
-# several yes-or-no labels an item -------------------------------------------------------------------
 
 
 def indicator_matrix(values: Any, argument: str) -> NDArray[np.int8] | None:
@@ -304,8 +293,9 @@ def indicator_matrix(values: Any, argument: str) -> NDArray[np.int8] | None:
     return array.astype(np.int8)
 
 
-def label_matrix(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> LabelMatrix | None:
+def label_matrix(given: Given) -> LabelMatrix | None:
     """Labels and predictions of multilabel data with their errors; None where neither is multilabel."""
+    y_true, y_pred, yerr, sample_weight = given
     if type(y_true) is np.ndarray and y_true.ndim == 1 and type(y_pred) is np.ndarray and y_pred.ndim == 1:
         return None
     y, p = indicator_matrix(y_true, "y_true"), indicator_matrix(y_pred, "y_pred")
@@ -315,7 +305,8 @@ def label_matrix(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Lab
     if y is None or p is None:
         other = y_pred if p is None else y_true
         if len(y if y is not None else p) != np.shape(other)[0]:  # type: ignore[arg-type]
-            raise ValueError(f"y_true and y_pred have inconsistent numbers of samples: {_lengths(y_true, y_pred)}.")
+            sizes = f"{np.shape(y_true)[0]} and {np.shape(y_pred)[0]}"
+            raise ValueError(f"y_true and y_pred have inconsistent numbers of samples: {sizes}.")
         one = _plain_type(other)
         names = (_MULTILABEL, one) if p is None else (one, _MULTILABEL)
         raise ValueError(f"Classification metrics can't handle a mix of {names[0]} and {names[1]} targets.")
@@ -328,10 +319,9 @@ def label_matrix(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Lab
     return LabelMatrix(y, p, *_errors_and_weights(yerr, y, sample_weight))
 
 
-def matrix_with_scores(
-    y_true: Any, scores: Any, yerr: Any, sample_weight: Any, argument: str
-) -> tuple[LabelMatrix, FloatArray] | None:
+def matrix_with_scores(given: Given, argument: str) -> tuple[LabelMatrix, FloatArray] | None:
     """Labels of multilabel data with their errors, and a finite score for each; None where y_true is something else."""
+    y_true, scores, yerr, sample_weight = given
     y = indicator_matrix(y_true, "y_true")
     if y is None:
         return None
@@ -344,10 +334,6 @@ def matrix_with_scores(
             f"{argument} has shape {columns.shape} but y_true has shape {y.shape}. Give a score for each label of each item."
         )
     return LabelMatrix(y, None, *_errors_and_weights(yerr, y, sample_weight)), np.asarray(columns, dtype=np.float64)
-
-
-def _lengths(*values: Any) -> str:
-    return " and ".join(str(np.shape(v)[0]) for v in values)
 
 
 def _plain_type(values: Any) -> str:
@@ -393,3 +379,141 @@ def _each_cell(q: FloatArray, shape: tuple[int, ...]) -> FloatArray | float:
             f"yerr has shape {q.shape} but y_true has shape {shape}. Give a number, one for each output, shape {shape[1:]}, "
             f"for each item, {(shape[0], 1)}, or for each label, {shape}."
         ) from None
+
+
+def scored_labels(given: Given, argument: str) -> tuple[NDArray[Any], NDArray[Any], ClassError]:
+    """Scores or probabilities, (n,) or (n, K), labels as classes and their error model, all aligned."""
+    y_true, values, yerr, sample_weight = given
+    tables.require_rows(**{"y_true": y_true, argument: values, "yerr": yerr, "sample_weight": sample_weight})
+    array = columns(values, argument)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    y = class_array(held_labels(yerr) if y_true is None else y_true, "y_true")
+    checks.same_length(y, array, "y_true", argument)
+    model = class_model(yerr, len(y))
+    model.check_labels(y)
+    return array, y, model
+
+
+def columns(values: Any, argument: str) -> NDArray[Any]:
+    """Finite numbers of shape (n,) or (n, K)."""
+    array = checks.outputs(values, argument)
+    checks.require_finite(array, argument)
+    return array
+
+
+def data_of(y: NDArray[Any], model: ClassError, classes: NDArray[Any], sample_weight: Any) -> Labelled:
+    """Labels without predicted classes; every label and every class of the model must have its column."""
+    missing = ~np.isin(y, classes)
+    if missing.any():
+        raise checks.complain("'y_true'", "contains labels not in parameter 'labels'", missing, y, "Name all classes.")
+    named = model.classes()
+    if named is not None and not np.all(np.isin(named, classes)):
+        extra = np.setdiff1d(named, classes)[0]
+        raise ValueError(f"{type(model).__name__} has a class {extra!r} without a column. Name all columns in labels.")
+    return Labelled(classes, np.searchsorted(classes, y), None, model, own_weights(sample_weight, len(y)))
+
+
+def require_probabilities(p: NDArray[Any], argument: str) -> None:
+    """Refuse values outside [0, 1]."""
+    bad = (p < 0) | (p > 1)
+    if bad.any():
+        raise checks.complain(argument, "has values outside [0, 1]", bad, p, "Predictions are probabilities here.")
+
+
+def warn_unless_rows_sum_to_one(p: NDArray[Any]) -> None:
+    """Probabilities of all classes sum to 1; scikit-learn goes on where they do not, and so do we."""
+    off = np.abs(np.add.reduce(p, axis=1) - 1) > np.sqrt(np.finfo(p.dtype).eps)
+    if off.any():
+        warnings.warn(
+            f"The y_prob values do not sum to one. Make sure to pass probabilities: y_proba has {int(off.sum())} such rows, "
+            f"the first at {int(np.argmax(off))}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def column_classes(y: NDArray[Any], model: ClassError, labels: Any, number: int, argument: str) -> NDArray[Any]:
+    """The sorted classes of the columns: `labels`, or those of y_true and the model."""
+    named = given_labels(labels)
+    classes = np.unique(y) if named is None else np.sort(named)
+    if named is not None and not np.array_equal(classes, named):
+        warnings.warn(
+            f"Labels passed were {named.tolist()}. But this function assumes labels are ordered lexicographically. Pass the "
+            f"ordered labels={classes.tolist()} and ensure that the columns of {argument} correspond to this ordering.",
+            UserWarning,
+            stacklevel=4,
+        )
+    if named is None and model.classes() is not None:
+        classes = all_classes(model, y)
+    if named is None and len(classes) == 1:
+        raise ValueError(
+            f"y_true contains only one label ({classes[0]}). Please provide the list of all expected class labels "
+            "explicitly through the labels argument."
+        )
+    if named is not None and len(classes) == 1:
+        raise ValueError("The labels array needs to contain at least two labels, got one.")
+    if len(classes) != number and argument == "y_score":
+        whose = "Number of classes in y_true" if named is None else f"Number of given labels, {len(classes)},"
+        raise ValueError(
+            f"{whose} not equal to the number of columns in 'y_score', {number}. Provide the classes of the columns explicitly "
+            f"through the labels argument; those found are {classes}."
+        )
+    if len(classes) != number:
+        whose = "y_true" if named is None else "labels"
+        raise ValueError(
+            f"{whose} and {argument} contain different number of classes: {len(classes)} and {number}. Provide the "
+            "classes of the columns explicitly through the labels argument."
+        )
+    return classes
+
+
+def require_ordered(labels: Any) -> None:
+    """Refuse classes of columns that are not each there once, in order."""
+    if labels is None:
+        return
+    named = np.asarray(labels)
+    ordered = np.unique(named)
+    if len(ordered) != len(named):
+        raise ValueError("Parameter 'labels' must be unique: each class has one column.")
+    if not np.array_equal(ordered, named):
+        raise ValueError("Parameter 'labels' must be ordered, and the columns of y_score with them.")
+
+
+def probability_columns(given: Given, labels: Any) -> tuple[Labelled, NDArray[Any]]:
+    """Labels and a probability for each class, (n, K); a single column is that of the larger of two classes."""
+    p, y, model = scored_labels(given, "y_proba")
+    require_probabilities(p, "y_proba")
+    if p.ndim == 1:
+        p = np.stack([1 - p, p], axis=1)
+    warn_unless_rows_sum_to_one(p)
+    classes = column_classes(y, model, labels, p.shape[1], "y_proba")
+    return data_of(y, model, classes, given.sample_weight), p
+
+
+def two_class_probabilities(given: Given, pos_label: Any) -> tuple[Labelled, NDArray[Any]]:
+    """Labels of two classes and the probability of the positive one, as two columns in the order of the classes."""
+    p, y, model = scored_labels(given, "y_proba")
+    require_probabilities(p, "y_proba")
+    data, positive = two_classes(y, model, given.sample_weight, pos_label)
+    return data, np.stack([1 - p, p] if positive == 1 else [p, 1 - p], axis=1)
+
+
+def two_classes(y: NDArray[Any], model: ClassError, sample_weight: Any, pos_label: Any) -> tuple[Labelled, int]:
+    """Labels of two classes, and which of them is positive: `pos_label`, or 1, or the larger."""
+    present = np.unique(y)
+    if len(present) > 2:
+        raise ValueError(f"y_true has {len(present)} classes; two are supported here. Only binary classification.")
+    if pos_label is None:
+        if present.dtype.kind == "U":
+            raise ValueError(
+                f"y_true takes value in {{{', '.join(map(repr, present.tolist()))}}} and pos_label is not specified: either "
+                "make y_true take value in {0, 1} or {-1, 1} or pass pos_label explicitly."
+            )
+        pos_label = 1 if set(present.tolist()) <= {-1, 0, 1} else present[-1].item()
+    elif len(present) == 2 and pos_label not in present:
+        raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present}.")
+    classes = all_classes(model, y, class_array([pos_label], "pos_label"))
+    if len(classes) > 2:
+        raise ValueError(f"the error model has {len(classes)} classes, but this metric needs two.")
+    return data_of(y, model, classes, sample_weight), int(np.searchsorted(classes, pos_label))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import update_wrapper
 from importlib import import_module
+from inspect import Signature, signature
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from scorebars.answers.base import Answers
+from scorebars.answers.score import Declaration
 from scorebars.measured import Measured
 from scorebars.metrics.parameter_texts import documented
-from scorebars.score import Declaration
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Maker = Callable[[Measured], Answers]
@@ -21,31 +25,36 @@ Maker = Callable[[Measured], Answers]
 class Entry:
     """A declared metric: its declaration, its public function, and how its answers are made from checked data.
 
-    `make` is None where the function itself has to see the user's arguments; `make_with` takes the options of a metric
-    that has no meaning without them.
+    `make` takes the data and the options of the metric; None where the function has to see what the user passes.
     """
 
     declaration: Declaration
     function: Callable[..., Any]
-    make: Maker | None
-    make_with: Callable[..., Maker] | None = None
+    make: Callable[..., Answers] | None
 
 
 _METRICS: dict[str, Entry] = {}
 
 
-def declares(
-    declaration: Declaration, make: Maker | None = None, make_with: Callable[..., Maker] | None = None
-) -> Callable[[Function], Function]:
+def declares(declaration: Declaration, make: Callable[..., Answers] | None = None) -> Callable[[Function], Function]:
     """Register a public metric function under its declaration, which it carries as its attribute `declaration`."""
 
     def register(function: Function) -> Function:
-        _METRICS[declaration.name] = Entry(declaration, function, make, make_with)
-        function.__dict__["declaration"] = declaration
+        _METRICS[declaration.name] = Entry(declaration, function, make)
         function.declaration = declaration  # type: ignore[attr-defined]  # what adapters may ask of sb.<metric>
         return documented(function)
 
     return register
+
+
+def take_over(function: Callable[..., Any], described: Callable[..., Any], shown: Signature) -> None:
+    """Give a public function the name and docstring of `described`, and its options in place of ``**options``."""
+    usual = [one for one in shown.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    own = [one for one in signature(described).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    update_wrapper(function, described, ("__module__", "__name__", "__qualname__", "__doc__"), ())
+    function.__signature__ = shown.replace(parameters=[*usual, *own])  # type: ignore[attr-defined]
+    # doctest runs the examples of functions that a module defines itself, and of those named here
+    described.__globals__.setdefault("__test__", {})[described.__name__] = function
 
 
 def _load() -> None:
@@ -71,6 +80,7 @@ def entry_of(name: str) -> Entry:
     return _METRICS[name]
 
 
-def function_of(name: str) -> Callable[..., Any]:
-    """The public function of a metric."""
-    return entry_of(name).function
+def warn_undefined(message: str, stacklevel: int = 3) -> None:
+    """Warn by scikit-learn's `UndefinedMetricWarning` where it is loaded, so that its filters work; else by a UserWarning."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    warnings.warn(message, getattr(theirs, "UndefinedMetricWarning", UserWarning), stacklevel=stacklevel + 1)

@@ -25,8 +25,7 @@ from scipy.special import erfcx, ndtr
 
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import LogNormal, MeasurementError, Normal, Poisson, SplitNormal
-from scorebars.errors.continuous import NO_ERROR, OneWidth, divisible, normal_density
-from scorebars.errors.log_normal import log_ratio
+from scorebars.errors.continuous import NO_ERROR, OneWidth, divisible, log_ratio, normal_density
 from scorebars.losses import (
     AbsoluteError,
     Huber,
@@ -279,32 +278,27 @@ def percentage_log_normal(loss: PercentageError, errors: LogNormal, y: FloatArra
     return Moments(np.where(exact, loss(y, p), mean), np.where(exact, 0.0, variance))
 
 
-def percentage_any(loss: PercentageError, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
-    """It grows like 1/|y| near 0: infinite where labels can be there (and the prediction is not 0)."""
-    return _numerical_where(~(reaches_zero(errors, y) & (p != 0)), loss, errors, y, p)
+def has_no_mean(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> BoolArray:
+    """Labels that can come arbitrarily close to 0, where a percentage error grows like 1/|y| unless the prediction is 0;
+    labels that can be at or below -1, which have no logarithm.
+    """
+    if isinstance(loss, PercentageError):
+        return np.asarray((errors.variance(y) > 0) & (errors.pdf(y, np.zeros_like(y)) > 0) & (p != 0))
+    return np.asarray(errors.cdf(y, np.full_like(y, loss.least_label)) > 0)
 
 
-def squared_log_any(loss: SquaredLogError, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
-    """Infinite where labels can be at or below -1, which have no logarithm."""
-    return _numerical_where(~(errors.cdf(y, np.full_like(y, -1.0)) > 0), loss, errors, y, p)
-
-
-def reaches_zero(errors: MeasurementError, y: FloatArray) -> BoolArray:
-    """Whether each label has an error under which it can come arbitrarily close to 0."""
-    return np.asarray((errors.variance(y) > 0) & (errors.pdf(y, np.zeros_like(y)) > 0))
-
-
-def _numerical_where(finite: BoolArray, loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
-    out = np.full((2, len(y)), np.inf)
-    if finite.any():
-        out[:, finite] = numerical_moments(loss, errors[np.flatnonzero(finite)], y[finite], p[finite])
+def where_finite(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    """By quadrature or sums where the moments exist."""
+    out, finite = np.full((2, len(y)), np.inf), np.flatnonzero(~has_no_mean(loss, errors, y, p))
+    if finite.size:
+        out[:, finite] = numerical_moments(loss, errors[finite], y[finite], p[finite])
     return Moments(*out)
 
 
 def why_infinite(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> str:
     """Why a loss has no mean, or no variance, under these errors, in words that say what to do."""
     if isinstance(loss, PercentageError):
-        count = int(np.sum(reaches_zero(errors, y) & (p != 0)))
+        count = int(np.sum(has_no_mean(loss, errors, y, p)))
         return (
             f"under {errors!r} errors {count} of {len(y)} labels can come arbitrarily close to 0, where a percentage error "
             "grows without bound. Use observed, the median distribution.ppf(0.5), LogNormal errors, or the symmetric "
@@ -363,8 +357,8 @@ _FORMS: dict[tuple[type[Loss], type[MeasurementError]], Callable[..., Moments]] 
     (Within, Normal): within_normal,
     (Within, MeasurementError): within_any,
     (PercentageError, LogNormal): percentage_log_normal,
-    (PercentageError, MeasurementError): percentage_any,
-    (SquaredLogError, MeasurementError): squared_log_any,
+    (PercentageError, MeasurementError): where_finite,
+    (SquaredLogError, MeasurementError): where_finite,
 }
 
 

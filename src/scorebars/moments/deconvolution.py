@@ -152,6 +152,8 @@ class Deconvolution:
     weights: FloatArray
     gap: float
     """The log likelihood per label is within this of the best on the grid."""
+    likelihood: FloatArray | None = None
+    """Of each label at each grid point, where errors are not normal."""
 
     @classmethod
     def fit(
@@ -162,29 +164,29 @@ class Deconvolution:
         return cls.of_cells(cells_of(residual, sd, share, grid, typical_spacing(residual, grid), group), grid)
 
     @classmethod
-    def of_cells(cls, cells: Cells, grid: FloatArray) -> Deconvolution:
-        """Labels that were gathered in cells already."""
-        mixture = Mixture(normal_likelihood(cells.residual, cells.sd, grid), cells.share)
+    def of_cells(cls, cells: Cells, grid: FloatArray, likelihood: FloatArray | None = None) -> Deconvolution:
+        """Labels that were gathered in cells already, with normal errors unless their likelihood is given."""
+        normal = normal_likelihood(cells.residual, cells.sd, grid) if likelihood is None else likelihood
+        mixture = Mixture(normal, cells.share)
         weights = mixture.most_likely(mixture.first_weights())
         gradient = (cells.share / (mixture.likelihood @ weights)) @ mixture.likelihood
-        return cls(cells, grid, weights, max(float(gradient.max()) - 1.0, 0.0))
+        return cls(cells, grid, weights, max(float(gradient.max()) - 1.0, 0.0), likelihood)
 
     def __getstate__(self) -> dict[str, Any]:
         """Only what was fitted travels: the matrices are made again where they are needed."""
-        return {name: self.__dict__[name] for name in ("cells", "grid", "weights", "gap")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        return {name: self.__dict__[name] for name in ("cells", "grid", "weights", "gap", "likelihood")}
 
     @cached_property
     def _mixture(self) -> Mixture:
+        if self.likelihood is not None:
+            return Mixture(self.likelihood, self.cells.share)
         return Mixture(normal_likelihood(self.cells.residual, self.cells.sd, self.grid), self.cells.share)
 
     @cached_property
     def _posterior(self) -> FloatArray:
         """Probability of each grid point given a label of each cell."""
-        joint = self._mixture.likelihood * self.weights
-        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+        product = self._mixture.likelihood * self.weights
+        return np.asarray(product / product.sum(axis=1, keepdims=True))
 
     @property
     def effective_labels(self) -> float:

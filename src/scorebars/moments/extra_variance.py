@@ -33,40 +33,39 @@ class Scatter:
         return float(np.sum(self.w))
 
     def _moved(self, v: float) -> tuple[FloatArray, FloatArray]:
-        """Squared residuals about the offset that fits best at this v, and the variances."""
+        """Residuals about the offset that fits best at this v, and the variances."""
         variance = self.s2 + v
         if not self.offset:
-            return np.square(self.d), variance
+            return self.d, variance
         pull = self.w / variance
-        return np.square(self.d - float(np.sum(pull * self.d)) / float(np.sum(pull))), variance
+        return self.d - float(np.sum(pull * self.d)) / float(np.sum(pull)), variance
 
     def log_likelihood(self, v: float) -> float:
         """-1/2 sum w [log(v + s^2) + d^2/(v + s^2)]; -inf where v = 0 contradicts a label without error."""
         if v == 0 and bool(np.any(self.s2 == 0)):
             return -math.inf
-        d2, variance = self._moved(v)
-        return -0.5 * float(np.sum(self.w * (np.log(variance) + d2 / variance)))
+        d, variance = self._moved(v)
+        return -0.5 * float(np.sum(self.w * (np.log(variance) + d * d / variance)))
 
     def slope(self, v: float) -> float:
         """Derivative of the log likelihood with respect to v."""
-        d2, variance = self._moved(v)
-        return 0.5 * float(np.sum(self.w / variance * (d2 / variance - 1.0)))
+        d, variance = self._moved(v)
+        return 0.5 * float(np.sum(self.w / variance * (d * d / variance - 1.0)))
 
     def curvature(self, v: float) -> float:
         """Minus the second derivative of the log likelihood with respect to tau, at its maximum."""
-        d2, variance = self._moved(v)
-        own = float(np.sum(self.w * (d2 / variance - 0.5) / np.square(variance)))
+        d, variance = self._moved(v)
+        own = float(np.sum(self.w * (d * d / variance - 0.5) / np.square(variance)))
         if self.offset:
             pull = self.w / variance
-            r = self.d - float(np.sum(pull * self.d)) / float(np.sum(pull))
-            own -= float(np.sum(pull * r / variance)) ** 2 / float(np.sum(pull))
+            own -= float(np.sum(pull * d / variance)) ** 2 / float(np.sum(pull))
         return 4.0 * v * own
 
     def chi_squared(self, v: float) -> float:
         """sum w d^2/(v + s^2); labels without error that are met exactly add nothing."""
         if v > 0:
-            d2, variance = self._moved(v)
-            return float(np.sum(self.w * d2 / variance))
+            d, variance = self._moved(v)
+            return float(np.sum(self.w * d * d / variance))
         d = self.d - self._exact_offset() if self.offset else self.d
         exact = self.s2 == 0
         if bool(np.any(d[exact] != 0)):
@@ -75,23 +74,19 @@ class Scatter:
 
     def steepness(self, v: float) -> float:
         """How fast chi^2 falls with v > 0."""
-        d2, variance = self._moved(v)
-        return float(np.sum(self.w * d2 / np.square(variance)))
+        d, variance = self._moved(v)
+        return float(np.sum(self.w * d * d / np.square(variance)))
 
-    def excess(self, v: float) -> float:
-        """How many times more than for normal residuals the slope scatters, at least 1 (sandwich over information)."""
-        d2, variance = self._moved(v)
+    def excess(self, v: float, of_chi_squared: bool = False) -> float:
+        """How many times more than for normal residuals the slope, or chi^2, scatters, at least 1 (sandwich over
+        information).
+        """
+        d, variance = self._moved(v)
         if not float(variance.min()) > 0:
             return 1.0
-        scores = np.square(self.w / variance * (d2 / variance - 1.0))
-        return max(float(np.sum(scores)) / (2.0 * float(np.sum(self.w / np.square(variance)))), 1.0)
-
-    def excess_chi_squared(self, v: float) -> float:
-        """How many times more than for normal residuals chi^2 scatters, at least 1."""
-        d2, variance = self._moved(v)
-        if not float(variance.min()) > 0:
-            return 1.0
-        return max(float(np.sum(np.square(self.w * (d2 / variance - 1.0)))) / (2.0 * self.labels), 1.0)
+        part = self.w if of_chi_squared else self.w / variance
+        normal = self.labels if of_chi_squared else float(np.sum(self.w / np.square(variance)))
+        return max(float(np.sum(np.square(part * (d * d / variance - 1.0)))) / (2.0 * normal), 1.0)
 
     def _exact_offset(self) -> float:
         """The offset at v = 0: that of the labels without error, if there are any."""

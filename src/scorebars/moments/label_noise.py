@@ -20,9 +20,10 @@ The metrics, with weights w, true values (or labels) t, predictions p, and bars 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -162,15 +163,10 @@ class LabelNoise:
             + (a1 * k2 + a2 * k1) * float(both.sum()) * total / w.size
             + k1 * k2 * float(w2 @ d1) * float(w2 @ d2)
         )
-        for mine, theirs, first in ((self, other, True), (other, self, False)):
-            if mine.shared is not None:
-                u = mine.shared.T
-                left, right = sums._times(one, u), sums._times(two, u)
-                out += float(np.sum(left * right * theirs.variance[:, None]))
-                if first and theirs.shared is not None:
-                    v = theirs.shared.T
-                    out += float(np.sum((v.T @ sums._times(one, u)) * (u.T @ sums._times(two, v)).T))
-        return out
+        u, v = (np.empty((w.size, 0)) if noise.shared is None else noise.shared.T for noise in (self, other))
+        left_u, right_u, left_v, right_v = (sums._times(q, x) for x in (u, v) for q in (one, two))
+        out += float(np.sum(left_u * right_u * d2[:, None])) + float(np.sum(left_v * right_v * d1[:, None]))
+        return out + float(np.sum((v.T @ left_u) * (u.T @ right_v).T))
 
     def _matrix(self) -> FloatArray:
         if self.cov is not None:
@@ -186,26 +182,17 @@ class LabelNoise:
         seen = self if seen is None else seen
         pairs = ((0, 0), (0, 1), (1, 1))
         if self.fourth is None or self.third is None or self.least is None:
-            curved = [2.0 * self._trace(sums, i, j, self) for i, j in pairs]
-            sloped = [
-                4.0 * (self.product(sums.slope[i], sums.slope[j]) - self._trace(sums, i, j, seen)) for i, j in pairs
-            ]
+            curved = _symmetric([2.0 * self._trace(sums, i, j, self) for i, j in pairs])
+            lengths = (self.product(sums.slope[i], sums.slope[j]) - self._trace(sums, i, j, seen) for i, j in pairs)
+            sloped = 4.0 * _symmetric(list(lengths))
         else:
-            w, a, h = sums.weight, sums.square, sums.slope
-            curved = [_dot(a[i] * a[j] * w * w, self.least) for i, j in pairs]
+            w, h, both = sums.weight, sums.slope, np.outer(sums.square, sums.square)
             with np.errstate(invalid="ignore"):
+                curved = np.where(both == 0, 0.0, both * np.sum(np.where(w > 0, w * w * self.least, 0.0)))
                 excess = np.where(np.isfinite(self.fourth), self.fourth - self.least, 0.0)
-            sloped = [
-                float(
-                    np.sum(
-                        a[i] * a[j] * w * w * excess
-                        + 2.0 * w * (a[i] * h[j] + a[j] * h[i]) * self.third
-                        + 4.0 * h[i] * h[j] * self.variance
-                    )
-                )
-                for i, j in pairs
-            ]
-        out = _symmetric(curved) + positive(_symmetric(sloped))
+            mixed = np.outer(sums.square, h @ (w * self.third))
+            sloped = both * float(np.square(w) @ excess) + 2.0 * (mixed + mixed.T) + 4.0 * (h * self.variance) @ h.T
+        out = curved + positive(sloped)
         share = np.array(sums.square)
         if self.uncertain is not None:
             out = out + np.outer(share, share) * float(np.square(sums.weight) @ self.uncertain)
@@ -216,11 +203,6 @@ class LabelNoise:
         if self.cov is None and self.shared is None:
             return np.zeros((2, 2))
         return self.covariance(sums) - self.alone().covariance(sums)
-
-
-def _dot(factor: FloatArray, values: FloatArray) -> float:
-    """Sum of products, 0 where the factor is 0 and the value infinite."""
-    return float(np.sum(np.where(factor == 0, 0.0, factor * np.where(factor == 0, 0.0, values))))
 
 
 def _symmetric(entries: list[float]) -> FloatArray:
@@ -255,32 +237,31 @@ def slope_of(kind: RatioKind, x: float, y: float) -> FloatArray:
     return sign * np.array([1.0, -x / y]) / y
 
 
-class SumPair(ABC):
-    """One metric as a function of two sums."""
+Parts = tuple[FloatArray, FloatArray, FloatArray]
+"""X and Y (2,), half their derivatives by each value (2, n), and what each item contributes to them (2, n)."""
 
-    kind: ClassVar[RatioKind]
-    square: ClassVar[tuple[float, float]]
-    centred: ClassVar[tuple[float, float]]
 
-    @abstractmethod
-    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> tuple[float, float]:
+@dataclass(frozen=True)
+class SumPair:
+    """One metric as a function of two sums, which are quadratic forms with these a and k."""
+
+    kind: RatioKind
+    square: tuple[float, float]
+    centred: tuple[float, float]
+    parts: Callable[[FloatArray, FloatArray, FloatArray], Parts]
+    """Of true values or labels t, predictions p, which belong to the items, and weights w."""
+
+    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
         """X and Y of these values."""
-
-    @abstractmethod
-    def slopes(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
-        """(2, n): half the derivatives of X and Y by each value."""
-
-    @abstractmethod
-    def items(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
-        """(2, n): what each item contributes to X and Y, squares of t lowered by v; predictions belong to the items."""
+        return self.parts(t, p, w)[0]
 
     def quadratic(self, t: FloatArray, p: FloatArray, w: FloatArray) -> QuadraticSums:
         """Both sums as quadratic forms of the labels t."""
-        return QuadraticSums(w, self.square, self.centred, self.slopes(t, p, w))
+        return QuadraticSums(w, self.square, self.centred, self.parts(t, p, w)[1])
 
     def scatter(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
-        """Covariance (2, 2) of X and Y over test sets, from the scatter of their items."""
-        terms = self.items(t, p, w, v)
+        """Covariance (2, 2) of X and Y over test sets, from the scatter of their items, squares of t lowered by v."""
+        terms = self.parts(t, p, w)[2] - np.multiply.outer(self.square, w * v)
         terms = terms - w * (terms.sum(axis=1) / w.sum())[:, None]
         n = int(np.count_nonzero(w))
         return np.asarray(terms @ terms.T * (n / max(n - 1, 1)))
@@ -290,71 +271,34 @@ def _about_mean(x: FloatArray, w: FloatArray) -> FloatArray:
     return x - float(w @ x) / float(w.sum())
 
 
-class R2Sums(SumPair):
-    """Squared residuals over squared deviations from the mean."""
-
-    kind, square, centred = "lost", (1.0, 1.0), (0.0, 1.0)
-
-    def _residual(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
-        return t - p
-
-    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> tuple[float, float]:
-        return float(w @ np.square(self._residual(t, p, w))), float(w @ np.square(_about_mean(t, w)))
-
-    def slopes(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
-        return np.stack([w * self._residual(t, p, w), w * _about_mean(t, w)])
-
-    def items(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
-        return np.stack([w * (np.square(self._residual(t, p, w)) - v), w * (np.square(_about_mean(t, w)) - v)])
+def _r2(t: FloatArray, p: FloatArray, w: FloatArray, centred: bool = False) -> Parts:
+    """Squared residuals, or those about their mean, over squared deviations from the mean."""
+    both = np.stack([_about_mean(t - p, w) if centred else t - p, _about_mean(t, w)])
+    items = w * np.square(both)
+    return items.sum(axis=1), w * both, items
 
 
-class ExplainedVarianceSums(R2Sums):
-    """The same with residuals about their mean."""
-
-    centred = (1.0, 1.0)
-
-    def _residual(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
-        return _about_mean(t - p, w)
-
-
-class ConcordanceSums(SumPair):
+def _concordance(t: FloatArray, p: FloatArray, w: FloatArray) -> Parts:
     """Twice the covariance over both variances and the squared difference of the means."""
-
-    kind, square, centred = "ratio", (0.0, 1.0), (0.0, 0.0)
-
-    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> tuple[float, float]:
-        centre = float(w @ p) / float(w.sum())
-        q = p - centre
-        return 2.0 * float(w @ (q * _about_mean(t, w))), float(w @ (np.square(t - centre) + np.square(q)))
-
-    def slopes(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
-        centre = float(w @ p) / float(w.sum())
-        return np.stack([w * (p - centre), w * (t - centre)])
-
-    def items(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
-        centre = float(w @ p) / float(w.sum())
-        q, apart = p - centre, float(w @ (t - centre)) / float(w.sum())
-        y = np.square(t - centre) - v + np.square(q) - 2.0 * apart * q
-        return np.stack([2.0 * w * q * _about_mean(t, w), w * y])
+    centre = float(w @ p) / float(w.sum())
+    q, off = p - centre, t - centre
+    apart = float(w @ off) / float(w.sum())
+    items = w * np.stack([2.0 * q * _about_mean(t, w), np.square(off) + np.square(q) - 2.0 * apart * q])
+    return items.sum(axis=1), w * np.stack([q, off]), items
 
 
-class PearsonSums(SumPair):
+def _pearson(t: FloatArray, p: FloatArray, w: FloatArray) -> Parts:
     """The covariance in units of the predictions' scatter, over the root of the labels' scatter."""
+    q, about = _about_mean(p, w), _about_mean(t, w)
+    q = q / math.sqrt(float(w @ np.square(q)))
+    both = np.stack([q * about, np.square(about)])
+    sums = both @ w
+    slopes = w * np.stack([0.5 * q, about])
+    both[0] -= 0.5 * sums[0] * np.square(q)
+    return sums, slopes, w * both
 
-    kind, square, centred = "root", (0.0, 1.0), (0.0, 1.0)
 
-    def _direction(self, p: FloatArray, w: FloatArray) -> FloatArray:
-        q = _about_mean(p, w)
-        return q / math.sqrt(float(w @ np.square(q)))
-
-    def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> tuple[float, float]:
-        about = _about_mean(t, w)
-        return float(w @ (self._direction(p, w) * about)), float(w @ np.square(about))
-
-    def slopes(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
-        return np.stack([0.5 * w * self._direction(p, w), w * _about_mean(t, w)])
-
-    def items(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
-        q, about = self._direction(p, w), _about_mean(t, w)
-        x = q * about
-        return np.stack([w * (x - 0.5 * float(w @ x) * np.square(q)), w * (np.square(about) - v)])
+R2_SUMS = SumPair("lost", (1.0, 1.0), (0.0, 1.0), _r2)
+EXPLAINED_VARIANCE_SUMS = SumPair("lost", (1.0, 1.0), (1.0, 1.0), partial(_r2, centred=True))
+CONCORDANCE_SUMS = SumPair("ratio", (0.0, 1.0), (0.0, 0.0), _concordance)
+PEARSON_SUMS = SumPair("root", (0.0, 1.0), (0.0, 1.0), _pearson)

@@ -1,10 +1,10 @@
 """Mean and variance of any loss under any error family, where no closed form is known.
 
-Families with a density: adaptive quadrature over all labels at once. The integral over a label is split where the density
-or the loss has a kink. Each panel is measured by the 21-point Gauss-Kronrod rule; panels whose error estimate is not at
-rounding level are halved, those of all labels together, until none is left. A kink that nobody declared costs some
-halvings, no accuracy. A panel that still matters when it cannot be halved any more holds a divergence: the moment is
-infinite, and is reported as such. `scipy.integrate.cubature` goes label by label: 240 Huber losses a second, 45,000 here.
+Families with a density: adaptive quadrature over all labels at once (`numerics.integration`). The integral over a label is
+split where the density or the loss has a kink. Panels whose error estimate is not at rounding level are halved, those of
+all labels together. A kink that nobody declared costs some halvings, no accuracy. A panel that still matters when it
+cannot be halved any more holds a divergence: the moment is infinite, and is reported as such.
+`scipy.integrate.cubature` goes label by label: 240 Huber losses a second, 45,000 here.
 
 Counts and draws: sums over the values that a label may take. A Poisson mean above a million has more counts than need be
 looked at: there the sum over a run of neighbouring counts, smooth between the kinks of the loss, is taken by the Gauss
@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -31,7 +30,7 @@ from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import Empirical, MeasurementError, Poisson
 from scorebars.errors.continuous import Continuous
 from scorebars.losses import Loss
-from scorebars.numerics.integration import GAUSS, KRONROD, NODES
+from scorebars.numerics.integration import KRONROD, Measures, Panels, gauss_kronrod, halve_until_settled
 
 
 class Moments(NamedTuple):
@@ -59,8 +58,6 @@ _TOLERANCE = 1e-14
 _DEEPEST = 50
 _FINEST = 2.0**-42
 """Panels this narrow, relative to where they are, are not halved: their points would coincide."""
-_RULES = np.stack([KRONROD, GAUSS])
-_CHECKPOINT = 24
 _SHRINKS = 0.2
 """A panel that at its finest holds more than this part of what it held at the checkpoint holds a divergence."""
 
@@ -77,24 +74,6 @@ def integrate_loss(loss: Loss, errors: Continuous, y: FloatArray, p: FloatArray)
     return Moments(mean, variance)
 
 
-@dataclass
-class _Panels:
-    """Panels [low, high] of standard coordinates, each of one label; `before`: what was in it at the checkpoint."""
-
-    label: NDArray[np.intp]
-    low: FloatArray
-    high: FloatArray
-    before: FloatArray
-
-    def __getitem__(self, index: BoolArray | slice) -> _Panels:
-        return _Panels(self.label[index], self.low[index], self.high[index], self.before[:, index])
-
-    def halves(self) -> _Panels:
-        middle = 0.5 * (self.low + self.high)
-        low, high = np.concatenate([self.low, middle]), np.concatenate([middle, self.high])
-        return _Panels(np.tile(self.label, 2), low, high, np.tile(self.before, 2))
-
-
 class _Integrals:
     """The integrals of a few labels. Rows of all arrays: first moment, second moment about the loss at the label."""
 
@@ -108,7 +87,7 @@ class _Integrals:
         self.sums, self.sizes, self.errors_left = np.zeros((3, 2, len(y)))
         self.diverges = np.zeros((2, len(y)), dtype=bool)
         self.sign = np.ones(len(y))
-        self._halve_until_accurate(self._first_panels())
+        halve_until_settled(self._first_panels(), self._measure_all, self._settled)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         shift, second = self.sums
@@ -130,7 +109,7 @@ class _Integrals:
         mean = np.where(self.diverges[0], self.sign * np.inf, mean)
         return mean, np.where(self.diverges[1], np.inf, np.maximum(variance, 0.0))
 
-    def _first_panels(self) -> _Panels:
+    def _first_panels(self) -> Panels:
         """Between the edges of the density and the kinks of the loss."""
         n, edges = len(self.y), np.asarray(self.errors.edges)
         cuts = self.errors.coordinate(self.y, self.loss.kinks(self.p))
@@ -138,53 +117,48 @@ class _Integrals:
         ends = np.sort(np.concatenate([np.broadcast_to(edges[:, None], (len(edges), n)), cuts]), axis=0)
         low, high = ends[:-1].reshape(-1), ends[1:].reshape(-1)
         label = np.broadcast_to(np.arange(n), (len(ends) - 1, n)).reshape(-1)
-        return _Panels(label, low, high, np.full((2, low.size), np.inf))[high > low]
+        return Panels(label, low, high, np.full((2, low.size), np.inf))[high > low]
 
-    def _by_label(self, panels: _Panels, values: FloatArray, where: BoolArray | None = None) -> FloatArray:
+    def _by_label(self, panels: Panels, values: FloatArray, where: BoolArray | None = None) -> FloatArray:
         """Values of panels, (2, panels), added up for each label."""
         chosen = np.isfinite(values) if where is None else where & np.isfinite(values)
         return np.stack([np.bincount(panels.label[c], v[c], len(self.y)) for c, v in zip(chosen, values, strict=True)])
 
-    def _halve_until_accurate(self, panels: _Panels) -> None:
-        """Measure, keep what is accurate, halve the rest."""
-        for depth in range(_DEEPEST + 1):
-            value, size, error = self._measure_all(panels, known=depth > 0)
-            infinite = ~np.isfinite(size)
-            self._mark(infinite, panels, value)
-            if depth == 0:
-                self.sizes = self._by_label(panels, size)
-                self.sizes[self.diverges] = np.inf
-                if self.errors.algebraic_tails:
-                    self._extrapolate(panels, value)
-            settled = np.all((error <= _TOLERANCE * self.sizes[:, panels.label]) | infinite, axis=0)
-            settled |= self.diverges[:, panels.label].all(axis=0)
-            finest = panels.high - panels.low <= _FINEST * np.maximum(np.abs(panels.low), np.abs(panels.high))
-            if depth == _DEEPEST or panels.label.size > _PANELS_PER_LABEL * len(self.y):
-                finest[:] = True
-            matters = size > 1e-10 * self.sizes[:, panels.label]
-            # panels that still matter and do not shrink when halved hold a divergence
-            self._mark(finest & ~settled & matters & (size > _SHRINKS * panels.before), panels, value)
-            settled |= finest
-            if not (self.errors.bounded or self.errors.algebraic_tails):
-                # where the integrand matters even at the end of what doubles can tell from zero, the integral diverges
-                ends = (panels.low == self.errors.edges[0]) | (panels.high == self.errors.edges[-1])
-                self._mark(settled & ends & matters, panels, value)
-            self.sums += self._by_label(panels, value, settled)
-            self.errors_left += self._by_label(panels, error, settled)
-            if settled.all():
-                return
-            if depth == _CHECKPOINT:
-                panels.before = size
-            panels = panels[~settled].halves()
+    def _settled(self, generation: int, panels: Panels, measures: Measures) -> BoolArray:
+        """Take what is accurate, or cannot become so; find divergences."""
+        value, size, error = measures
+        infinite = ~np.isfinite(size)
+        self._mark(infinite, panels, value)
+        if generation == 0:
+            self.sizes = self._by_label(panels, size)
+            self.sizes[self.diverges] = np.inf
+            if self.errors.algebraic_tails:
+                self._extrapolate(panels, value)
+        settled = np.all((error <= _TOLERANCE * self.sizes[:, panels.label]) | infinite, axis=0)
+        settled |= self.diverges[:, panels.label].all(axis=0)
+        finest = panels.high - panels.low <= _FINEST * np.maximum(np.abs(panels.low), np.abs(panels.high))
+        if generation == _DEEPEST or panels.label.size > _PANELS_PER_LABEL * len(self.y):
+            finest[:] = True
+        matters = size > 1e-10 * self.sizes[:, panels.label]
+        # panels that still matter and do not shrink when halved hold a divergence
+        self._mark(finest & ~settled & matters & (size > _SHRINKS * panels.before), panels, value)
+        settled |= finest
+        if not (self.errors.bounded or self.errors.algebraic_tails):
+            # where the integrand matters even at the end of what doubles can tell from zero, the integral diverges
+            ends = (panels.low == self.errors.edges[0]) | (panels.high == self.errors.edges[-1])
+            self._mark(settled & ends & matters, panels, value)
+        self.sums += self._by_label(panels, value, settled)
+        self.errors_left += self._by_label(panels, error, settled)
+        return settled
 
-    def _mark(self, infinite: BoolArray, panels: _Panels, value: FloatArray) -> None:
+    def _mark(self, infinite: BoolArray, panels: Panels, value: FloatArray) -> None:
         """The integrals of these panels diverge."""
         for row in range(2):
             self.diverges[row, panels.label[infinite[row]]] = True
         self.sign[panels.label[infinite[0] & (value[0] < 0)]] = -1.0
         self.diverges[1] |= self.diverges[0]
 
-    def _extrapolate(self, panels: _Panels, value: FloatArray) -> None:
+    def _extrapolate(self, panels: Panels, value: FloatArray) -> None:
         """Beyond the last edge a power law continues: panels there grow by a constant factor, their terms are geometric."""
         edges = self.errors.edges
         for outer, inner, at in ((edges[-1], edges[-2], panels.high), (edges[0], edges[1], panels.low)):
@@ -199,30 +173,23 @@ class _Integrals:
             geometric = matters & ~grows
             self.sums += np.where(geometric, last * ratio / np.where(geometric, 1.0 - ratio, 1.0), 0.0)
 
-    def _measure_all(self, panels: _Panels, known: bool) -> tuple[FloatArray, ...]:
-        size = panels.label.size
-        parts = [self._measure(panels[slice(i, i + _PANELS_AT_ONCE)], known) for i in range(0, size, _PANELS_AT_ONCE)]
-        return tuple(np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+    def _measure_all(self, panels: Panels) -> Measures:
+        starts = range(0, panels.label.size, _PANELS_AT_ONCE)
+        parts = [self._measure(panels[slice(i, i + _PANELS_AT_ONCE)]) for i in starts]
+        value, size, error = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+        return value, size, error
 
-    def _measure(self, panels: _Panels, known: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Integral, integral of the absolute value and error estimate of each panel.
-
-        Once the size of all panels is known, an estimate that is no larger than rounding counts as none.
-        """
-        label, half = panels.label, 0.5 * (panels.high - panels.low)
-        u = 0.5 * (panels.high + panels.low) + NODES[:, None] * half
+    def _measure(self, panels: Panels) -> Measures:
+        """Both moments of each panel. Once their sizes are known, errors no larger than rounding count as none."""
+        label, (u, half) = panels.label, panels.points()
         errors = self.errors[label]
         x = errors.at(self.y[label], u)
         mass = half * errors.density(u)
         with np.errstate(all="ignore"):
             f = self.loss(x, self.p[label])
             change = np.where(mass == 0, 0.0, f - self.about[label])
-            first = change * mass
-            second = change * first
-            value, gauss = np.stack([_RULES @ first, _RULES @ second], axis=1)
-            size = np.stack([KRONROD @ np.abs(first), value[1]])
-            error = np.where(size > 0, size * np.minimum(1.0, (200.0 * np.abs(value - gauss) / size) ** 1.5), 0.0)
-            rough = np.any(error > _TOLERANCE * self.sizes[:, label], axis=0) & known
+            value, size, error = gauss_kronrod(np.stack([change * mass, change * (change * mass)]))
+            rough = np.any(error > _TOLERANCE * self.sizes[:, label], axis=0) & np.any(self.sizes > 0)
             if rough.any():  # rounding of the loss, and of the label at which it is evaluated
                 x, f, change, mass = (array[:, rough] for array in (x, f, change, mass))
                 bend = np.nan_to_num(np.sum(np.abs(np.diff(f, axis=0)), axis=0) / np.abs(x[-1] - x[0]))
@@ -316,16 +283,13 @@ def _runs(
     index = np.arange(len(first))
     for low, high in pairwise([first - 0.5, *kinks, last + 0.5]):
         start, left = np.floor(low) + 1.0, np.maximum(np.ceil(high) - np.floor(low) - 1.0, 0.0)
-        whole = np.floor(left / longest).astype(int)
-        label = np.repeat(index, whole)
-        place = np.arange(label.size) - np.repeat(np.cumsum(whole) - whole, whole)
-        yield label, start[label] + longest * place.astype(float), longest
-        start, left = start + longest * whole, left - longest * whole
-        size = longest // 2
+        size = longest
         while size >= 1:
-            has = left >= size
-            yield index[has], start[has], size
-            start, left = start + size * has, left - size * has
+            count = np.floor(left / size).astype(int)
+            label = np.repeat(index, count)
+            place = np.arange(label.size) - np.repeat(np.cumsum(count) - count, count)
+            yield label, start[label] + size * place.astype(float), size
+            start, left = start + size * count, left - size * count
             size //= 2
     for kink, previous in zip(kinks, [first - 1.0, *kinks], strict=False):
         own = (kink == np.floor(kink)) & (kink >= first) & (kink <= last) & (kink != previous)

@@ -10,17 +10,16 @@ import numpy as np
 from scorebars.arrays import FloatArray
 
 
-def _mean(x: FloatArray, weight: FloatArray | None) -> FloatArray:
-    out = x.mean(axis=-1) if weight is None else np.average(x, axis=-1, weights=weight)
-    return np.asarray(out)
+def _total(x: FloatArray, weight: FloatArray | None) -> FloatArray:
+    return np.asarray(np.sum(x if weight is None else weight * x, axis=-1))
 
 
 def _centred(x: FloatArray, weight: FloatArray | None) -> FloatArray:
-    return x - _mean(x, weight)[..., None]
+    return np.asarray(x - np.average(x, axis=-1, weights=weight, keepdims=True))
 
 
-def _square_sum(x: FloatArray, weight: FloatArray | None) -> FloatArray:
-    return np.asarray(np.sum(np.square(x) if weight is None else weight * np.square(x), axis=-1))
+def _scatter(x: FloatArray, weight: FloatArray | None) -> FloatArray:
+    return _total(np.square(_centred(x, weight)), weight)
 
 
 def explained(lost: FloatArray, total: FloatArray) -> FloatArray:
@@ -31,43 +30,34 @@ def explained(lost: FloatArray, total: FloatArray) -> FloatArray:
 
 def r2(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
     """1 - sum w (y - p)^2 / sum w (y - mean y)^2"""
-    return explained(_square_sum(labels - p, weight), _square_sum(_centred(labels, weight), weight))
+    return explained(_total(np.square(labels - p), weight), _scatter(labels, weight))
 
 
 def explained_variance(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
     """1 - Var(y - p) / Var(y)"""
-    return explained(_square_sum(_centred(labels - p, weight), weight), _square_sum(_centred(labels, weight), weight))
-
-
-def _absolute_about_median(labels: FloatArray, weight: FloatArray | None) -> FloatArray:
-    centre = weighted_median(labels, weight)
-    away = np.abs(labels - centre[..., None])
-    return np.asarray(np.sum(away if weight is None else weight * away, axis=-1))
+    return explained(_scatter(labels - p, weight), _scatter(labels, weight))
 
 
 def d2_absolute(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
     """1 - sum w |y - p| / sum w |y - median y|"""
-    lost = np.abs(labels - p)
-    lost = np.sum(lost if weight is None else weight * lost, axis=-1)
-    return explained(lost, _absolute_about_median(labels, weight))
+    about_median = labels - weighted_median(labels, weight)[..., None]
+    return explained(_total(np.abs(labels - p), weight), _total(np.abs(about_median), weight))
 
 
 def pearson(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Correlation of labels and predictions; 0 where either does not vary."""
-    y, x = _centred(labels, weight), _centred(p, weight)
-    size = np.sqrt(_square_sum(y, weight)) * np.sqrt(_square_sum(x, weight))
-    joint = np.sum(y * x if weight is None else weight * y * x, axis=-1)
-    return np.where(size > 0, np.clip(joint / np.where(size > 0, size, 1.0), -1.0, 1.0), 0.0)
+    product = _total(_centred(labels, weight) * _centred(p, weight), weight)
+    size = np.sqrt(_scatter(labels, weight)) * np.sqrt(_scatter(p, weight))
+    return np.where(size > 0, np.clip(product / np.where(size > 0, size, 1.0), -1.0, 1.0), 0.0)
 
 
 def concordance(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
     """2 cov / (var y + var p + (mean y - mean p)^2), with 1/n moments."""
-    y, x = _centred(labels, weight), _centred(p, weight)
     total = float(labels.shape[-1]) if weight is None else float(weight.sum())
-    joint = np.sum(y * x if weight is None else weight * y * x, axis=-1) / total
-    apart = np.square(_mean(labels, weight) - _mean(p, weight))
-    below = (_square_sum(y, weight) + _square_sum(x, weight)) / total + apart
-    return np.where(below > 0, 2.0 * joint / np.where(below > 0, below, 1.0), 1.0)
+    product = _total(_centred(labels, weight) * _centred(p, weight), weight)
+    apart = np.square(np.average(labels, axis=-1, weights=weight) - np.average(p, axis=-1, weights=weight))
+    below = _scatter(labels, weight) + _scatter(p, weight) + total * apart
+    return np.where(below > 0, 2.0 * product / np.where(below > 0, below, 1.0), 1.0)
 
 
 def largest(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:

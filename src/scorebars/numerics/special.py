@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -33,63 +34,28 @@ _LABELS = 1 << 16  # summed at once
 _BLOCK = 16384  # keeps the temporaries of one block in the cache
 
 # Rational approximations on [0, inf), made by tests/reference/make_folded_coefficients.py. Constant term first.
+# fmt: off
 _G_TOP = (
-    0.7978845608028654,
-    1.1581994466103858,
-    0.8478228072447471,
-    0.4042725699497545,
-    0.13765979585730115,
-    0.034794790443073695,
-    0.0066001758637610495,
-    0.0009290806803859112,
-    9.333378963288326e-05,
-    6.100654908847556e-06,
+    0.7978845608028654, 1.1581994466103858, 0.8478228072447471, 0.4042725699497545, 0.13765979585730115,
+    0.034794790443073695, 0.0066001758637610495, 0.0009290806803859112, 9.333378963288326e-05, 6.100654908847556e-06,
     2.0080977677584863e-07,
 )
 _G_BOTTOM = (
-    1.0,
-    2.7049018775832843,
-    3.4526800734847862,
-    2.755728466046405,
-    1.5353568881897213,
-    0.6308415123061513,
-    0.19665595990336393,
-    0.04705621641247589,
-    0.008621513326362054,
-    0.001187368062568153,
-    0.00011773159123255104,
-    7.646037044141855e-06,
-    2.516777321443409e-07,
-)
-_G2_TOP = (
-    0.5,
-    0.6432585385361587,
-    0.42199757354614575,
-    0.18206747178832008,
-    0.05659558781844017,
-    0.01317043383439701,
-    0.0023192857737495804,
-    0.00030561478261366344,
-    2.8990566529938673e-05,
-    1.806926920745517e-06,
-    5.746741889516877e-08,
+    1.0, 2.7049018775832843, 3.4526800734847862, 2.755728466046405, 1.5353568881897213,
+    0.6308415123061513, 0.19665595990336393, 0.04705621641247589, 0.008621513326362054, 0.001187368062568153,
+    0.00011773159123255104, 7.646037044141855e-06, 2.516777321443409e-07,
 )
 _G2_BOTTOM = (
-    1.0,
-    2.8822861986780492,
-    3.9434584625730347,
-    3.397400973539754,
-    2.0607799260447948,
-    0.9317261612291958,
-    0.3239980223824562,
-    0.08805271757704966,
-    0.018784497069357985,
-    0.003124151147347917,
-    0.0003966192099521852,
-    3.67664352519733e-05,
-    2.2646470548663242e-06,
-    7.202472853634693e-08,
+    1.0, 2.8822861986780492, 3.9434584625730347, 3.397400973539754, 2.0607799260447948,
+    0.9317261612291958, 0.3239980223824562, 0.08805271757704966, 0.018784497069357985, 0.003124151147347917,
+    0.0003966192099521852, 3.67664352519733e-05, 2.2646470548663242e-06, 7.202472853634693e-08,
 )
+_G2_TOP = (
+    0.5, 0.6432585385361587, 0.42199757354614575, 0.18206747178832008, 0.05659558781844017,
+    0.01317043383439701, 0.0023192857737495804, 0.00030561478261366344, 2.8990566529938673e-05, 1.806926920745517e-06,
+    5.746741889516877e-08,
+)
+# fmt: on
 
 
 def _polynomial(coefficients: tuple[float, ...], z: FloatArray) -> FloatArray:
@@ -124,40 +90,37 @@ def _g(z: FloatArray) -> FloatArray:
     return exp_minus_half_square(z) * scaled_g(z)
 
 
-def _blocked(function: Callable[..., FloatArray], *arguments: ArrayLike) -> Any:
-    """Apply `function` to broadcast arguments block by block; a float for scalars, else an array."""
-    arrays = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in arguments))
-    shape, size = arrays[0].shape, arrays[0].size
-    flat = [a.reshape(-1) for a in arrays]
-    with np.errstate(under="ignore", over="ignore"):
-        if size <= _BLOCK:
-            out = function(*flat)
-        else:
-            out = np.empty(size)
-            for start in range(0, size, _BLOCK):
-                part = slice(start, start + _BLOCK)
-                out[part] = function(*(f[part] for f in flat))
-    return out.reshape(shape) if shape else float(out[0])
+def _in_blocks(function: Callable[..., FloatArray]) -> Callable[..., Any]:
+    """The function of arguments of any shapes that go together, block by block; a float for scalars, else an array."""
+
+    @wraps(function)
+    def public(*arguments: ArrayLike) -> Any:
+        arrays = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in arguments))
+        flat = [a.reshape(-1) for a in arrays]
+        parts = (slice(start, start + _BLOCK) for start in range(0, max(flat[0].size, 1), _BLOCK))
+        with np.errstate(under="ignore", over="ignore"):
+            out = np.concatenate([function(*(f[part] for f in flat)) for part in parts])
+        return out.reshape(arrays[0].shape) if arrays[0].ndim else float(out[0])
+
+    return public
 
 
-def g(z: ArrayLike) -> Any:
+@_in_blocks
+def g(z: FloatArray) -> FloatArray:
     """g(z) = E|Z + z| - |z|, even in z: sqrt(2/pi) at 0, falling as 2 phi(z)/z^2.
 
     >>> round(g(0.5), 6)
     0.395593
     """
-    return _blocked(lambda x: _g(np.minimum(np.abs(x), _FLAT)), z)
+    return _g(np.minimum(np.abs(z), _FLAT))
 
 
-def one_minus_v(z: ArrayLike) -> Any:
+@_in_blocks
+def one_minus_v(z: FloatArray) -> FloatArray:
     """1 - Var|Z + z| = g (2|z| + g): the share of the label variance that folding takes away."""
-
-    def function(x: FloatArray) -> FloatArray:
-        x = np.minimum(np.abs(x), _FLAT)
-        gain = _g(x)
-        return gain * (2.0 * x + gain)
-
-    return _blocked(function, z)
+    z = np.minimum(np.abs(z), _FLAT)
+    gain = _g(z)
+    return gain * (2.0 * z + gain)
 
 
 def v(z: ArrayLike) -> Any:
@@ -165,19 +128,16 @@ def v(z: ArrayLike) -> Any:
     return 1.0 - one_minus_v(z)
 
 
-def g2(z: ArrayLike) -> Any:
+@_in_blocks
+def g2(z: FloatArray) -> FloatArray:
     """g2(z) = E (Z - z)_+^2 for z of any sign; g2(-z) = 1 + z^2 - g2(z).
 
     >>> g2(0.0)
     0.5
     """
-
-    def function(x: FloatArray) -> FloatArray:
-        size = np.minimum(np.abs(x), _FLAT)
-        upper = exp_minus_half_square(size) * scaled_g2(size)
-        return np.asarray(np.where(x >= 0, upper, 1.0 + x * x - upper))
-
-    return _blocked(function, z)
+    size = np.minimum(np.abs(z), _FLAT)
+    upper = exp_minus_half_square(size) * scaled_g2(size)
+    return np.asarray(np.where(z >= 0, upper, 1.0 + z * z - upper))
 
 
 def _third(z: FloatArray, gain: FloatArray) -> FloatArray:
@@ -185,63 +145,49 @@ def _third(z: FloatArray, gain: FloatArray) -> FloatArray:
     return (z * z + 2.0) * gain - 2.0 * z * ndtr(-z)
 
 
-def kappa3(z: ArrayLike) -> Any:
+@_in_blocks
+def kappa3(z: FloatArray) -> FloatArray:
     """Third cumulant of |Z + z|: with r = 2 E(Z - z)_+^3 it is r + 3g(z^2 - 1) + 6z g^2 + 2g^3."""
-
-    def function(x: FloatArray) -> FloatArray:
-        x = np.minimum(np.abs(x), _FLAT)
-        gain = _g(x)
-        return _third(x, gain) + gain * (3.0 * (x * x - 1.0) + gain * (6.0 * x + 2.0 * gain))
-
-    return _blocked(function, z)
+    z = np.minimum(np.abs(z), _FLAT)
+    gain = _g(z)
+    return _third(z, gain) + gain * (3.0 * (z * z - 1.0) + gain * (6.0 * z + 2.0 * gain))
 
 
-def kappa4(z: ArrayLike) -> Any:
+@_in_blocks
+def kappa4(z: FloatArray) -> FloatArray:
     """Fourth cumulant of |Z + z|: -4r(z + g) + 4zg(3 - z^2) + 12g^2(1 - 2z^2) - 24z g^3 - 6g^4, r as in kappa3."""
-
-    def function(x: FloatArray) -> FloatArray:
-        x = np.minimum(np.abs(x), _FLAT)
-        gain = _g(x)
-        square = x * x
-        polynomial = 4.0 * x * (3.0 - square) + gain * (12.0 - 24.0 * square - gain * (24.0 * x + 6.0 * gain))
-        return gain * polynomial - 4.0 * _third(x, gain) * (x + gain)
-
-    return _blocked(function, z)
+    z = np.minimum(np.abs(z), _FLAT)
+    gain, square = _g(z), z * z
+    polynomial = 4.0 * z * (3.0 - square) + gain * (12.0 - 24.0 * square - gain * (24.0 * z + 6.0 * gain))
+    return gain * polynomial - 4.0 * _third(z, gain) * (z + gain)
 
 
 def standardised(delta: FloatArray, sigma: FloatArray) -> FloatArray:
     """z = |delta|/sigma, with inf (no noise) where sigma is 0 whatever delta is."""
-    size = np.abs(delta)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(sigma > 0, size / sigma, math.inf)
+        return np.where(sigma > 0, np.abs(delta) / sigma, math.inf)
 
 
-def folded_mean(delta: ArrayLike, sigma: ArrayLike) -> Any:
+@_in_blocks
+def folded_mean(delta: FloatArray, sigma: FloatArray) -> FloatArray:
     """E|delta + sigma Z| = |delta| + sigma g(delta/sigma); sigma = 0 gives |delta|.
 
     >>> round(folded_mean(0.5, 0.2), 6)
     0.500802
     """
-
-    def function(d: FloatArray, s: FloatArray) -> FloatArray:
-        return np.abs(d) + s * _g(np.minimum(standardised(d, s), _FLAT))
-
-    return _blocked(function, delta, sigma)
+    return np.abs(delta) + sigma * _g(np.minimum(standardised(delta, sigma), _FLAT))
 
 
-def folded_variance(delta: ArrayLike, sigma: ArrayLike) -> Any:
+@_in_blocks
+def folded_variance(delta: FloatArray, sigma: FloatArray) -> FloatArray:
     """Var|delta + sigma Z| = sigma^2 v(delta/sigma); sigma = 0 gives 0.
 
     >>> round(folded_variance(0.5, 0.2), 6)
     0.039198
     """
-
-    def function(d: FloatArray, s: FloatArray) -> FloatArray:
-        z = np.minimum(standardised(d, s), _FLAT)
-        gain = _g(z)
-        return s * s * (1.0 - gain * (2.0 * z + gain))
-
-    return _blocked(function, delta, sigma)
+    z = np.minimum(standardised(delta, sigma), _FLAT)
+    gain = _g(z)
+    return sigma * sigma * (1.0 - gain * (2.0 * z + gain))
 
 
 def folded_sf(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:

@@ -21,11 +21,18 @@ Every function draws into ``ax`` (a new figure if it is None) and returns the ax
 your matplotlib style; what a colour says is always said by a marker, a line style or a word as well.
 """
 
+from scorebars.plot.figures import (
+    accuracy_vs_q,
+    distribution,
+    forest,
+    noise_budget,
+    parity,
+    plan,
+    pulls,
+    ranking,
+    sensitivity,
+)
 from scorebars.plot.flip_flow import flip_flow
-from scorebars.plot.label_figures import parity, pulls
-from scorebars.plot.model_figures import forest, noise_budget, ranking
-from scorebars.plot.planning import plan
-from scorebars.plot.score_figures import accuracy_vs_q, distribution, sensitivity
 
 __all__ = [
     "accuracy_vs_q",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
-from scorebars._shared.score_texts import QUESTIONS, answers_of
+from scorebars._shared.score_views import QUESTIONS, answers_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,11 +100,13 @@ def need(value: Any, kind: type | tuple[type, ...], what: str, hint: str) -> Non
         raise TypeError(f"{what}, got {type(value).__name__}. {hint}")
 
 
-def curves(ax: Axes, x: NDArray[np.float64], scores: Sequence[sb.Score], level: float) -> None:
+def curves(
+    ax: Axes, x: NDArray[np.float64], scores: Sequence[sb.Score], level: float, marks: Mapping[float, str]
+) -> None:
     """The answers of a series of scores as lines, with the band in which the metric falls if labels are redrawn.
 
-    No curve leaves the range of the metric, and the legend has room of its own: above losses, which grow with the label
-    errors, and below scores, which fall.
+    `marks` are lines across, by their place. No curve leaves the range of the metric, and the legend has room of its own:
+    above losses, which grow with the label errors, and below scores, which fall.
     """
     ends = np.array([score.interval(level) for score in scores])
     answers = [answers_of(score, LOOKS) for score in scores]
@@ -124,6 +126,9 @@ def curves(ax: Axes, x: NDArray[np.float64], scores: Sequence[sb.Score], level: 
         ax.set_ylim(low, high + 0.2 * (high - low))
         ax.legend(loc="upper left")
     ax.margins(x=0)
+    for place, text in marks.items():
+        ax.axvline(place, color="0.5", linewidth=1, zorder=1)
+        ax.annotate(text, (place, 1.01), xycoords=("data", "axes fraction"), ha="center", va="bottom")
 
 
 def score_of_model(y_true: Any, y_pred: Any, yerr: Any, metric: Any, sample_weight: Any = None) -> sb.Score:

@@ -29,13 +29,7 @@ class Flow(NamedTuple):
 
 
 def flip_flow(
-    y_true: Any,
-    y_pred: Any,
-    yerr: Any = None,
-    *,
-    sample_weight: Any = None,
-    most: int = 12,
-    ax: Any = None,
+    y_true: Any, y_pred: Any, yerr: Any = None, *, sample_weight: Any = None, most: int = 12, ax: Any = None
 ) -> Axes:
     """Where do wrong labels move the items of a confusion matrix?
 
@@ -54,12 +48,9 @@ def flip_flow(
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
-    >>> import scorebars as sb
     >>> ax = sb.plot.flip_flow([1] * 40 + [0] * 60, [1] * 30 + [0] * 60 + [1] * 10, yerr=0.05)
     >>> ax.texts[0].get_text().splitlines()
     ['TN', '50 → 48.0 ± 1.7']
-    >>> plt.close(ax.figure)
     """
     if not (isinstance(most, int) and most >= 0):
         raise ValueError(f"most must be a whole number of at least 0, got {most!r}.")

@@ -16,12 +16,9 @@ import numpy as np
 
 import scorebars as sb
 from scorebars._shared.given_data import named_predictions, plain_array
-from scorebars._shared.score_texts import QUESTIONS
-from scorebars._shared.text import shortened
+from scorebars._shared.score_views import QUESTIONS, shortened
 from scorebars._shared.writing import replace_file
-from scorebars.report import prose
-from scorebars.report.points import MOST_POINTS, PARTS, page_labels, point_data
-from scorebars.report.sections import check_data, contest_data, distance_from_perfect, matrix_data, score_data
+from scorebars.report import sections
 
 _LARGEST_PAGE = 3_000_000
 """Bytes that a page may have; large data are thinned until it fits."""
@@ -38,18 +35,18 @@ def build(
     y_true: Any,
     predictions: Any,
     *,
+    evaluation: sb.Evaluation | None = None,
+    level: float = 0.95,
     yerr: Any = None,
     sample_weight: Any = None,
-    ids: Any = None,
     metrics: Any = None,
     task: str | None = None,
+    ids: Any = None,
     unit: str | None = None,
     title: str | None = None,
+    source: str | None = None,
     command: str | None = None,
     code: str | None = None,
-    source: str | None = None,
-    level: float = 0.95,
-    evaluation: sb.Evaluation | None = None,
 ) -> str:
     """How good are these models, and how well do the labels know it? The answer as one HTML page.
 
@@ -95,33 +92,38 @@ def build(
         with warnings.catch_warnings():  # the page itself says what is undefined
             warnings.simplefilter("ignore", sb.UndefinedMomentWarning)
             evaluation = sb.evaluate(y_true, every, metrics=metrics, task=task, **options)
-    labels = page_labels(y_true, yerr, ids, unit)
+    labels = sections.page_labels(y_true, yerr, ids, unit)
     names, shown = evaluation.metrics, _leading(evaluation)
     scores = {name: {model: evaluation[model, name] for model in shown} for name in names}
     first = scores[names[0]][shown[0]]
     numeric = first.declaration.task == "regression"
     given = {model: every[model] for model in shown}
     columns = {model: plain_array(values, getattr(y_true, "unit", None)) for model, values in given.items()}
-    errors = prose.error_sentence(labels, yerr, first.declaration.task)
+    errors = sections.error_sentence(labels, yerr, first.declaration.task)
     known = labels.bars is not None and bool(labels.bars.any())
     notes = [_NO_ERRORS] if yerr is None and labels.bars is None else []
-    notes += dict.fromkeys(score.undefined for of in scores.values() for score in of.values() if score.undefined)
+    notes += dict.fromkeys(filter(None, [score.undefined for of in scores.values() for score in of.values()]))
+    found = {name: [sections.score_data(score, level) for score in of.values()] for name, of in scores.items()}
+    kinds = [_metric_data(name, of[shown[0]], numeric) for name, of in scores.items()]
     data = {
         "n": len(labels.values),
         "notes": notes,
         "level": f"{100 * level:g} %",
         "unit": labels.unit,
         "models": [shortened(model, _LONGEST_NAME) for model in shown],
-        "metrics": [_metric_data(name, of[shown[0]], numeric) for name, of in scores.items()],
-        "scores": [[score_data(scores[name][model], level) for name in names] for model in shown],
+        "metrics": kinds,
+        "scores": [list(of) for of in zip(*found.values(), strict=True)],
         "checks": [
-            check_data(sb.check_errors(y_true, p, yerr=yerr)) if known else None for p in given.values() if numeric
+            sections.check_data(sb.check_errors(y_true, p, yerr=yerr)) if known else None
+            for p in given.values()
+            if numeric
         ],
-        "contests": contest_data(scores, partial(sb.compare, y_true, given, **options)),
+        "contests": sections.contest_data(scores, partial(sb.compare, y_true, given, **options)),
         "points": None,
-        "matrix": None if numeric else matrix_data(y_true, labels.values, columns, options),
+        "matrix": None if numeric else sections.matrix_data(y_true, labels.values, columns, options),
     }
     weighted = sample_weight is not None
+    methods = [(kind["title"], [score["method"] for score in found[kind["name"]]]) for kind in kinds]
     context = {
         "title": title or (f"Scores with error bars: {source}" if source else "Scores with error bars"),
         "source": source,
@@ -130,19 +132,19 @@ def build(
         "questions": QUESTIONS,
         "numeric": numeric,
         "left_out": len(every) - len(shown),
-        "methods": prose.methods_paragraph(len(labels.values), len(every), scores, errors, level, weighted),
-        "paper": prose.PAPER,
-        "bibtex": prose.BIBTEX,
+        "methods": sections.methods_paragraph(len(labels.values), len(every), methods, errors, level, weighted),
+        "paper": sections.PAPER,
+        "bibtex": sections.BIBTEX,
         "version": sb.__version__,
         "command": command,
-        "code": code or prose.code_lines(names, labels.values, every, yerr, source, weighted, level),
+        "code": code or sections.code_lines(names, labels.values, every, yerr, source, weighted, level),
     }
     if not numeric:
         return _rendered(context)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    most = min(len(labels.values), MOST_POINTS)
+    most = min(len(labels.values), sections.MOST_POINTS)
     while True:  # the page without points is small: this ends
-        data["points"] = point_data(labels, columns, names, weight, most)
+        data["points"] = sections.point_data(labels, columns, names, weight, most)
         page = _rendered(context)
         if len(page.encode()) <= _LARGEST_PAGE or most <= 1:
             return page
@@ -169,7 +171,7 @@ def _leading(evaluation: sb.Evaluation) -> list[str]:
     models, metric = evaluation.models, evaluation.metrics[0]
     if len(models) <= _MOST_MODELS:
         return models
-    kept = sorted(models, key=lambda model: distance_from_perfect(evaluation[model, metric]))[:_MOST_MODELS]
+    kept = sorted(models, key=lambda model: sections.distance_from_perfect(evaluation[model, metric]))[:_MOST_MODELS]
     return [model for model in models if model in kept]
 
 
@@ -180,7 +182,7 @@ def _metric_data(name: str, score: sb.Score, numeric: bool) -> dict[str, Any]:
         "title": score.declaration.title,
         "way": score.declaration.direction,
         "unit": "" if score.unit is None else str(score.unit),
-        "part": PARTS[name][0] if numeric and name in PARTS else None,
+        "part": sections.PARTS[name][0] if numeric and name in sections.PARTS else None,
     }
 
 

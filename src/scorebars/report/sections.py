@@ -1,18 +1,23 @@
-"""What the sections of the page show, as plain data: scores, models side by side, confusion matrices."""
+"""What the sections of the page show, as plain data: labels, scores, models side by side, points, confusion matrices, words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import scorebars as sb
-from scorebars._shared.curves import law_curve
-from scorebars._shared.score_texts import answer_records, noise_share
-from scorebars._shared.text import percent, shortened
+from scorebars._shared.given_data import plain_labels
+from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of, law_curve, percent, shortened
 
+_Floats = NDArray[np.float64]
+MOST_POINTS = 5_000
+_LISTED = 20
+_LONGEST_ID = 80
 _MOST_CLASSES = 24
 _LONGEST_CLASS = 40
 # On the same labels these order models alike, so that one comparison serves them.
@@ -25,23 +30,45 @@ _ALIKE = {
 }
 
 
+class PageLabels(NamedTuple):
+    """Plain labels, their lower and upper errors (2, n) (None: exact, or classes), a name for each, their unit."""
+
+    values: NDArray[Any]
+    bars: _Floats | None
+    ids: list[str]
+    unit: str
+
+
+def page_labels(y_true: Any, yerr: Any, ids: Any = None, unit: str | None = None) -> PageLabels:
+    """The labels as the page draws them."""
+    values, bars, own = plain_labels(y_true, yerr)
+    if ids is None:  # the index of a series, or the row number
+        index = getattr(y_true, "index", None)
+        ids = [f"label {k}" for k in range(len(values))] if index is None or callable(index) else index
+    names = [shortened(str(name), _LONGEST_ID) for name in ids]
+    if len(names) != len(values):
+        raise ValueError(
+            f"ids has {len(names)} entries but y_true has {len(values)} labels. Give one id for each label."
+        )
+    return PageLabels(values, bars, names, unit or str(own or ""))
+
+
 def score_data(score: sb.Score, level: float) -> dict[str, Any]:
     """One score: texts for reading, numbers for drawing (None where there is none)."""
-    share = noise_share(score)
-    sentences = score.explain().splitlines()
+    answers, sentences = answers_of(score, (*ANSWER_NAMES, "noise_share"), level), score.explain().splitlines()
+    share, law, std, n = answers["noise_share"].value, score.distribution, score.std, score.n
     return {
-        "answers": answer_records(score, level),
-        "law": _law_data(score),
-        "method": score.method,
+        "law": _law_data(law, float(score), std, n),
+        "answers": answer_records(answers),
+        "noise": "" if share is None else percent(share),
+        "method": law.method,
         "explained": [line for line in sentences if not line.startswith("Warning: ")],
         "warnings": [line.removeprefix("Warning: ") for line in sentences if line.startswith("Warning: ")],
-        "noise": "" if share is None else percent(share),
     }
 
 
-def _law_data(score: sb.Score) -> dict[str, Any] | None:
+def _law_data(law: Any, middle: float, std: float, n: int) -> dict[str, Any] | None:
     """The curve of the metric's distribution; None where the metric does not move."""
-    law, std, middle = score.distribution, score.std, float(score)
     if std == 0:
         return None
     if math.isfinite(std) and math.isfinite(middle):
@@ -51,11 +78,11 @@ def _law_data(score: sb.Score) -> dict[str, Any] | None:
     low, high = max(low, law.support[0]), min(high, law.support[1])
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         return None
-    curve = law_curve(law, low, high, score.n)
+    curve = law_curve(law, low, high, n)
     top = float(curve.height.max())
     if not (math.isfinite(top) and top > 0):
         return None
-    heights = [round(float(height) / top, 4) for height in curve.height]
+    heights = np.round(curve.height / top, 4).tolist()
     return {"low": float(curve.x[0]), "high": float(curve.x[-1]), "bars": curve.binned, "height": heights}
 
 
@@ -72,26 +99,22 @@ def contest_data(
     `labels`: every label redrawn from its error bar; `items`: the items are a sample too. None for metrics whose
     comparison is not exact and quick. `scores` maps metric to model to score.
     """
+    several = len(next(iter(scores.values()))) > 1
     compared = {
-        (metric, sampling): compare(metric=metric, sampling=sampling)
-        for metric in {_ALIKE[name] for name in scores if name in _ALIKE}
-        for sampling in (False, True)
-        if len(next(iter(scores.values()))) > 1
+        metric: compare(metric=metric) for metric in {_ALIKE[name] for name in scores if name in _ALIKE} if several
     }
     found: list[dict[str, Any] | None] = []
     for name, of in scores.items():
-        if (_ALIKE.get(name, ""), True) not in compared:
+        if _ALIKE.get(name) not in compared:
             found.append(None)
             continue
-        leader = min(of, key=lambda model: distance_from_perfect(of[model]))
-        chances = {
-            key: [
-                None if model == leader else round(compared[_ALIKE[name], sampling].probability(leader, model), 4)
-                for model in of
-            ]
-            for key, sampling in (("labels", False), ("items", True))
-        }
-        found.append({"leader": list(of).index(leader), **chances})
+        models, distances = list(of), [distance_from_perfect(score) for score in of.values()]
+        leader = models[int(np.argmin(distances))]
+        chances = {}
+        for key, sampling in (("labels", False), ("items", True)):
+            contest = replace(compared[_ALIKE[name]], sampling=sampling)
+            chances[key] = [None if m == leader else round(contest.probability(leader, m), 4) for m in models]
+        found.append({"leader": models.index(leader), **chances})
     return found
 
 
@@ -137,3 +160,202 @@ def check_data(check: sb.ErrorCheck) -> dict[str, Any]:
     """Are the label errors believable, seen from one model?"""
     lines = str(check).splitlines()[1:]
     return {"lines": [line for line in lines if not line.startswith("Warning: ")], "warnings": list(check.warnings)}
+
+
+# points ---------------------------------------------------------------------------------------------
+
+
+def _relative(y: _Floats, r: _Floats, sd: Any) -> _Floats:
+    return np.abs(r) / np.maximum(np.abs(y), np.finfo(float).eps)
+
+
+def _logarithmic(y: _Floats, r: _Floats, sd: Any) -> _Floats:
+    return np.square(np.log1p(y + r) - np.log1p(y))
+
+
+Part = tuple[str, Callable[[_Floats, _Floats, Any], _Floats]]
+_SQUARED: Part = ("squared error", lambda y, r, sd: np.square(r))
+_ABSOLUTE: Part = ("absolute error", lambda y, r, sd: np.abs(r))
+# what a label adds to the sum behind the observed score; metrics that are no sums over labels are not here
+PARTS: dict[str, Part] = {
+    "mean_squared_error": _SQUARED,
+    "root_mean_squared_error": _SQUARED,
+    "r2_score": _SQUARED,
+    "mean_absolute_error": _ABSOLUTE,
+    "d2_absolute_error_score": _ABSOLUTE,
+    "mean_error": ("signed error", lambda y, r, sd: r),
+    "mean_absolute_percentage_error": ("relative error", _relative),
+    "mean_squared_log_error": ("squared log error", _logarithmic),
+    "root_mean_squared_log_error": ("squared log error", _logarithmic),
+    "reduced_chi_squared": ("squared pull", lambda y, r, sd: np.square(r / sd)),  # it refuses labels without errors
+}
+
+
+def shares(name: str, labels: PageLabels, residual: _Floats, weight: _Floats | None) -> _Floats:
+    """Share of each label in the observed sum behind the metric `name`; of a sum with signs, in the sum without."""
+    sd = None if labels.bars is None else labels.bars.mean(axis=0)
+    part = PARTS[name][1](np.asarray(labels.values, dtype=np.float64), residual, sd)
+    part = part if weight is None else part * weight
+    total = float(np.sum(np.abs(part)))
+    return part / total if total > 0 else np.zeros_like(part)
+
+
+def drawn_labels(values: Any, parts: Sequence[_Floats], most: int) -> tuple[NDArray[np.intp], int]:
+    """Which labels are drawn, and how many of the largest parts are surely among them.
+
+    All where there is room; else the largest contributors to each score, and of the others every k-th by label value.
+    """
+    n = len(values)
+    if n <= most:
+        return np.arange(n), n
+    listed = min(_LISTED, max(1, most // (2 * max(len(parts), 1))))
+    keep = np.zeros(n, dtype=bool)
+    for part in parts:
+        keep[np.argsort(-np.abs(part), kind="stable")[:listed]] = True
+    order = np.argsort(values, kind="stable")
+    rest = order[~keep[order]]
+    room = max(most - int(keep.sum()), 0)
+    keep[rest[np.linspace(0, len(rest) - 1, room).round().astype(int)] if room else rest[:0]] = True
+    return np.flatnonzero(keep), listed
+
+
+def point_data(
+    labels: PageLabels, predictions: Mapping[str, _Floats], metrics: Sequence[str], weight: Any, most: int
+) -> dict[str, Any]:
+    """Everything the point plot needs, for at most `most` labels."""
+    kinds = {PARTS[name][0]: name for name in metrics if name in PARTS}
+    y = np.asarray(labels.values, dtype=np.float64)
+    residuals = {model: p - y for model, p in predictions.items()}
+    parts = {
+        model: {kind: shares(name, labels, r, weight) for kind, name in kinds.items()} for model, r in residuals.items()
+    }
+    index, listed = drawn_labels(labels.values, [part for of in parts.values() for part in of.values()], most)
+    lower, upper = (None, None) if labels.bars is None else (_short(side[index], 4) for side in labels.bars)
+    return {
+        "ids": [labels.ids[i] for i in index],
+        "y": _short(y[index], 9),
+        "lower": lower,
+        "upper": upper,
+        "models": [
+            {
+                "residual": _short(residuals[model][index], 6),
+                "shares": {kind: _short(part[index], 3) for kind, part in parts[model].items()},
+            }
+            for model in predictions
+        ],
+        "listed": listed,
+    }
+
+
+def _short(values: _Floats, digits: int) -> list[float]:
+    """Numbers to so many significant digits: a page is smaller than the data."""
+    return [float(f"{value:.{digits}g}") for value in values.tolist()]
+
+
+# words for the paper --------------------------------------------------------------------------------
+
+PAPER = (
+    "U. Michelucci and F. Venturini, New Metric Formulas that Include Measurement Errors in Machine Learning for "
+    "Natural Sciences."
+)
+BIBTEX = f"""@article{{michelucci_venturini,
+  author = {{Michelucci, Umberto and Venturini, Francesca}},
+  title  = {{New Metric Formulas that Include Measurement Errors in Machine Learning for Natural Sciences}}
+}}
+@software{{scorebars,
+  author  = {{{{The scorebars developers}}}},
+  title   = {{scorebars: scores with error bars}},
+  version = {{{sb.__version__}}}
+}}"""
+
+_HOW = {
+    "exact": "exactly",
+    "quadrature": "by quadrature",
+    "saddlepoint": "by saddlepoint approximation",
+    "delta": "by expansion to first order",
+    "simulation": "by simulation with a fixed seed",
+}
+
+
+def error_sentence(labels: PageLabels, yerr: Any, task: str) -> str:
+    """What is known about the errors of the labels, in half a sentence."""
+    if yerr is None and labels.bars is None:
+        return "no label errors were given: the labels are taken as exact"
+    if isinstance(yerr, sb.errors.ErrorModel):
+        kind = "truth = label + error" if yerr.kind == "berkson" else "label = truth + error"
+        return f"label errors follow the model {type(yerr).__name__} ({yerr.kind}: {kind})"
+    if task == "classification":
+        q = np.asarray(yerr, dtype=float)
+        if q.ndim == 0:
+            return f"each label is wrong with probability {float(q):g}"
+        return f"each label has its own probability of being wrong (mean {q.mean():.3g})"
+    assert labels.bars is not None
+    lower, upper = labels.bars
+    if not np.array_equal(lower, upper):
+        return "label errors are asymmetric, with a lower and an upper error for each label (split normal)"
+    unit = f" {labels.unit}" if labels.unit else ""
+    low, middle, high = np.quantile(lower, [0.0, 0.5, 1.0])
+    if low == high:
+        return f"label errors are normal with a standard deviation of {low:.4g}{unit} for all labels"
+    return (
+        f"label errors are normal with a standard deviation for each label (median {middle:.3g}{unit}, from "
+        f"{low:.3g} to {high:.3g})"
+    )
+
+
+def methods_paragraph(
+    n: int, models: int, methods: Sequence[tuple[str, Sequence[str]]], errors: str, level: float, weighted: bool
+) -> str:
+    """The paragraph that a methods section needs; `methods`: each metric's title, and how its distributions were found."""
+    how: dict[str, list[str]] = {}
+    for title, ways in methods:
+        for way in dict.fromkeys(ways):
+            how.setdefault(_HOW.get(way, way), []).append(title)
+    laws = next(iter(how)) if len(how) == 1 else " and ".join(f"{way} ({'; '.join(of)})" for way, of in how.items())
+    what = "One model was" if models == 1 else f"{models} models were"
+    return (
+        f"{what} scored on {n} labels with scorebars {sb.__version__}; {errors}. "
+        f"Metrics: {'; '.join(title for title, _ in methods)}{', with sample weights' if weighted else ''}. "
+        "For each we report the observed value (labels taken as exact); the expected value and standard deviation if "
+        "every label were redrawn from its error bar, after Michelucci and Venturini; the estimate against the true values "
+        "behind the labels, from which the part due to label errors is removed; and the score that a perfect model "
+        f"would have on these labels. Intervals have a level of {level:.0%}. "
+        f"The distributions of the metrics were found {laws}."
+    )
+
+
+def code_lines(
+    metrics: Sequence[str],
+    labels: Any,
+    predictions: Mapping[str, Any],
+    yerr: Any,
+    source: str | None,
+    weighted: bool,
+    level: float,
+) -> str:
+    """Python code that makes the numbers and this page again: from a shipped data set, or from the user's arrays."""
+    loader = None if weighted else _loader(source, labels, predictions, yerr)
+    if loader:
+        start = [f"data = sb.datasets.{loader}()"]
+        arguments = "data.y, data.predictions" + (", yerr=data.yerr" if yerr is not None else "")
+    else:
+        extra = [*(["yerr"] if yerr is not None else []), *(["sample_weight"] if weighted else [])]
+        held = ", ".join(["y_true", *extra])
+        start = [f"# {held}: one value for each label; predictions: a dict from model name to values"]
+        start += [f"# all from {source!r}"] if source else []
+        arguments = ", ".join(["y_true, predictions", *(f"{name}={name}" for name in extra)])
+    last = "" if level == 0.95 else f", level={level!r}"
+    lines = ["import scorebars as sb", "", *start, f"metrics = {list(metrics)!r}"]
+    lines.append(f"print(sb.evaluate({arguments}, metrics=metrics))")
+    return "\n".join([*lines, f'sb.report.save("report.html", {arguments}, metrics=metrics{last})'])
+
+
+def _loader(source: str | None, labels: Any, predictions: Mapping[str, Any], yerr: Any) -> str | None:
+    """Name of the loader, where the data are exactly those of a shipped data set."""
+    loader = f"load_{(source or '').removeprefix('dataset:')}"
+    if not hasattr(sb.datasets, loader):
+        return None
+    data = getattr(sb.datasets, loader)()
+    same = np.array_equal(data.y, labels) and list(data.predictions) == list(predictions)
+    same = same and all(np.array_equal(data.predictions[name], p) for name, p in predictions.items())
+    return loader if same and np.array_equal(data.yerr, yerr) else None

@@ -8,31 +8,157 @@ An accumulator keeps up to KEPT labels as they are. More are summed up in a stor
 from __future__ import annotations
 
 import copy
+import json
+import math
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from scorebars import checks
+from scorebars.answers.base import Answers
+from scorebars.answers.combined import LinearAnswers
+from scorebars.answers.evidence import Evidence
+from scorebars.answers.means.mean_loss import AbsoluteAnswers, MeanLoss, SignedAnswers, WithinAnswers
+from scorebars.answers.means.squared import ChiSquaredAnswers, ChiSquaredScore, RootAnswers, SquaredAnswers
+from scorebars.answers.score import Declaration, Score
+from scorebars.answers.together.all_labels_metric import AllLabelsAnswers
+from scorebars.engines.class_counts import ClassCounts
 from scorebars.engines.engine import one_thread, threads
 from scorebars.engines.store import Store
 from scorebars.errors.measurement_error import ErrorKind
-from scorebars.evaluation.results import Evaluation
-from scorebars.evaluation.scoring import evaluate_arrays
-from scorebars.evaluation.study_data import StudyData
-from scorebars.evaluation.task import guess_task
-from scorebars.metrics.registry import entry_of
-from scorebars.score import Score
+from scorebars.evaluation.scoring import DEFAULT, ChosenMetric, Evaluation, chosen_metrics, evaluate_arrays
+from scorebars.evaluation.study_data import StudyData, guess_task
+from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
+from scorebars.metrics.all_labels import EXPLAINED_VARIANCE, R2
+from scorebars.metrics.call import scored
+from scorebars.metrics.class_inputs import Counted
+from scorebars.metrics.registry import declarations, entry_of
 from scorebars.streaming import accumulator_json
 from scorebars.streaming.batches import KEPT, ClassBatch, NumberBatch, class_type
 from scorebars.streaming.sources import Columns, Piece, Source, arrays_of, progress_bar, reworded
-from scorebars.streaming.summable import MetricWithOptions, chosen, name_of, names_by_task, options_of, summable
+
+# which metrics can be summed up --------------------------------------------------------------------
+
+_FAMILIES: dict[str | None, tuple[type[MeanLoss], Loss]] = {
+    "squares": (SquaredAnswers, SquaredError()),
+    "absolute": (AbsoluteAnswers, AbsoluteError()),
+    "sums": (SignedAnswers, SignedError()),
+}
+"""Means of a loss, by what a store keeps for them."""
+_NOT_IN_PIECES = ("normalize", "force_finite")
+"""Options that need the labels themselves."""
+
+
+def names_by_task() -> dict[str, tuple[str, ...]]:
+    """The metrics that an accumulator can sum up, in alphabetical order."""
+    known = {name: one.task for name, one in declarations().items() if one.keeps is not None}
+    return {task: tuple(name for name in sorted(known) if known[name] == task) for task in DEFAULT}
+
+
+def score_of(metric: ChosenMetric, stored: Store | ClassCounts, kind: str) -> Score:
+    """The score of one model, from what is kept of its labels and the kind of their errors."""
+    if isinstance(stored, ClassCounts):
+        found: Score = metric.function(Counted(stored, kind), None, **metric.options)
+        return found
+    declaration, kept = cast(Declaration, metric.declaration), Evidence(stored, kind)
+    if declaration.keeps == "ratio":
+        return scored(AllLabelsAnswers(R2 if metric.name == "r2_score" else EXPLAINED_VARIANCE, kept))
+    if declaration.keeps == "pulls" and stored.pulls is not None:
+        return ChiSquaredScore(ChiSquaredAnswers(declaration, SquaredError(), Evidence(stored.pulls, kind)))
+    if declaration.keeps == "within" and stored.hits is not None:
+        return scored(WithinAnswers(declaration, Within(stored.hits.sums.tolerance), kept))
+    family, loss = _FAMILIES[declaration.keeps]
+    mean = family(declaration, loss, kept)
+    return _in_label_units(RootAnswers(declaration, mean) if declaration.degree != loss.degree else mean, stored.unit)
+
+
+def _in_label_units(answers: Answers, unit: int) -> Score:
+    """The score in the unit of the labels, where the store holds labels divided by 2^unit."""
+    declaration = answers.declaration
+    if not unit or not declaration.degree:
+        return scored(answers)
+    try:
+        return scored(LinearAnswers(declaration, answers, math.ldexp(1.0, unit * declaration.degree)))
+    except OverflowError:
+        raise OverflowError(
+            f"{declaration.name} of these labels is above the largest double: choose another unit for them."
+        ) from None
+
+
+# what a user asks for ----------------------------------------------------------------------------
+
+
+def summed_metrics(metrics: Any, task: str | None) -> tuple[str, tuple[ChosenMetric, ...]]:
+    """The task and the metrics that a user asks for; refuses those that cannot be summed up."""
+    if task is not None and task not in DEFAULT:
+        raise ValueError(f"task must be 'regression' or 'classification', got {task!r}.")
+    chosen = chosen_metrics(DEFAULT[task or "regression"] if metrics is None else metrics)
+    found = tuple(_summed(metric) for metric in chosen)
+    names = [metric.name for metric in found]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"{twice[0]} is asked for with several options, but a result has one score of each name: use one accumulator for "
+            "each."
+        )
+    tasks = {cast(Declaration, metric.declaration).task for metric in found}
+    if len(tasks) > 1 or (task is not None and task not in tasks):
+        raise ValueError(f"one accumulator serves regression or classification, not both: {', '.join(names)}.")
+    return tasks.pop(), found
+
+
+def _summed(metric: ChosenMetric) -> ChosenMetric:
+    """The metric with options that JSON holds; refused where it needs all labels at once."""
+    name, declaration = metric.name, metric.declaration
+    if declaration is None or metric.entry is None:
+        raise ValueError(
+            f"{metric.function!r} is no metric of scorebars: an accumulator sums up known ones only. Use scorebars.evaluate "
+            "on arrays for your own."
+        )
+    if declaration.keeps is None:
+        raise ValueError(
+            f"{name} needs all labels at once, so an accumulator cannot sum it up: use scorebars.evaluate on arrays. An "
+            f"accumulator takes: {', '.join(names_by_task()[declaration.task])}."
+        )
+    allowed = [option for option in metric.known_options if option not in _NOT_IN_PIECES]
+    for option in metric.options:
+        if option not in allowed:
+            listed = ", ".join(allowed) or "none"
+            raise ValueError(f"an accumulator cannot take {name} with {option}. The options are: {listed}.")
+    metric.require_options("pass functools.partial(scorebars.{name}, {option}=...)")
+    if "tolerance" in metric.options:
+        checks.at_least_zero(metric.options["tolerance"], "tolerance")
+    if "average" in metric.options and metric.options["average"] is None:
+        raise ValueError(f"{name} with average=None is a score for each class, but a result has one of each name.")
+    options = {option: _plain_option(name, option, value) for option, value in metric.options.items()}
+    return ChosenMetric(metric.function, options)
+
+
+def _plain_option(name: str, option: str, value: Any) -> Any:
+    """An option as it can be kept in JSON: numbers, texts and lists of them."""
+    found = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    found = list(found) if isinstance(found, tuple) else found
+    try:
+        json.dumps(found, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name}: an accumulator takes options that are finite numbers, texts or lists of them, and {option} is "
+            f"{value!r}. Use scorebars.evaluate on arrays."
+        ) from None
+    return found
+
+
+# the accumulator ----------------------------------------------------------------------------------
 
 LANES = 4
 """Accumulators that rows of files are dealt out to; more threads than these do not help."""
+_HELD = ("_models", "_kind", "_batches", "_waiting", "_stored")
+"""What an accumulator has taken in so far."""
 _NO_WEIGHT = "sample_weight is all zero: at least one label must count."
 
 
@@ -74,10 +200,12 @@ class Accumulator:
     """The metrics that an accumulator can sum up, by task."""
 
     def __init__(self, metrics: Any = None, *, task: str | None = None) -> None:
-        self.task, self.metrics = chosen(metrics, task)
-        needs = {summable(metric).need: options_of(metric) for metric in self.metrics}
-        self._needs = frozenset(need for need in needs if need is not None)
-        self._tolerance: float | None = needs["within"]["tolerance"] if "within" in needs else None
+        self.task, self._chosen = summed_metrics(metrics, task)
+        self.metrics = tuple(metric if metric.options else metric.name for metric in self._chosen)
+        self._needs = frozenset(str(metric.keeps) for metric in self._chosen)
+        self._tolerance: float | None = next(
+            (metric.options["tolerance"] for metric in self._chosen if "tolerance" in metric.options), None
+        )
         self._models: tuple[str, ...] | None = None
         self._kind: ErrorKind | None = None
         self._batches: list[Any] = []
@@ -102,14 +230,14 @@ class Accumulator:
 
         After an error it holds what it held before.
         """
-        batch_type: type[NumberBatch] | type[ClassBatch] = NumberBatch if self.task == "regression" else ClassBatch
-        batch = batch_type.checked(y_true, y_pred, yerr, sample_weight)
+        checked = NumberBatch.checked if self.task == "regression" else ClassBatch.checked
+        batch: Any = checked(y_true, y_pred, yerr, sample_weight)
         if batch.n == 0:
             return self
         batch.require(self._needs)
         self._require(tuple(batch.models), batch.kind, batch.classes)
         try:
-            self._take([batch if batch.n > KEPT else batch.copied()], None)
+            self._take([batch if batch.n > KEPT else copy.deepcopy(batch)], None)
         except (ValueError, OverflowError):
             batch.diagnose()  # by its own rows, without those that were kept
             raise
@@ -128,12 +256,47 @@ class Accumulator:
         return self
 
     def _read(self, source: Source, columns: Columns, progress: bool = False, omit: bool = False) -> int:
-        """Take in all rows of some columns; gives the number of rows that were left out."""
+        """Take in all rows of some columns; gives the number of rows that were left out.
+
+        Pieces of rows are dealt out to several accumulators ("lanes") that work on threads of their own. Which piece goes
+        where depends on the pieces alone, so the result has the same bits in every run and on any number of threads. Few
+        labels all go to the first lane, in their order. After an error this accumulator holds what it held before.
+        """
         numbers = columns.names if self.task == "regression" else columns.numbers
-        with progress_bar(source, progress) as advance, _Lanes(self, columns, omit, advance) as lanes:
+        lanes = [self.copy(), *(Accumulator(self._chosen) for _ in range(LANES - 1))]
+        busy: deque[Future[int]] = deque()
+        workers, lane, rows, omitted = min(threads(), LANES), 0, 0, 0
+        with (
+            progress_bar(source, progress) as advance,
+            ThreadPoolExecutor(workers, thread_name_prefix="scorebars") as pool,
+        ):
             for piece in source.pieces(columns.names, numbers):
-                lanes.take(piece)
-        return lanes.omitted
+                busy.append(pool.submit(lanes[lane]._take_piece, piece, columns, omit, advance))
+                rows += piece.rows
+                following = (lane + 1) % LANES if rows > KEPT else 0
+                most = 0 if following == lane else min(workers, LANES - 1)  # never two pieces of one lane at a time
+                while len(busy) > most:
+                    omitted += busy.popleft().result()
+                lane = following
+            omitted += sum(piece.result() for piece in busy)
+        first, *others = lanes
+        for other in others:
+            first.merge(other)
+        self.__dict__.update({name: first.__dict__[name] for name in _HELD})
+        return omitted
+
+    def _take_piece(self, piece: Piece, columns: Columns, omit: bool, advance: Callable[[int], object]) -> int:
+        """Take in the rows of a piece; gives the number of those that were left out."""
+        place, omitted = piece.place, 0
+        for batch in piece.batches():
+            arrays, here = arrays_of(batch, columns.names, place, omit)
+            # one thread: other lanes have threads of their own
+            with one_thread(), reworded(here.named), reworded(columns.by_column):
+                self.update(**columns.arguments(arrays))
+            omitted += 0 if here.left is None else batch.num_rows - len(here.left)
+            place = place.after(batch.num_rows)
+            advance(batch.num_rows)
+        return omitted
 
     def merge(self, other: Accumulator) -> Accumulator:
         """Take in all labels of another accumulator of the same metrics and models. Returns the accumulator itself.
@@ -164,13 +327,6 @@ class Accumulator:
         """One that goes its own way from here."""
         twin = copy.copy(self)
         twin._batches = list(self._batches)
-        return twin
-
-    def _emptied(self) -> Accumulator:
-        """A new one of the same metrics that holds nothing yet."""
-        twin = copy.copy(self)
-        twin._models = twin._kind = twin._stored = None
-        twin._batches, twin._waiting = [], 0
         return twin
 
     @property
@@ -226,42 +382,32 @@ class Accumulator:
                 raise ValueError(_NO_WEIGHT)
             models = {name: kept.models[name] for name in self._models}
             data = StudyData(kept.y, models, kept.error_model, kept.weight)
-            return evaluate_arrays(data, list(self.metrics), self.task)
+            return evaluate_arrays(data, self._chosen, self.task)
         total = self._with(self._batches, self._stored) if self._batches else self._stored
         scores: dict[tuple[str, str, str | None], Score] = {}
         for model in self._models:
             store = total[model]  # type: ignore[index]
             if isinstance(store, Store) and store.sums.w == 0:
                 raise ValueError(_NO_WEIGHT)
-            for metric in self.metrics:
-                scores[model, name_of(metric), None] = summable(metric).score(
-                    store, str(self._kind), options_of(metric)
-                )
+            for metric in self._chosen:
+                scores[model, metric.name, None] = score_of(metric, store, str(self._kind))
         return Evaluation(scores, self.n)
 
     # keeping -----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """Everything the accumulator holds, to the last bit."""
-        metrics = tuple(
-            {"name": name_of(metric), "options": metric.keywords} if isinstance(metric, MetricWithOptions) else metric
-            for metric in self.metrics
-        )
-        held = (self._models, self._kind, self._batches, self._stored)
-        return accumulator_json.dumps(accumulator_json.State(self.task, metrics, *held))
+        metrics = [[metric.name, dict(metric.options)] for metric in self._chosen]
+        held = {name: self.__dict__[name] for name in _HELD}
+        return accumulator_json.dumps({"task": self.task, "metrics": metrics, **held})
 
     @classmethod
     def from_json(cls, text: str) -> Accumulator:
         """The accumulator that `to_json` wrote."""
         state = accumulator_json.loads(text)
-        metrics = [
-            partial(entry_of(metric["name"]).function, **metric["options"]) if isinstance(metric, dict) else metric
-            for metric in state.metrics
-        ]
-        found = cls(metrics, task=state.task)
-        accumulator_json.require_parts(state, found._needs, found._tolerance)
-        found._models, found._kind, found._batches, found._stored = state[2:]
-        found._waiting = sum(batch.n for batch in found._batches)
+        metrics = [partial(entry_of(name).function, **options) for name, options in state["metrics"]]
+        found = cls(metrics, task=state["task"])
+        found.__dict__.update({name: state[name] for name in _HELD})
         return found
 
     def __repr__(self) -> str:
@@ -309,66 +455,3 @@ def evaluate_dataset(
     if total.n == 0:
         raise ValueError("the dataset has no rows: at least one label is needed.")
     return replace(total.result(), omitted=omitted)
-
-
-class _Lanes:
-    """Accumulators that take turns, each working on one piece of the rows at a time, on several threads.
-
-    Which piece goes where depends on the pieces alone, so the result has the same bits in every run and on any number of
-    threads. Few labels all go to the first, in their order. Only when all went well does the accumulator that they work
-    for take them over.
-    """
-
-    def __init__(self, total: Accumulator, columns: Columns, omit: bool, advance: Callable[[int], object]) -> None:
-        self._total, self._columns, self._omit, self._advance = total, columns, omit, advance
-        self._lanes = [total.copy(), *(total._emptied() for _ in range(LANES - 1))]
-        self._threads = min(threads(), LANES)
-        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="scorebars")
-        self._working: deque[Future[int]] = deque()
-        self._turn = self._rows = 0
-        self.omitted = 0
-        """Rows that were left out."""
-
-    def __enter__(self) -> _Lanes:
-        return self
-
-    def take(self, piece: Piece) -> None:
-        """Sum up a piece as soon as a thread is free; an error shows with one of the next pieces."""
-        lane = self._turn
-        self._rows += piece.rows
-        self._turn = (lane + 1) % LANES if self._rows > KEPT else 0
-        self._working.append(self._pool.submit(self._update, self._lanes[lane], piece))
-        others = 0 if self._turn == lane else min(self._threads, LANES - 1)  # that may go on: never two of one lane
-        self._wait(others)
-
-    def _wait(self, others: int = 0) -> None:
-        """Until no more than so many pieces are under way."""
-        while len(self._working) > others:
-            self.omitted += self._working.popleft().result()
-
-    def _update(self, lane: Accumulator, piece: Piece) -> int:
-        place, omitted = piece.place, 0
-        for batch in piece.batches():
-            arrays, here = arrays_of(batch, self._columns.names, place, self._omit)
-            with (
-                one_thread(),
-                reworded(here.named),
-                reworded(self._columns.by_column),
-            ):  # the other lanes have their own
-                lane.update(**self._columns.arguments(arrays))
-            omitted += 0 if here.left is None else batch.num_rows - len(here.left)
-            place = place.after(batch.num_rows)
-            self._advance(batch.num_rows)
-        return omitted
-
-    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        try:
-            if failed is None:
-                self._wait()
-        finally:
-            self._pool.shutdown(cancel_futures=True)
-        if failed is None:
-            first, *others = self._lanes
-            for other in others:
-                first = first.merge(other)
-            self._total.__dict__.update(first.copy().__dict__)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks, tables
-from scorebars._shared.given_data import named_predictions
-from scorebars.answers.means.chi_squared_answers import require_positive
+from scorebars._shared.given_data import named_predictions, take
+from scorebars.answers.means.squared import require_positive
 from scorebars.arrays import FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.bins import Labels
@@ -21,7 +21,6 @@ from scorebars.engines.store import Store, store_in_unit
 from scorebars.errors import ErrorModel, Flip, Normal
 from scorebars.errors.measurement_error import ErrorKind
 from scorebars.errors.normal import error_model
-from scorebars.intake import take
 from scorebars.metrics.class_inputs import class_array, class_model
 
 KEPT = 65_536
@@ -50,18 +49,6 @@ class Batch:
     def n(self) -> int:
         """Number of labels."""
         return len(self.y)
-
-    def copied(self) -> Self:
-        """The same labels, whatever the user does with the arrays."""
-        models = {name: p.copy() for name, p in self.models.items()}
-        error = self.error.copy() if isinstance(self.error, np.ndarray) else self.error
-        return replace(
-            self,
-            y=self.y.copy(),
-            models=models,
-            error=error,
-            weight=None if self.weight is None else self.weight.copy(),
-        )
 
     @classmethod
     def joined(cls, batches: Sequence[Self]) -> Self:

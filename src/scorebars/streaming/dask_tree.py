@@ -7,7 +7,7 @@ result has the same bits however the work was scheduled, and after workers were 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from scorebars.engines.engine import one_thread
 from scorebars.errors import ErrorModel
-from scorebars.evaluation.task import guess_task
+from scorebars.evaluation.study_data import guess_task
 from scorebars.streaming.accumulator import Accumulator
 from scorebars.streaming.sources import FIRST, Columns, for_all_labels, reworded
 
@@ -24,31 +24,34 @@ _BRANCHES = 8
 
 
 def accumulate_dask(
-    y_true: Any,
-    y_pred: Any = None,
-    *,
-    y: Hashable | None = None,
-    pred: Any = None,
-    yerr: Any = None,
-    sample_weight: Any = None,
-    metrics: Any = None,
-    task: str | None = None,
+    y_true: Any, y_pred: Any = None, *, metrics: Any = None, task: str | None = None, **given: Any
 ) -> Accumulator:
-    """The accumulator of all chunks, computed: of dask arrays, or of the columns of a dask DataFrame, as in `evaluate`."""
+    """The accumulator of all chunks, computed: of dask arrays, or of the columns of a dask DataFrame.
+
+    `given` are y, pred, yerr and sample_weight, as in `evaluate`.
+    """
     dask: Any = import_module("dask")
+    y, pred, yerr, weight = (given.get(name) for name in ("y", "pred", "yerr", "sample_weight"))
     if y is not None or pred is not None:
         if y is None or pred is None:
             raise ValueError("name the columns of a DataFrame: y= for the labels and pred= for the predictions.")
-        columns = Columns.of(y_true.columns, y, pred, yerr, sample_weight)
-        names = (y, *columns.models.values())
-        empty = _empty(metrics, task, [y_true[name] for name in names], yerr if columns.yerr is None else y_true[yerr])
+        columns = Columns.of(y_true.columns, y, pred, yerr, weight)
+        shown = [y_true[name] for name in (y, *columns.models.values())]
+        empty = _empty(metrics, task, shown, yerr if columns.yerr is None else y_true[yerr])
         parts = y_true[columns.names].to_delayed()
         level = [dask.delayed(_of_frame)(empty, k, part, columns) for k, part in enumerate(parts)]
     else:
-        models, chunks = _arrays(y_true, y_pred, yerr, sample_weight)
-        predictions = y_pred.values() if isinstance(y_pred, Mapping) else [y_pred]
-        empty = _empty(metrics, task, [y_true, *predictions], yerr)
-        level = [dask.delayed(_of_arrays)(empty, k, models, *part) for k, part in enumerate(chunks)]
+        if y_pred is None:
+            raise ValueError(
+                "y_pred is missing: give a dask array of predictions, or a mapping from model name to array."
+            )
+        models = {str(name): p for name, p in y_pred.items()} if isinstance(y_pred, Mapping) else {"model": y_pred}
+        empty = _empty(metrics, task, [y_true, *models.values()], yerr)
+        named = {"y_true": y_true, "yerr": yerr, "sample_weight": weight}
+        named |= {f"y_pred[{name!r}]": values for name, values in models.items()}
+        # one argument of a task each: dask needs several times as long to find chunks in lists and dictionaries
+        chunks = zip(*(_chunks(values, y_true, name) for name, values in named.items()), strict=True)
+        level = [dask.delayed(_of_arrays)(empty, k, list(models), *part) for k, part in enumerate(chunks)]
     while len(level) > 1:
         level = [dask.delayed(_merged)(*level[k : k + _BRANCHES]) for k in range(0, len(level), _BRANCHES)]
     (total,) = dask.compute(level[0])
@@ -101,27 +104,18 @@ def _of_arrays(
     return _taken(empty, number, str, y_true=y, y_pred=named, yerr=yerr, sample_weight=weight)
 
 
-def _arrays(y_true: Any, y_pred: Any, yerr: Any, weight: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The models' names, and for each chunk of labels the chunks of errors, weights and predictions that belong to it.
-
-    One argument of a task each: dask needs several times as long to find chunks in lists and dictionaries.
-    """
-    if isinstance(y_pred, Mapping):
-        models = {str(name): values for name, values in y_pred.items()}
-    elif y_pred is None:
-        raise ValueError("y_pred is missing: give a dask array of predictions, or a mapping from model name to array.")
-    else:
-        models = {"model": y_pred}
-    named = [("y_true", y_true), ("yerr", yerr), ("sample_weight", weight)]
-    named += [(f"y_pred[{name!r}]", values) for name, values in models.items()]
-    return list(models), list(zip(*(_chunks(values, y_true, name) for name, values in named), strict=True))
-
-
 def _chunks(values: Any, like: Any, argument: str) -> Sequence[Any]:
     """The chunks of an array, cut as the labels are; what serves all labels serves every chunk."""
     count = like.npartitions
     if not hasattr(values, "to_delayed"):
-        return [_for_all(values, argument)] * count
+        if isinstance(values, ErrorModel):
+            values = for_all_labels(values, "give the errors of the labels as a dask array, cut like y_true.")
+        elif argument not in ("yerr", "sample_weight") or not (values is None or _is_number(values)):
+            raise TypeError(
+                f"{argument} is a {type(values).__name__}, but y_true is a dask array: make it one too, with "
+                "dask.array.from_array(..., chunks=y_true.chunks)."
+            )
+        return [values] * count
     if getattr(values, "ndim", 1) != 1:
         raise ValueError(f"{argument} must have one number for each label, but has shape {values.shape}.")
     if hasattr(values, "chunks") and hasattr(like, "chunks"):
@@ -137,14 +131,5 @@ def _chunks(values: Any, like: Any, argument: str) -> Sequence[Any]:
     return found
 
 
-def _for_all(values: Any, argument: str) -> Any:
-    """Errors or weights that serve all labels."""
-    if isinstance(values, ErrorModel):
-        return for_all_labels(values, "give the errors of the labels as a dask array, cut like y_true.")
-    number = isinstance(values, numbers.Real) or (isinstance(values, np.ndarray) and values.ndim == 0)
-    if argument in ("yerr", "sample_weight") and (values is None or number):
-        return values
-    raise TypeError(
-        f"{argument} is a {type(values).__name__}, but y_true is a dask array: make it one too, with "
-        "dask.array.from_array(..., chunks=y_true.chunks)."
-    )
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.ndim == 0)

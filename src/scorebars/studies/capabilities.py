@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import warnings
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from scorebars import errors
+from scorebars._shared.evaluation_tables import aligned, html_table, markdown_table
+from scorebars.answers.score import Score, UndefinedMomentWarning
+from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import ErrorModel
 from scorebars.metrics.registry import declarations, entry_of
-from scorebars.score import Score, UndefinedMomentWarning
 
 Y = np.array([1.2, 2.0, 3.1, 4.0, 5.2, 6.1, 6.9])
 P = np.array([1.0, 2.3, 3.0, 4.4, 5.0, 5.8, 7.2])
@@ -27,7 +28,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "fbeta_score": {"beta": 2.0},
 }
 """What some metrics cannot do without."""
-ON_PROBABILITIES = ("log_loss", "brier_score_loss", "roc_auc_score", "average_precision_score", "top_k_accuracy_score")
 
 
 def _families() -> dict[str, ErrorModel]:
@@ -57,15 +57,19 @@ def _families() -> dict[str, ErrorModel]:
     }
 
 
+def predictions_for(metric: str) -> FloatArray | IntArray:
+    """Predictions of the kind that the metric takes."""
+    declared = entry_of(metric).declaration
+    return P if declared.task == "regression" else CLASSES if declared.takes == "labels" else PROBABILITIES
+
+
 def sample_score(metric: str, model: ErrorModel) -> Score:
     """The metric on seven labels under this model; refuses a combination with a ValueError."""
     entry = entry_of(metric)
-    given = ARGUMENTS.get(metric, {})
-    if entry.declaration.task == "regression":
-        found = entry.function(Y, P, yerr=model, **given)
-    else:
+    labels: Any = Y
+    if entry.declaration.task == "classification":
         labels = model.labels() if hasattr(model, "labels") and model.labels() is not None else LABELS
-        found = entry.function(labels, PROBABILITIES if metric in ON_PROBABILITIES else CLASSES, yerr=model, **given)
+    found = entry.function(labels, predictions_for(metric), yerr=model, **ARGUMENTS.get(metric, {}))
     assert isinstance(found, Score)
     return found
 
@@ -119,27 +123,13 @@ class Capabilities:
 
     def to_markdown(self) -> str:
         """GitHub tables."""
-        lines = []
-        for table in self._tables():
-            lines += ["| " + " | ".join(row) + " |" for row in (table[0], ["---"] * len(table[0]), *table[1:])] + [""]
-        return "\n".join(lines)
+        return "\n".join(markdown_table(table[0], table[1:]) + "\n" for table in self._tables())
 
     def _repr_html_(self) -> str:
-        return "".join(
-            "<table>"
-            + "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in t)
-            + "</table>"
-            for t in self._tables()
-        )
+        return "".join(html_table(table[0], table[1:]) for table in self._tables())
 
     def __str__(self) -> str:
-        blocks = []
-        for table in self._tables():
-            widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
-            blocks.append(
-                "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table)
-            )
-        return "\n\n".join(blocks)
+        return "\n\n".join(map(aligned, self._tables()))
 
 
 def capabilities(answer: str = "interval") -> Capabilities:
@@ -190,13 +180,11 @@ def _method(score: Score, answer: str, model: ErrorModel) -> str:
     if answer == "total_interval":
         score.total_interval(0.5)
         return "scatter of items"
+    if answer == "remeasured":
+        return score.remeasured(float(np.max(getattr(model, "repeats", 1)))).method
     if answer == "truth.total_interval":
         score.truth.total_interval(0.5)
-        return score.truth.method
-    if answer == "remeasured":
-        repeats = getattr(model, "repeats", 1)
-        return score.remeasured(float(np.max(repeats))).method
-    return score.truth.method if answer == "truth" else score.perfect.method
+    return score.perfect.method if answer == "perfect" else score.truth.method
 
 
 def _measured(answer: str) -> dict[tuple[str, str], float]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from scorebars import tables
-from scorebars._shared.text import with_error
+from scorebars._shared.score_views import with_error
+from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import to_host
 from scorebars.errors.normal import error_model
-from scorebars.evaluation.results import Evaluation
+from scorebars.evaluation.scoring import Evaluation
 from scorebars.evaluation.study_data import errors_of, rows
-from scorebars.metrics.class_inputs import labelled
+from scorebars.metrics.class_inputs import Given, labelled
 from scorebars.metrics.registry import entry_of
-from scorebars.score import Score, UndefinedMomentWarning
 from scorebars.studies.evaluate import evaluate
 
 _REDRAWS = 12
@@ -38,39 +38,32 @@ class TestedFold:
 
     __test__ = False  # no test class, whatever its name suggests to pytest
 
+    def scores(self) -> Evaluation:
+        """All metrics of the fold."""
+        return evaluate(self.labels, self.predicted, yerr=self.yerr, metrics=self.metrics, task=self.task)
+
     def label_variances(self, metric: str) -> tuple[float, float]:
         """Variance of the metric when the labels at hand are redrawn from their error bars, and when redrawn labels are."""
-        errors = _label_errors(self.yerr, self.labels, self.predicted, self.task)
-        if errors is None:
+        if self.yerr is None or getattr(self.yerr, "kind", "") == "berkson":
             return 0.0, 0.0
-        model, moved = errors
+        model, redrawn = self._redrawn()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMomentWarning)
+            parts = [replace(self, labels=labels, yerr=model) for labels in (self.labels, *redrawn)]
+            first, *others = [part.scores()[metric].variance for part in parts]
+        return first, float(np.mean(others))
 
-        def variance(labels: np.ndarray) -> float:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UndefinedMomentWarning)
-                score = evaluate(labels, self.predicted, yerr=model, metrics=self.metrics, task=self.task)[metric]
-                return score.variance
-
-        return variance(self.labels), float(np.mean([variance(labels) for labels in moved]))
-
-
-def _label_errors(
-    yerr: Any, labels: np.ndarray, predicted: np.ndarray, task: str
-) -> tuple[Any, list[np.ndarray]] | None:
-    """The errors of the labels at hand, and labels redrawn with them; None where labels have no error."""
-    rng = np.random.default_rng(_SEED)
-    if yerr is None or getattr(yerr, "kind", "") == "berkson":
-        return None
-    if task == "classification":
-        classes = labels if np.asarray(predicted).dtype.kind == "f" else predicted  # probabilities name no classes
-        data, _ = labelled(labels, classes, yerr, None)
-        cumulated = np.cumsum(data.model.label_probabilities(data.classes[data.shown], data.classes), axis=1)
-        drawn = [np.sum(rng.random((len(labels), 1)) > cumulated[:, :-1], axis=1) for _ in range(_REDRAWS)]
-        return yerr, [data.classes[k] for k in drawn]
-    model = error_model(yerr, labels.shape).label_level()
-    y = np.asarray(labels, dtype=np.float64)
-    shift = model.mean(y) - y
-    return model, list(model.sample(y, _REDRAWS, rng) - shift)
+    def _redrawn(self) -> tuple[Any, list[np.ndarray]]:
+        """The errors of the labels at hand, and labels redrawn with them."""
+        labels, rng = self.labels, np.random.default_rng(_SEED)
+        if self.task == "classification":
+            named = labels if np.asarray(self.predicted).dtype.kind == "f" else self.predicted  # not probabilities
+            data, _ = labelled(Given(labels, named, self.yerr))
+            cumulated = np.cumsum(data.model.label_probabilities(data.classes[data.shown], data.classes), axis=1)
+            drawn = [np.sum(rng.random((len(labels), 1)) > cumulated[:, :-1], axis=1) for _ in range(_REDRAWS)]
+            return self.yerr, [data.classes[k] for k in drawn]
+        model, y = error_model(self.yerr, labels.shape).label_level(), np.asarray(labels, dtype=np.float64)
+        return model, list(model.sample(y, _REDRAWS, rng) - (model.mean(y) - y))
 
 
 @dataclass(frozen=True)
@@ -140,13 +133,14 @@ def cross_validate(
     fit_params: dict[str, Any] | None = None,
     rng: np.random.Generator | int | None = 0,
 ) -> CrossValidation:
-    """How do scores vary between folds, and how much of that is label error?
+    r"""How do scores vary between folds, and how much of that is label error?
 
     Parameters
     ----------
     estimator : scikit-learn estimator
         Cloned and fitted on each training part.
-    X, y : data and labels
+    X, y : (n, features) and (n,)
+        What the model learns from, and the labels.
     yerr : number, (n,), (2, n) or error model, optional
         Label errors, split along with y.
     metrics : names, optional
@@ -162,17 +156,34 @@ def cross_validate(
     rng : seed or Generator
         For bootstrap splits.
 
+    Returns
+    -------
+    CrossValidation
+        ``result["metric"]`` is the list of fold scores; `mean`, `spread`, `label_std` and `beyond_labels` take them apart.
+
+    Notes
+    -----
+    With :math:`s^2` the variance of the observed scores between folds and :math:`v` the part that label errors explain,
+    :math:`\sqrt{s^2 - v}` is due to other items and other models. The labels at hand carry their errors already, so
+    :math:`v = 2v_1 - v_2`: the variance of a score when the labels are redrawn from their error bars, twice, less that
+    when redrawn labels are redrawn.
+
+    References
+    ----------
+    Y. Bengio and Y. Grandvalet, No unbiased estimator of the variance of k-fold cross-validation, Journal of Machine
+    Learning Research 5, 1089 (2004): folds share their training items, so the spread is no standard error of the mean.
+
     Examples
     --------
     >>> import numpy as np
     >>> import scorebars as sb
     >>> from sklearn.linear_model import LinearRegression
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 2))
-    >>> y = X @ [1.0, -2.0] + 0.3 * rng.standard_normal(200)
-    >>> result = sb.cross_validate(LinearRegression(), X, y, yerr=0.3, metrics="mean_squared_error")
-    >>> len(result["mean_squared_error"])
-    5
+    >>> counties = sb.datasets.load_acs_poverty()
+    >>> X = np.column_stack([counties.predictions["acs5_2018"], counties.predictions["ridge"]])
+    >>> options = {"yerr": counties.yerr, "metrics": "root_mean_squared_error"}
+    >>> print(sb.cross_validate(LinearRegression(), X, counties.y, **options))
+    5 folds
+    root_mean_squared_error: 2.02 ± 0.21 between folds, of which label errors 0.14, items and models 0.16
     """
     try:
         from sklearn.base import clone, is_classifier
@@ -188,15 +199,12 @@ def cross_validate(
     else:
         splits = list(check_cv(cv, labels, classifier=is_classifier(estimator)).split(X, labels, groups))
     task = "classification" if is_classifier(estimator) else "regression"
-    folds, indices, tested = [], [], []
+    tested = []
     for train, test in splits:
         model = clone(estimator).fit(rows(X, train), labels[train], **(fit_params or {}))
         predicted = _predicted(model, rows(X, test), metrics)
-        fold = TestedFold(labels[test], predicted, _errors_of(yerr, test, n), metrics, task)
-        folds.append(evaluate(fold.labels, predicted, yerr=fold.yerr, metrics=metrics, task=task))
-        indices.append(np.asarray(test))
-        tested.append(fold)
-    return CrossValidation(folds, indices, tested)
+        tested.append(TestedFold(labels[test], predicted, _errors_of(yerr, test, n), metrics, task))
+    return CrossValidation([fold.scores() for fold in tested], [np.asarray(test) for _, test in splits], tested)
 
 
 def _predicted(model: Any, X: Any, metrics: Any) -> Any:

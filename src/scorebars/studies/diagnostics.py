@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
-from scorebars._shared.text import left_out
-from scorebars.answers.means.chi_squared_answers import pvalues_of
-from scorebars.answers.means.squared import squared_law
+from scorebars._shared.score_views import left_out
+from scorebars.answers.means.squared import pvalues_of, squared_law
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import MeasurementError, Normal
 from scorebars.errors.repeats import Repeats
@@ -23,7 +22,7 @@ from scorebars.laws.samples import SampleLaw
 from scorebars.losses import SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import call
-from scorebars.metrics.chi_squared import reduced_chi_squared_answers
+from scorebars.metrics.chi_squared import reduced_squared
 
 _DEFAULT_SHARE = 0.2
 _ONE_SIGMA = 0.8413447460685429
@@ -88,10 +87,10 @@ def check_errors(
     y_true: Any,
     y_pred: Any = None,
     *,
+    repeats: Repeats | None = None,
+    yerr: Any = None,
     y: Hashable | None = None,
     pred: Any = None,
-    yerr: Any = None,
-    repeats: Repeats | None = None,
     nan_policy: str = "raise",
 ) -> ErrorCheck:
     r"""Are these label errors consistent with the residuals, and do they look measured?
@@ -143,7 +142,7 @@ def check_errors(
     known = np.isfinite(found_pulls)
     if not known.any():
         raise ValueError("all label errors are zero: there is nothing to check. Pass yerr.")
-    chi2 = _chi_squared(data, found_pulls, known)
+    chi2, perfect, low, high = _chi_squared(data, found_pulls, known)
     mean_square = float(np.mean(np.square(d)))
     values, times = np.unique(sd, return_counts=True)
     top = int(np.argmax(times))
@@ -151,10 +150,10 @@ def check_errors(
     found = ErrorCheck(
         n=data.n,
         pulls=found_pulls,
-        reduced_chi_squared=chi2.observed,
-        pvalue_high=chi2.high,
-        pvalue_low=chi2.low,
-        perfect_chi_squared=chi2.perfect,
+        reduced_chi_squared=chi2,
+        pvalue_high=high,
+        pvalue_low=low,
+        perfect_chi_squared=perfect,
         noise_share=float(np.mean(np.square(sd))) / mean_square if mean_square > 0 else math.inf,
         zero_share=float(np.mean(sd == 0)),
         repeated_share=float(times[top]) / data.n,
@@ -167,13 +166,6 @@ def check_errors(
     )
     found.warnings.extend(_warnings(found, scalar=bool(np.ptp(sd) == 0)))
     return found
-
-
-class _ChiSquared(NamedTuple):
-    observed: float
-    perfect: float
-    low: float
-    high: float
 
 
 def _centre(data: Measured) -> FloatArray:
@@ -211,29 +203,28 @@ def _pulls(data: Measured) -> FloatArray:
     return np.where(sd > 0, d / np.where(sd > 0, sd, 1.0), np.nan)
 
 
-def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> _ChiSquared:
-    """The reduced chi-squared of the labels with an error, and where it lies among those of perfect models."""
+def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[float, float, float, float]:
+    """The reduced chi-squared of the labels with an error, that of a perfect model, and the p-values (low, high)."""
     part = Measured(data.y[known], data.p[known], data.errors[np.flatnonzero(known)])
     errors, count = part.errors, part.n
     observed = float(np.mean(np.square(pulls[known])))
     normal = errors.normal
     if normal is not None:
         if normal.independent or _regular(normal):
-            answers = reduced_chi_squared_answers(part)
-            return _ChiSquared(answers.observed, float(answers.perfect()), *pvalues_of(answers))
+            answers = reduced_squared(part)
+            return answers.observed, float(answers.perfect()), *pvalues_of(answers)
         # labels known exactly in some combination: the sum of squared pulls has a distribution of its own
         inverse = 1.0 / errors.label_variance(np.asarray(part.y, dtype=np.float64))
         law: Law = squared_law(normal.label_level(), np.zeros(count), inverse)
         unit = count / float(np.sum(inverse))
-        return _ChiSquared(observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit)))
+        return observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit))
     if _impossible(part).any():
-        return _ChiSquared(observed, 1.0, 1.0, 0.0)
+        return observed, 1.0, 1.0, 0.0
     centre = _centre(part)
     shares = 1.0 / (count * np.square(_error_sizes(errors, centre)))
     law = mean_law(SquaredError(), errors, centre, centre + _offset(errors, centre), shares)
     least = 1.0 / (len(law.draws) + 1.0) if isinstance(law, SampleLaw) else 0.0
-    low, high = max(float(law.cdf(observed)), least), max(float(law.sf(observed)), least)
-    return _ChiSquared(observed, float(law.mean), low, high)
+    return observed, float(law.mean), max(float(law.cdf(observed)), least), max(float(law.sf(observed)), least)
 
 
 def _regular(errors: Normal) -> bool:

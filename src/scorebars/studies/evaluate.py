@@ -6,8 +6,7 @@ import os
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from scorebars.evaluation.results import Evaluation
-from scorebars.evaluation.scoring import Metric, evaluate_arrays
+from scorebars.evaluation.scoring import Evaluation, Metric, evaluate_arrays
 from scorebars.evaluation.study_data import study_data
 from scorebars.streaming.accumulator import evaluate_dataset
 from scorebars.streaming.dask_tree import accumulate_dask
@@ -17,17 +16,17 @@ def evaluate(
     y_true: Any,
     y_pred: Any = None,
     *,
-    y: Hashable | None = None,
-    pred: Any = None,
     yerr: Any = None,
-    sample_weight: Any = None,
-    by: Any = None,
     metrics: Metric | Sequence[Metric] | None = None,
     task: str | None = None,
+    sample_weight: Any = None,
+    by: Any = None,
+    y: Hashable | None = None,
+    pred: Any = None,
     nan_policy: str = "raise",
     progress: bool = False,
 ) -> Evaluation:
-    """How good are these models, given how well the labels are known?
+    r"""How good are these models, given how well the labels are known?
 
     Takes arrays, ``evaluate(y_true, y_pred, yerr=sigma)``, or a table and the names of its columns,
     ``evaluate(table, y="mass", pred=["a", "b"], yerr="mass_err")``.
@@ -60,12 +59,30 @@ def evaluate(
     progress : bool
         Show how far the pass over a dataset on disk is.
 
+    Returns
+    -------
+    Evaluation
+        ``evaluation["model", "metric"]`` is a `Score`; printing gives a table, `to_frame`, `to_json` and others carry it on.
+
+    Notes
+    -----
+    Each score answers several questions. For the mean squared error of labels with errors :math:`\sigma_i` and residuals
+    :math:`d_i`, observed is :math:`\overline{d_i^2}`, expected (every label redrawn from its error bar once more)
+    :math:`\overline{d_i^2 + \sigma_i^2}`, truth (against the true values) :math:`\overline{d_i^2 - \sigma_i^2}`, and a
+    perfect model scores :math:`\overline{\sigma_i^2}`. The docstring of each metric has its formulas. Metrics that can
+    share one pass over the data do.
+
     Data that need not fit in memory are summed up batch by batch (see `Accumulator` for the metrics that can be): a
     ``pyarrow.dataset.Dataset``, a ``RecordBatchReader`` or the path of a Parquet, CSV or Feather file or folder, with the
     names of its columns, and arrays and DataFrames of dask, on whatever scheduler is active. There `yerr` is a column (of
     dask arrays: another one), or one number or error model for all labels.
 
     Arguments from pandas must have the same row labels in the same order; they are never realigned.
+
+    References
+    ----------
+    R. J. Carroll, D. Ruppert, L. A. Stefanski, C. M. Crainiceanu, *Measurement Error in Nonlinear Models* (Chapman & Hall,
+    2006).
 
     Examples
     --------

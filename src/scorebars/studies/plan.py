@@ -12,10 +12,10 @@ from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars.arrays import FloatArray
-from scorebars.evaluation.task import assumed_task
+from scorebars.evaluation.study_data import assumed_task
 from scorebars.measured import Measured
 from scorebars.metrics.call import measured
-from scorebars.metrics.class_inputs import class_labels, flip_model
+from scorebars.metrics.class_inputs import Given, class_labels, flip_model
 from scorebars.moments.majority_error import majority_error
 
 _MOST_REPEATS = 10_000
@@ -42,10 +42,11 @@ class Budget:
         below = self.sampling * cost_repeat
         return math.sqrt(self.measurement * cost_label / below) if below > 0 else math.inf
 
-    def candidates(self, best: float) -> range:
+    def candidates(self, cost_label: float, cost_repeat: float) -> range:
         """Whole numbers of repeats among which the cheapest is found."""
         if self.curvature or self.kurtosis:
             return range(1, 201)
+        best = self.best_repeats(cost_label, cost_repeat)
         if not math.isfinite(best):
             return range(1, 101) if self.measurement > 0 else range(1, 2)
         return range(max(1, math.floor(best) - 1), min(math.ceil(best) + 2, _MOST_REPEATS) + 1)
@@ -73,10 +74,8 @@ class VotingBudget:
         met = self.one_right * (1.0 - wrong + other) + self.both_wrong * 2.0 * other
         return max(met / (1.0 - wrong - other) ** 2 - self.difference**2, 0.0)
 
-    def best_repeats(self, cost_label: float, cost_repeat: float) -> None:
-        """Only whole, odd numbers of raters have a majority."""
-
-    def candidates(self, best: None) -> range:
+    def candidates(self, cost_label: float, cost_repeat: float) -> range:
+        """Odd numbers of raters, which have a majority."""
         return range(1, 52, 2)
 
 
@@ -135,11 +134,11 @@ def plan(
     *,
     yerr: Any = None,
     difference: float | None = None,
+    power: float = 0.9,
+    level: float = 0.95,
     std: float | None = None,
     sampling_variance: float | None = None,
     measurement_variance: float | None = None,
-    power: float = 0.9,
-    level: float = 0.95,
     cost_label: float = 1.0,
     cost_repeat: float = 1.0,
     task: str | None = None,
@@ -148,13 +147,6 @@ def plan(
 
     Two goals: to tell two models apart (`difference` of their mean squared errors, or of their accuracies for
     classes), or to bring the standard error of a model's mean squared error against the truth below `std`.
-    With variances per label :math:`V_s` (between items) and :math:`V_m` (of a single repeat):
-
-    .. math::
-        M = (z_{1-\alpha/2} + z_{power})^2\,\frac{V_s + V_m/n}{\Delta^2}, \qquad
-        n^* = \sqrt{\frac{V_m\,c_{label}}{V_s\,c_{repeat}}} .
-
-    Repeats alone cannot go below :math:`V_s/M`; for classes the raters' majority takes the place of the repeats.
 
     Parameters
     ----------
@@ -173,16 +165,40 @@ def plan(
     task : {"regression", "classification"}, optional
         Whether the pilot's labels are measured numbers or classes; guessed as in `evaluate`, and said where it was.
 
+    Returns
+    -------
+    Plan
+        The cheapest numbers of `labels` and `repeats`, their `cost` and `power`, and the `allocation` of repeats.
+
+    Notes
+    -----
+    With variances per label :math:`V_s` (between items) and :math:`V_m` (of a single repeat), M labels of n repeats detect
+    the difference :math:`\Delta` if
+
+    .. math::
+        M = (z_{1-\alpha/2} + z_{power})^2\,\frac{V_s + V_m/n}{\Delta^2}, \qquad
+        n^* = \sqrt{\frac{V_m\,c_{label}}{V_s\,c_{repeat}}} .
+
+    Repeats alone cannot go below :math:`V_s/M`; for classes the raters' majority takes the place of the repeats.
+
+    References
+    ----------
+    W. G. Cochran, *Sampling Techniques*, 3rd edition (Wiley, 1977), chapter 10 (how many units, and how often each).
+
     Examples
     --------
+    How many nuclear masses would tell two mass models apart, as well measured as those of the pilot?
+
     >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> models = {name: masses.predictions[name] for name in ("HFB26", "HFB24")}
+    >>> print(sb.plan(masses.y, models, yerr=masses.yerr))
+    15140 labels with 1 repeat(s) each (cost 30280, power 0.900) to detect a difference of 0.0081645
     >>> print(sb.plan(difference=0.15, sampling_variance=2.0, measurement_variance=8.0, cost_label=5))
     1868 labels with 4 repeat(s) each (cost 16812, power 0.900) to detect a difference of 0.15
     """
     power, level = checks.probability(power, "power"), checks.probability(level, "level")
-    for name, cost in (("cost_label", cost_label), ("cost_repeat", cost_repeat)):
-        if not cost >= 0 or math.isinf(cost):
-            raise ValueError(f"{name} must be a number of at least 0, got {cost!r}.")
+    cost_label, cost_repeat = _at_least_zero(cost_label, "cost_label"), _at_least_zero(cost_repeat, "cost_repeat")
     if cost_label + cost_repeat == 0:
         raise ValueError("cost_label and cost_repeat are both 0: something must cost, or the plan has no limit.")
     if difference is not None and std is not None:
@@ -198,7 +214,8 @@ def plan(
     said = ""
     if assumed:
         budget = Budget(
-            _variance(sampling_variance, "sampling_variance"), _variance(measurement_variance, "measurement_variance")
+            _at_least_zero(sampling_variance or 0.0, "sampling_variance"),
+            _at_least_zero(measurement_variance or 0.0, "measurement_variance"),
         )
     else:
         found, said = assumed_task(task, y_true, yerr, _predictions(y_pred, 1 if std is not None else 2))
@@ -215,41 +232,35 @@ def plan(
             budget, difference = _voting_pilot(y_true, y_pred, yerr, difference)
     if std is None and difference is None:
         raise ValueError("say what to reach: difference (to tell two models apart) or std (of one model's score).")
-    goal_value = std if difference is None else difference
-    assert goal_value is not None
-    if not (math.isfinite(goal_value) and goal_value != 0) or (difference is None and goal_value < 0):
-        name = "std" if difference is None else "difference"
-        raise ValueError(f"{name} must be a number that is not 0, got {goal_value!r}: nothing finite reaches it.")
-    if difference is None:
-        goal, target = f"to reach a std of {goal_value:g}", goal_value**2
-    else:
-        goal = f"to detect a difference of {abs(difference):g}"
-        target = (difference / float(ndtri((1.0 + level) / 2) + ndtri(power))) ** 2
+    name, wanted, factor, goal = "std", std or 0.0, 1.0, "to reach a std of"
+    if difference is not None:
+        name, wanted, goal = "difference", difference, "to detect a difference of"
+        factor = float(ndtri((1.0 + level) / 2) + ndtri(power))
+    if not (math.isfinite(wanted) and wanted != 0) or (difference is None and wanted < 0):
+        raise ValueError(f"{name} must be a number that is not 0, got {wanted!r}: nothing finite reaches it.")
+    target = (wanted / factor) ** 2
 
     def cost_of(repeats: int) -> tuple[float, int]:
         labels = max(math.ceil(budget.per_label(repeats) / target * (1 - 1e-12)), 1)
         return labels * (cost_label + repeats * cost_repeat), labels
 
-    continuous: Any = budget.best_repeats(cost_label, cost_repeat)
-    best = min(budget.candidates(continuous), key=lambda n: (cost_of(n)[0], n))
+    best = min(budget.candidates(cost_label, cost_repeat), key=lambda n: (cost_of(n)[0], n))
     cost, labels = cost_of(best)
     reached = None if difference is None else _power(difference, budget.per_label(best) / labels, level)
-    continuous = float(best) if continuous is None else continuous
+    continuous = budget.best_repeats(cost_label, cost_repeat) if isinstance(budget, Budget) else float(best)
+    goal = f"{goal} {abs(wanted):g}"
     return Plan(labels, best, cost, reached, allocation, continuous, goal, budget, target, difference, level, said)
 
 
-def _variance(value: float | None, name: str) -> float:
-    if value is None:
-        return 0.0
+def _at_least_zero(value: float, name: str) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
     return float(value)
 
 
 def _predictions(y_pred: Any, wanted: int) -> list[Any]:
-    models = list(y_pred.values()) if isinstance(y_pred, Mapping) else None
-    if models is None:
-        models = list(y_pred) if wanted == 2 and len(y_pred) == 2 else [y_pred]
+    pair = isinstance(y_pred, Mapping) or (wanted == 2 and len(y_pred) == 2)
+    models = [y_pred] if not pair else list(y_pred.values() if isinstance(y_pred, Mapping) else y_pred)
     if len(models) != wanted:
         what = "two models (a mapping or a pair of predictions)" if wanted == 2 else "one model"
         raise ValueError(f"y_pred must hold the predictions of {what}, but holds {len(models)}.")
@@ -307,7 +318,7 @@ def _one_model_pilot(y_true: Any, y_pred: Any, yerr: Any) -> Budget:
 def _voting_pilot(y_true: Any, y_pred: Any, yerr: Any, difference: float | None) -> tuple[VotingBudget, float]:
     """Only items on which the two classifiers differ matter; noise shrinks their difference by 1 - q - r."""
     first, second = _predictions(y_pred, 2)
-    a, b = class_labels(y_true, first), class_labels(y_true, second)
+    a, b = class_labels(Given(y_true, first)), class_labels(Given(y_true, second))
     q = float(np.mean(np.asarray(flip_model(yerr, len(a.y)).q)))
     classes = max(len(np.unique(np.concatenate([a.classes, b.classes]))), 2)
     other = q / (classes - 1)

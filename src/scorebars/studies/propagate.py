@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -48,16 +49,7 @@ def propagate(
     Measured quantities (``kind="classical"``, the default) scatter about true ones. Where `f` is curved, `f` of the
     measured values is off on average by half the curvature; the label is corrected towards `f` of the true values, and
     its squared error is that of the corrected label. Quantities that are set points or means of a posterior
-    (``kind="berkson"``) have the truth scatter about them: the label is the mean of `f` over that scatter. With gradient g
-    and Hessian H of `f`, covariance C of its arguments and :math:`L = tr(HC)`:
-
-    .. math::
-        \text{first:}\quad y = f(x),\ \sigma^2 = g'Cg \qquad
-        \text{second:}\quad y = f(x) \mp \tfrac12 L,\
-        \sigma^2 = g'Cg \mp (\tfrac12 tr(HCHC) + g'C\nabla L)
-
-    with the upper sign for measured quantities. (A falling variance is continued as an exponential, so that it stays
-    positive, and never goes below :math:`\tfrac12 tr(HCHC)`.)
+    (``kind="berkson"``) have the truth scatter about them: the label is the mean of `f` over that scatter.
 
     Parameters
     ----------
@@ -79,12 +71,39 @@ def propagate(
     draws, rng
         Number of draws and their seed, for ``method="simulation"``.
 
+    Returns
+    -------
+    Propagated
+        `y` and `yerr`, the labels and their standard deviations, and `shift`, the correction for the curvature.
+
+    Notes
+    -----
+    With gradient g and Hessian H of `f`, covariance C of its arguments and :math:`L = tr(HC)`:
+
+    .. math::
+        \text{first:}\quad y = f(x),\ \sigma^2 = g'Cg \qquad
+        \text{second:}\quad y = f(x) \mp \tfrac12 L,\
+        \sigma^2 = g'Cg \mp (\tfrac12 tr(HCHC) + g'C\nabla L)
+
+    with the upper sign for measured quantities. (A falling variance is continued as an exponential, so that it stays
+    positive, and never goes below :math:`\tfrac12 tr(HCHC)`.)
+
+    References
+    ----------
+    JCGM 100:2008, *Guide to the Expression of Uncertainty in Measurement*, section 5. S. J. Julier and J. K. Uhlmann,
+    Unscented filtering and nonlinear estimation, Proceedings of the IEEE 92, 401 (2004).
+
     Examples
     --------
+    Masses of black holes as logarithms:
+
+    >>> import numpy as np
     >>> import scorebars as sb
-    >>> p = sb.propagate(lambda volts, ohms: volts / ohms, [[10.0, 12.0], 5.0], [0.1, 0.05])
-    >>> p.y.round(5), p.yerr.round(5)
-    (array([1.9998 , 2.39976]), array([0.02828, 0.03123]))
+    >>> columns = sb.datasets.load_blackholes().columns
+    >>> error = (columns["mass_hi"] - columns["mass_lo"]) / 2
+    >>> p = sb.propagate(np.log10, [columns["mass"]], [error])
+    >>> p.y[:3].round(3), p.yerr[:3].round(3)
+    (array([6.617, 9.595, 9.153]), array([0.062, 0.055, 0.075]))
     """
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}, got {method!r}.")
@@ -92,20 +111,17 @@ def propagate(
     x = _table(values, "values")
     spread = _covariances(x, errors, cov)
     centre = _call(f, x)
-    if method == "simulation":
-        normals = np.random.default_rng(rng)
-        seed = int(normals.integers(2**63))
-        return _averaged(centre, lambda times: _simulated(f, x, times * spread, centre, draws, seed), kind, method)
-    if method == "unscented":
-        return _averaged(centre, lambda times: _unscented(f, x, times * spread, centre), kind, method)
-    slopes = _derivatives(f, x, _roots(spread), centre)
-    linear = np.sum(np.square(slopes.first), axis=0)
+    if method in ("simulation", "unscented"):
+        seed = int(np.random.default_rng(rng).integers(2**63))
+        points = _unscented_points if method == "unscented" else partial(_drawn_points, draws, seed)
+        return _averaged(centre, lambda times: _moments(f, x, times * spread, centre, points(*x.shape)), kind, method)
+    first, second, third = _derivatives(f, x, _roots(spread), centre)
+    linear = np.sum(np.square(first), axis=0)
     if method == "first":
         return _checked(centre, np.sqrt(linear), np.zeros_like(centre), method, kind)
     sign = 1.0 if kind == "berkson" else -1.0
-    bent = 0.5 * np.einsum("ijn,ijn->n", slopes.second, slopes.second)
-    shift = 0.5 * sign * np.einsum("iin->n", slopes.second)
-    variance = np.maximum(_continued(linear, sign * (bent + np.sum(slopes.first * slopes.third, axis=0))), bent)
+    bent, shift = 0.5 * np.einsum("ijn,ijn->n", second, second), 0.5 * sign * np.einsum("iin->n", second)
+    variance = np.maximum(_continued(linear, sign * (bent + np.sum(first * third, axis=0))), bent)
     return _checked(centre + shift, np.sqrt(variance), shift, method, kind)
 
 
@@ -182,19 +198,12 @@ def _call(f: Callable[..., Any], x: FloatArray) -> FloatArray:
         ) from None
 
 
-class _Slopes(NamedTuple):
-    """Derivatives along the independent directions of the errors, each in units of its own error."""
+def _derivatives(f: Callable[..., Any], x: FloatArray, root: FloatArray, centre: FloatArray) -> tuple[FloatArray, ...]:
+    """Derivatives along the independent directions of the errors, each in units of its own error.
 
-    first: FloatArray
-    """(k, n)"""
-    second: FloatArray
-    """(k, k, n)"""
-    third: FloatArray
-    """(k, n): derivative of the sum of all curvatures along each direction."""
-
-
-def _derivatives(f: Callable[..., Any], x: FloatArray, root: FloatArray, centre: FloatArray) -> _Slopes:
-    """Central differences over a small part of the error, but never over less than rounding allows."""
+    The first (k, n), the second (k, k, n), and the derivative of the sum of all curvatures along each direction (k, n):
+    central differences over a small part of the error, but never over less than rounding allows.
+    """
     k, n = x.shape
     size = np.max(np.abs(root) / np.maximum(np.abs(x), 1e-30).T[:, :, None], axis=1).T
     h = np.where(size > 0, np.maximum(0.02, 6e-5 / np.where(size > 0, size, 1.0)), 1.0)
@@ -219,7 +228,7 @@ def _derivatives(f: Callable[..., Any], x: FloatArray, root: FloatArray, centre:
             second[i, j] = second[j, i] = (pp + mm - pm - mp) / (4 * h[i] * h[j])
             third[i] += (pp + pm - mp - mm - 2 * (up[i] - down[i])) / (2 * h[i] * h[j] ** 2)
             third[j] += (pp + mp - pm - mm - 2 * (up[j] - down[j])) / (2 * h[j] * h[i] ** 2)
-    return _Slopes(first, second, third)
+    return first, second, third
 
 
 def _roots(spread: FloatArray) -> FloatArray:
@@ -228,32 +237,33 @@ def _roots(spread: FloatArray) -> FloatArray:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
 
 
-def _unscented(
-    f: Callable[..., Any], x: FloatArray, spread: FloatArray, centre: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Symmetric sigma points at sqrt(3), which match the normal law to fourth order along each axis."""
-    k = len(x)
-    reach = math.sqrt(3.0)
-    root = _roots(spread)
-    changes = [_call(f, x + sign * reach * root[:, :, i].T) - centre for i in range(k) for sign in (1.0, -1.0)]
-    weight, rest = 1.0 / 6.0, 1.0 - k / 3.0
-    shift = weight * np.sum(changes, axis=0)
-    variance = rest * np.square(shift) + weight * np.sum([np.square(c - shift) for c in changes], axis=0)
-    return shift, np.maximum(variance, 0.0)
+_Points = Iterator[tuple[float, FloatArray]]
+"""Weights, and points (k, n) of the standard normal distribution."""
 
 
-def _simulated(
-    f: Callable[..., Any], x: FloatArray, spread: FloatArray, centre: FloatArray, draws: int, seed: int
+def _unscented_points(k: int, n: int) -> _Points:
+    """At sqrt(3) along each axis, which matches the normal distribution to fourth order; the rest lies at 0."""
+    for i in range(k):
+        for reach in (math.sqrt(3.0), -math.sqrt(3.0)):
+            yield 1.0 / 6.0, np.where(np.arange(k)[:, None] == i, reach, np.zeros((k, n)))
+
+
+def _drawn_points(draws: int, seed: int, k: int, n: int) -> _Points:
+    """The same seed at every covariance, so that differences have little noise."""
+    rng = np.random.default_rng(seed)
+    return ((1.0 / draws, rng.standard_normal((k, n))) for _ in range(draws))
+
+
+def _moments(
+    f: Callable[..., Any], x: FloatArray, spread: FloatArray, centre: FloatArray, points: _Points
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean change and variance of f; the same seed at every covariance, so that differences have little noise."""
-    rng, root = np.random.default_rng(seed), _roots(spread)
-    first, second = np.zeros_like(centre), np.zeros_like(centre)
-    for _ in range(draws):
-        change = _call(f, x + np.einsum("nij,jn->in", root, rng.standard_normal(x.shape))) - centre
-        first += change
-        second += np.square(change)
-    shift = first / draws
-    return shift, np.maximum(second / draws - np.square(shift), 0.0) * draws / max(draws - 1, 1)
+    """Mean change and variance of f."""
+    root, shift, square = _roots(spread), np.zeros_like(centre), np.zeros_like(centre)
+    for weight, point in points:
+        change = _call(f, x + np.einsum("nij,jn->in", root, point)) - centre
+        shift += weight * change
+        square += weight * np.square(change)
+    return shift, np.maximum(square - np.square(shift), 0.0)
 
 
 def _checked(y: FloatArray, yerr: FloatArray, shift: FloatArray, method: str, kind: str) -> Propagated:

@@ -18,12 +18,11 @@ import numpy as np
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.labelled import Cases, Labelled
 from scorebars.answers.intervals import OfLaw, ScoreInterval, Symmetric, next_share
-from scorebars.arrays import FloatArray
+from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.discrete import DiscreteLaw, MetricMoments
-from scorebars.laws.law import Law
+from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.mixture import MixtureLaw
-from scorebars.laws.normal_law import NormalLaw
-from scorebars.score import Declaration, Estimate, Interval, UndefinedEstimate
 
 INVERTED = "the metric of the label counts carried back through the label errors"
 PERFECT = "expected score of a model that always knows the true class, the shown labels taken as the true ones"
@@ -88,25 +87,26 @@ class ClassAnswers(Answers):
     def _spread(self, p: FloatArray) -> Spread:
         """The metric under independent labels with probabilities p (n, K)."""
 
+    @abstractmethod
     def _perfect_spread(self, p: FloatArray) -> Spread:
         """The same for a perfect model, under the errors of the labels at hand."""
-        return self._perfected()._spread(p)
-
-    def _perfected(self) -> ClassAnswers:
-        """The same metric of a perfect model."""
-        raise NotImplementedError
 
     @abstractmethod
     def _at(self, indicators: FloatArray) -> float:
         """The metric with label indicators replaced by these expectations."""
 
     @abstractmethod
-    def _slopes(self, indicators: FloatArray) -> FloatArray:
-        """Its derivative with respect to each indicator, (n, K)."""
-
-    @abstractmethod
     def _influences(self, indicators: FloatArray) -> FloatArray:
         """How much each item would move the metric as one of each class when the test set is drawn anew, (n, K)."""
+
+    def _slopes(self, indicators: FloatArray) -> FloatArray:
+        """The derivatives with respect to the indicators, up to a number for each item: its indicators sum to 1."""
+        return self._influences(indicators)
+
+    def _of_labels(self, labels: IntArray) -> FloatArray:
+        """The metric of several sets of labels (d, n), given as indices of classes."""
+        classes = np.eye(self.data.k)
+        return np.array([self._at(classes[row]) for row in labels])
 
     # labels redrawn from their errors ------------------------------------------------------------
 

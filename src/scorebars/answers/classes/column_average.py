@@ -6,7 +6,6 @@ Each column is a yes-or-no label for every item, with a metric of its own; the m
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import product
 from typing import Literal
@@ -16,21 +15,19 @@ from numpy.typing import NDArray
 
 from scorebars.answers.classes.class_answers import ENTROPY, ClassAnswers, Spread
 from scorebars.answers.classes.confusion_answers import ConfusionAnswers, OfPositives, Share
-from scorebars.answers.classes.labelled import Labelled
-from scorebars.answers.classes.multilabel import LabelMatrix
+from scorebars.answers.classes.labelled import Labelled, LabelMatrix
 from scorebars.answers.classes.ranking_answers import RankingAnswers, ranking_answers, require_both_classes
+from scorebars.answers.score import Declaration
 from scorebars.arrays import FloatArray
 from scorebars.errors import Flip
-from scorebars.laws.discrete import MetricMoments, Outcomes
+from scorebars.laws.discrete import MetricMoments
 from scorebars.laws.law import Law
-from scorebars.laws.ranking.binary_labels import LISTED, BinaryLabels
 from scorebars.laws.samples import SampleLaw
-from scorebars.score import Declaration
+from scorebars.laws.uncertain_labels import UncertainLabels, few_outcomes
 
 Average = Literal["macro", "weighted", "micro"]
 _COLUMN_DRAWS, _SEED = 20_000, 20240517
 _MOST_DRAWS, _LEAST_DRAWS, _WORK = 2000, 200, 30_000_000
-_MOST_LISTED = 1 << 12
 _SURELY_DEFINED = 1e-9
 
 
@@ -54,38 +51,6 @@ class MeanSpread:
         drawn = np.mean([part.law().rvs(_COLUMN_DRAWS, rng) for part in self._parts], axis=0)
         moments = self.moments()
         return SampleLaw(drawn, mean=moments.mean, var=moments.var)
-
-
-class DrawnSpread:
-    """The metric given that it is defined: of all labels that are possible, where they are few, else of drawn ones.
-
-    Draws have a fixed seed; `mean` replaces theirs where it is known exactly.
-    """
-
-    def __init__(self, answers: ClassAnswers, p: FloatArray, mean: float | None) -> None:
-        possible, classes = p > 0, np.eye(p.shape[1])
-        self._mean = mean
-        if float(np.add.reduce(np.log(np.add.reduce(possible, axis=1)))) <= math.log(_MOST_LISTED) + 1e-9:
-            labels = np.array(list(product(*(np.flatnonzero(row) for row in possible))))
-            chances = np.prod(np.take_along_axis(p, labels.T, axis=1), axis=0)
-            self._outcomes = Outcomes(np.array([answers._at(classes[row]) for row in labels]), chances, None, "exact")
-            self._mean = None
-            return
-        rng, ends = np.random.default_rng(0), np.cumsum(p, axis=1)[:, :-1]
-        found = np.empty(int(np.clip(_WORK // p.size, _LEAST_DRAWS, _MOST_DRAWS)))
-        for d in range(len(found)):
-            found[d] = answers._at(classes[np.add.reduce(rng.random(len(p))[:, None] >= ends, axis=1)])
-        self._outcomes = Outcomes.of_draws(found, None)
-
-    def moments(self) -> MetricMoments:
-        found = self._outcomes.moments()
-        return found if self._mean is None else found._replace(mean=self._mean, mean_error=0.0)
-
-    def law(self) -> Law:
-        if self._outcomes.method == "exact":
-            return self._outcomes.law().law
-        moments = self.moments()
-        return SampleLaw(self._outcomes.values, mean=moments.mean, var=moments.var)
 
 
 class ColumnAverage(ClassAnswers):
@@ -175,14 +140,10 @@ class ColumnAverage(ClassAnswers):
 
     def _spread(self, p: FloatArray) -> Spread:
         separate = self._average == "macro" and not self._left_out
-        if separate and np.count_nonzero((p[:, 1] > 0) & (p[:, 1] < 1)) > LISTED:
+        if separate and not few_outcomes(p):
             columns = self.data.positives(p).T
             return MeanSpread([part._spread(_pair(y)) for part, y in zip(self._columns, columns, strict=True)])
-        slopes = self._slopes(p)
-        return BinaryLabels(self.values, p[:, 1], slopes[:, 1] - slopes[:, 0])
-
-    @abstractmethod
-    def _perfected(self) -> ColumnAverage: ...
+        return UncertainLabels(self.values, p, self._slopes(p))
 
 
 class ShareAverage(ColumnAverage):
@@ -196,10 +157,10 @@ class ShareAverage(ColumnAverage):
         parts = [ConfusionAnswers(declaration, column, OfPositives(share), undefined) for column in columns]
         super().__init__(declaration, data, parts, average, math.isnan(undefined))
 
-    def _perfected(self) -> ColumnAverage:
+    def _perfect_spread(self, p: FloatArray) -> Spread:
         best = self.data.predicting_shown()
         assert isinstance(best, LabelMatrix)
-        return ShareAverage(self.declaration, best, self._share, self._average, self._undefined)
+        return ShareAverage(self.declaration, best, self._share, self._average, self._undefined)._spread(p)
 
 
 class RankingAverage(ColumnAverage):
@@ -221,9 +182,9 @@ class RankingAverage(ColumnAverage):
         self._conditional, self._negatives_count = parts[0]._conditional, parts[0]._negatives_count
         super().__init__(declaration, data, parts, average, left_out=False)
 
-    def _perfected(self) -> ColumnAverage:
+    def _perfect_spread(self, p: FloatArray) -> Spread:
         own = self.data.positives(self.data.own_probabilities)
-        return RankingAverage(self.declaration, self.data, own, self._average, self._max_fpr)
+        return RankingAverage(self.declaration, self.data, own, self._average, self._max_fpr)._spread(p)
 
     def _at(self, indicators: FloatArray) -> float:
         return self._columns[0]._at(_pair(indicators.ravel())) if self._average == "micro" else super()._at(indicators)
@@ -249,7 +210,12 @@ class RankingAverage(ColumnAverage):
             parts = [part._spread(_pair(y)).moments() for part, y in zip(self._columns, p.T, strict=True)]
             if not self._conditional or math.fsum(1 - part.p_defined for part in parts) < _SURELY_DEFINED:
                 mean = float(np.mean([part.mean for part in parts]))
-        return DrawnSpread(self, p, mean)
+        return UncertainLabels(self._of_labels, p, mean=mean, draws=_draws(p))
+
+
+def _draws(p: FloatArray) -> int:
+    """So many sets of labels are drawn for metrics that take one set at a time."""
+    return int(np.clip(_WORK // p.size, _LEAST_DRAWS, _MOST_DRAWS))
 
 
 def _pair(y: FloatArray) -> FloatArray:
@@ -311,14 +277,11 @@ class PairwiseAuc(ClassAnswers):
             require_both_classes(self.data.column(k), negatives_too=False)
         return super()._true_value()
 
-    def _slopes(self, indicators: FloatArray) -> FloatArray:
+    def _influences(self, indicators: FloatArray) -> FloatArray:
         return self._solve(indicators, slopes=True)[1]
 
-    def _influences(self, indicators: FloatArray) -> FloatArray:
-        return self._slopes(indicators)
-
     def _spread(self, p: FloatArray) -> Spread:
-        return DrawnSpread(self, p, None)
+        return UncertainLabels(self._of_labels, p, draws=_draws(p))
 
-    def _perfected(self) -> PairwiseAuc:
-        return PairwiseAuc(self.declaration, self.data, self.data.own_probabilities, self._weighted)
+    def _perfect_spread(self, p: FloatArray) -> Spread:
+        return PairwiseAuc(self.declaration, self.data, self.data.own_probabilities, self._weighted)._spread(p)

@@ -15,13 +15,10 @@ import numpy as np
 
 from scorebars.answers.classes.class_answers import INVERTED, ClassAnswers, Spread
 from scorebars.answers.classes.labelled import Indices, Labelled
+from scorebars.answers.score import Declaration, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.laws.counts.confusion_law import UncertainConfusion
-from scorebars.laws.counts.two_counts import BinaryCounts
-from scorebars.laws.discrete import MetricMoments
-from scorebars.laws.law import Law
 from scorebars.moments.confusion_moments import ConfusionMetric
-from scorebars.score import Declaration, UndefinedEstimate
 
 CONSTRAINED = "of the most likely true label counts: carried back directly, some of them would be negative"
 _ROUNDING = 1e-13
@@ -192,51 +189,6 @@ def confusion(indicators: FloatArray, predicted: Indices, weights: FloatArray) -
     return np.stack([np.bincount(predicted, column * weights, minlength=k) for column in indicators.T])
 
 
-@dataclass(frozen=True)
-class OnCounts:
-    """A metric of the 2 x 2 matrix as a function of the two counts that label errors can change."""
-
-    metric: ConfusionMetric
-
-    def __call__(self, tp: Any, fn: Any, n_pos: float, n_neg: float) -> Any:
-        shape = np.broadcast_shapes(np.shape(tp), np.shape(fn))
-        c = np.empty((*shape, 2, 2))
-        c[..., 0, 0], c[..., 0, 1], c[..., 1, 0], c[..., 1, 1] = n_neg - fn, n_pos - tp, fn, tp
-        return self.metric(c)
-
-
-class ConfusionSpread:
-    """A metric of the confusion matrix under independent labels: exact for two classes without weights."""
-
-    def __init__(
-        self,
-        metric: ConfusionMetric,
-        undefined: float | None,
-        p: FloatArray,
-        predicted: Indices,
-        weight: FloatArray | None = None,
-        count: FloatArray | None = None,
-    ) -> None:
-        self._undefined, self._binary = undefined, p.shape[1] == 2 and weight is None
-        self._metric: Any = OnCounts(metric) if self._binary else metric
-        self._labels = p, predicted, weight, count
-
-    @cached_property
-    def _matrix(self) -> BinaryCounts | UncertainConfusion:
-        p, predicted, weight, count = self._labels
-        if not self._binary:
-            return UncertainConfusion(p, predicted, weight, count)
-        chosen = predicted == 1
-        numbers = [] if count is None else [count[chosen], count[~chosen]]
-        return BinaryCounts(p[chosen, 1], p[~chosen, 1], *numbers)
-
-    def moments(self) -> MetricMoments:
-        return self._matrix.moments_of(self._metric, self._undefined)
-
-    def law(self) -> Law:
-        return self._matrix.law_of(self._metric, self._undefined).law
-
-
 class ConfusionAnswers(ClassAnswers):
     """A metric of the confusion matrix. Where it is 0/0 it takes the value `undefined`; nan: given that it is not."""
 
@@ -266,11 +218,11 @@ class ConfusionAnswers(ClassAnswers):
             cell = np.bincount(data.shown * data.k + predicted, count, minlength=data.k**2)
             shown, predicted = np.divmod(np.flatnonzero(cell), data.k)
             p, count = data.rows[shown], cell[cell > 0].astype(np.float64)
-        return ConfusionSpread(self._metric, self._undefined, p, predicted, data.weight, count)
+        return UncertainConfusion(self._metric, p, predicted, data.weight, count, self._undefined)
 
-    def _perfected(self) -> ClassAnswers:
+    def _perfect_spread(self, p: FloatArray) -> Spread:
         undefined = math.nan if self._undefined is None else self._undefined
-        return ConfusionAnswers(self.declaration, self.data.predicting_shown(), self._metric, undefined)
+        return ConfusionAnswers(self.declaration, self.data.predicting_shown(), self._metric, undefined)._spread(p)
 
     def values(self, y: FloatArray) -> FloatArray:
         """The metric of several sets of labels (d, n) of two classes; nan where it is 0/0 and conditioned away."""
@@ -288,7 +240,7 @@ class ConfusionAnswers(ClassAnswers):
 
     @cached_property
     def _most_likely(self) -> FloatArray:
-        """LabelMatrix that the search has nearly emptied are empty: a ratio of such remains would mean nothing."""
+        """Cells that the search has nearly emptied are empty: a ratio of such remains would mean nothing."""
         c = self.data.most_likely_confusion()
         return np.where(c > 1e-6 * np.add.reduce(c, axis=None), c, 0.0)
 
@@ -306,15 +258,12 @@ class ConfusionAnswers(ClassAnswers):
             )
         return value, CONSTRAINED
 
-    def _slopes(self, indicators: FloatArray) -> FloatArray:
+    def _influences(self, indicators: FloatArray) -> FloatArray:
+        """The derivatives: a ratio of sums over items does not change when all items count alike more."""
         c = self._matrix(indicators)
         if c.min() < -1e-9 * c.sum():  # indicators of true classes: take the most likely matrix
             c = self._most_likely
         return np.asarray(cell_gradient(self._metric, c).T[self._predicted] * self.data.weights[:, None])
-
-    def _influences(self, indicators: FloatArray) -> FloatArray:
-        """The slopes: a ratio of sums over items does not change when all items count alike more."""
-        return self._slopes(indicators)
 
     def warnings(self) -> list[str]:
         found = super().warnings()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,15 @@ from scipy.special import ndtri
 
 from scorebars import checks
 from scorebars.answers.base import NO_REMEASURED
-from scorebars.answers.classes.confusion_answers import ConfusionSpread, OfPositives, Share, confusion
+from scorebars.answers.classes.confusion_answers import OfPositives, Share, confusion
 from scorebars.answers.classes.labelled import Labelled
+from scorebars.answers.score import Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
+from scorebars.laws.counts.confusion_law import UncertainConfusion
 from scorebars.laws.counts.weighted_bernoulli import BernoulliSum
 from scorebars.laws.discrete import DiscreteLaw
 from scorebars.laws.law import Law
 from scorebars.moments.confusion_moments import ConfusionMoments, confusion_of_probabilities
-from scorebars.score import Interval, UndefinedEstimate
 
 # what users of scikit-learn ask of a confusion matrix
 _OF_ARRAYS = [
@@ -93,7 +95,7 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
         return np.asarray(ConfusionMoments(columns[0], columns).covariance[np.ix_(cells, cells)])
 
     def _normalized(self, c: FloatArray) -> FloatArray:
-        """LabelMatrix divided by the sum of their row, of their column or of all; 0 where there is nothing."""
+        """Cells divided by the sum of their row, of their column or of all; 0 where there is nothing."""
         if self.normalize is None:
             return c
         total = np.sum(c, axis={"true": 1, "pred": 0, "all": None}[self.normalize], keepdims=True)
@@ -126,9 +128,11 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
         if self.normalize is None or (len(self._keep) == self._data.k and self.normalize != "true"):
             return carried  # predictions are fixed, so sums of columns and of all cells are
         if self.normalize == "true" and self._data.weight is None and len(cases) == 1:
-            value, std = self._row_shares()
-            scale = np.where(carried.std > 0, std / np.where(carried.std > 0, carried.std, 1.0), 1.0).ravel()
-            return EstimatedMatrix(value, carried.covariance * np.outer(scale, scale), "exact")
+            exact = [self._row_share(k, column).moments() for k in self._keep for column in self._keep]
+            value, std = np.array([[m.mean for m in exact], [math.sqrt(m.var) for m in exact]])
+            first_order = carried.std.ravel()
+            scale = np.where(first_order > 0, std / np.where(first_order > 0, first_order, 1.0), 1.0)
+            return EstimatedMatrix(value.reshape(mean.shape), carried.covariance * np.outer(scale, scale), "exact")
         return EstimatedMatrix(carried.value, carried.covariance, "delta")
 
     def _carried(self, c: FloatArray, covariance: FloatArray, method: str) -> EstimatedMatrix:
@@ -144,48 +148,20 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
         jacobian = np.where(total[:, None] != 0, jacobian, 0.0)
         return EstimatedMatrix(self._normalized(c), jacobian @ covariance @ jacobian.T, method)
 
-    def _row_shares(self) -> tuple[FloatArray, FloatArray]:
-        """Exact mean and std of each cell over its row: of the labels k, the share predicted as l; 0 without labels."""
-        moments = [[self._row_share(k, column).moments() for column in self._keep] for k in self._keep]
-        mean = np.array([[found.mean for found in row] for row in moments])
-        return mean, np.array([[math.sqrt(found.var) for found in row] for row in moments])
-
-    def _row_share(self, k: int, column: int) -> ConfusionSpread:
+    def _row_share(self, k: int, column: int) -> UncertainConfusion:
         """Of the labels k, the share predicted as `column`: the recall of a model that chooses this column."""
         inside = np.isin(self._predicted, self._keep)
         p = self._data.probabilities[inside, k]
         chosen = (self._predicted[inside] == column).astype(np.intp)
-        return ConfusionSpread(OfPositives(Share("recall")), 0.0, np.stack([1 - p, p], axis=1), chosen)
+        recall, both = OfPositives(Share("recall")), np.stack([1 - p, p], axis=1)
+        return UncertainConfusion(recall, both, chosen, undefined=0.0)
 
-    @property
-    def expected(self) -> FloatArray:
-        """What the matrix becomes on average if every label were redrawn from its errors."""
-        return self._redrawn.value
-
-    @property
-    def covariance(self) -> FloatArray:
-        """Covariance of the cells in row-major order."""
-        return self._redrawn.covariance
-
-    @property
-    def std(self) -> FloatArray:
-        """How far each cell scatters."""
-        return self._redrawn.std
-
-    @property
-    def variance(self) -> FloatArray:
-        """The square of `std`."""
-        return np.square(self.std)
-
-    @property
-    def correction(self) -> FloatArray:
-        """expected - observed."""
-        return np.asarray(self.expected - self.observed)
-
-    @property
-    def method(self) -> str:
-        """How expected and covariance were found."""
-        return self._redrawn.method
+    expected = property(attrgetter("_redrawn.value"), doc="Its mean if every label were redrawn from its errors.")
+    covariance = property(attrgetter("_redrawn.covariance"), doc="Covariance of the cells in row-major order.")
+    std = property(attrgetter("_redrawn.std"), doc="How far each cell scatters.")
+    variance = property(lambda self: np.square(self.std), doc="The square of `std`.")
+    correction = property(lambda self: np.asarray(self.expected - self.observed), doc="expected - observed.")
+    method = property(attrgetter("_redrawn.method"), doc="How expected and covariance were found.")
 
     def interval(self, level: float = 0.95) -> Interval:
         """Where each cell falls with probability `level`, as two arrays: exact for counts, else from the std."""
@@ -193,7 +169,7 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
         if self.method != "exact" or len(self._data.mixture()) > 1:
             reach = float(ndtri(1 - tail)) * self.std
             most = np.inf if self.normalize is None else 1.0
-            return Interval(np.maximum(self.expected - reach, 0.0), np.minimum(self.expected + reach, most))  # type: ignore[arg-type]
+            return Interval(np.maximum(self.expected - reach, 0.0), np.minimum(self.expected + reach, most))
         ends = [[self._cell_law(k, column).ppf([tail, 1 - tail]) for column in self._keep] for k in self._keep]
         return Interval(*np.moveaxis(np.array(ends), -1, 0))
 
@@ -274,10 +250,7 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.classes)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of classes, twice."""
-        return (len(self.classes), len(self.classes))
+    shape = property(lambda self: (len(self), len(self)), doc="Number of classes, twice.")
 
     def __repr__(self) -> str:
         cells = np.array2string(self.expected, precision=4)

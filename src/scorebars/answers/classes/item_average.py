@@ -17,17 +17,13 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.classes.class_answers import ENTROPY, ClassAnswers, Spread
+from scorebars.answers.classes.class_answers import ENTROPY, Spread
 from scorebars.answers.classes.confusion_answers import Share
-from scorebars.answers.classes.label_loss import LabelLossAnswers, LossSpread, drawn_sums, listed_sums
-from scorebars.answers.classes.labelled import Labelled
-from scorebars.answers.classes.multilabel import LabelMatrix
+from scorebars.answers.classes.label_loss import LabelLossAnswers
+from scorebars.answers.classes.labelled import Labelled, LabelMatrix
+from scorebars.answers.score import Declaration, UndefinedEstimate
 from scorebars.arrays import FloatArray
-from scorebars.laws.discrete import MetricMoments, Outcomes
-from scorebars.laws.law import Law
 from scorebars.laws.ranking.ranked_values import ScoreGroups, average_precision, partial_auc
-from scorebars.laws.samples import SampleLaw
-from scorebars.score import Declaration, UndefinedEstimate
 
 _MOST_AMPLIFIED = 1e9
 """Rounding errors of the estimates against the truth grow by this factor: 1e-16 becomes 1e-7."""
@@ -183,10 +179,25 @@ class Configurations(ItemStates):
 
 
 class ItemMean(LabelLossAnswers):
-    """The weighted mean over items of what the state of their labels is worth."""
+    """The weighted mean over items of what the state of their labels is worth.
+
+    Where that is nan (0/0) it is `undefined`, or if that is nan too, the item is left out.
+    """
 
     data: ItemStates
     _useless = 1.0
+
+    def __init__(self, declaration: Declaration, states: ItemStates, worth: FloatArray, undefined: float) -> None:
+        self._undefined = undefined
+        table, counted = self._tables(worth)
+        super().__init__(declaration, states, table, counted=counted)
+
+    def _tables(self, worth: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """What each state costs, and whether it counts."""
+        left_out = np.isnan(worth)
+        if math.isnan(self._undefined):
+            return np.where(left_out, 0.0, worth), (~left_out).astype(np.float64)
+        return np.where(left_out, self._undefined, worth), None
 
     @abstractmethod
     def _best(self) -> tuple[FloatArray, FloatArray]:
@@ -194,122 +205,47 @@ class ItemMean(LabelLossAnswers):
 
     def _perfect_spread(self, p: FloatArray) -> Spread:
         """The states of a perfect model's hits are others than those of the model at hand, so p does not serve."""
-        return LossSpread(*self._best(), self.data.shares, self._counted)
+        worth, own = self._best()
+        table, counted = self._tables(worth)
+        return self._spread_of(table, own, counted)
 
 
 class SubsetAccuracy(ItemMean):
     """The share of items whose labels are all predicted right."""
 
     def __init__(self, declaration: Declaration, cells: LabelMatrix) -> None:
-        super().__init__(declaration, AllRight(cells), np.tile([0.0, 1.0], (cells.items, 1)))
+        super().__init__(declaration, AllRight(cells), np.tile([0.0, 1.0], (cells.items, 1)), 0.0)
 
     def _best(self) -> tuple[FloatArray, FloatArray]:
         return self._table, AllRight(self.data.cells.predicting_shown()).own_probabilities
 
 
-def share_of_items(declaration: Declaration, cells: LabelMatrix, share: Share, undefined: float) -> ClassAnswers:
-    """The mean of a share over items; items where it is 0/0 are left out if `undefined` is nan."""
-    states = AsShown(cells) if cells.exact else PositiveCounts(cells)
-    if math.isnan(undefined):
-        return ItemShareOfSome(declaration, states, share)
-    return ItemShare(declaration, states, share, undefined)
-
-
-def _share_table(states: ItemStates, share: Share) -> FloatArray:
-    """The share of each item in each state, (n, m); nan where it is 0/0."""
-    chosen = _chosen(states.cells)
-    if isinstance(states, PositiveCounts):
-        found, missed = states.found[None, :], states.missed[None, :]
-    else:
-        positive = states.cells.matrix(states.cells.shown) == 1
-        found, missed = (np.add.reduce(positive & marked, axis=1)[:, None] for marked in (chosen, ~chosen))
-    predicted, outputs = np.add.reduce(chosen, axis=1)[:, None], states.cells.outputs
-    values = share(found.astype(float), predicted.astype(float), (found + missed).astype(float), float(outputs))
-    impossible = (found > predicted) | (missed > outputs - predicted)  # states that an item cannot be in
-    return np.where(impossible, 0.0, np.broadcast_to(values, impossible.shape))
-
-
 class ItemShare(ItemMean):
-    """The mean over items of precision, recall, F-score or Jaccard; 0/0 counts as `undefined`."""
+    """The mean over items of precision, recall, F-score or Jaccard."""
 
-    def __init__(self, declaration: Declaration, states: ItemStates, share: Share, undefined: float) -> None:
-        self._share, self._undefined = share, undefined
-        super().__init__(declaration, states, self._filled(states))
+    def __init__(self, declaration: Declaration, cells: LabelMatrix, share: Share, undefined: float) -> None:
+        self._share = share
+        states = AsShown(cells) if cells.exact else PositiveCounts(cells)
+        super().__init__(declaration, states, self._worth(states), undefined)
 
-    def _filled(self, states: ItemStates) -> FloatArray:
-        values = _share_table(states, self._share)
-        return np.where(np.isnan(values), self._undefined, values)
+    def _worth(self, states: ItemStates) -> FloatArray:
+        """The share of each item in each state, (n, m); nan where it is 0/0."""
+        chosen = _chosen(states.cells)
+        if isinstance(states, PositiveCounts):
+            found, missed = states.found[None, :], states.missed[None, :]
+        else:
+            positive = states.cells.matrix(states.cells.shown) == 1
+            found, missed = (np.add.reduce(positive & marked, axis=1)[:, None] for marked in (chosen, ~chosen))
+        predicted, outputs = np.add.reduce(chosen, axis=1)[:, None], states.cells.outputs
+        values = self._share(
+            found.astype(float), predicted.astype(float), (found + missed).astype(float), float(outputs)
+        )
+        impossible = (found > predicted) | (missed > outputs - predicted)  # states that an item cannot be in
+        return np.where(impossible, 0.0, np.broadcast_to(values, impossible.shape))
 
     def _best(self) -> tuple[FloatArray, FloatArray]:
         states = PositiveCounts(self.data.cells.predicting_shown())
-        return self._filled(states), states.own_probabilities
-
-
-class RatioSpread:
-    """sum of worth over sum of counted, of items in independent states, given that some item is counted."""
-
-    def __init__(self, worth: FloatArray, counted: FloatArray, p: FloatArray, shares: FloatArray) -> None:
-        tables = [shares[:, None] * worth, shares[:, None] * counted]
-        listed = listed_sums(tables, p)
-        if listed is not None:
-            self._outcomes = Outcomes(_ratio(*listed[0]), listed[1], None, "exact")
-        else:
-            self._outcomes = Outcomes.of_draws(_ratio(*drawn_sums(tables, p)), None)
-
-    def moments(self) -> MetricMoments:
-        return self._outcomes.moments()
-
-    def law(self) -> Law:
-        if self._outcomes.method == "exact":
-            return self._outcomes.law().law
-        return SampleLaw(self._outcomes.values)
-
-
-def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    defined = below > 1e-12  # sums of shares that cancel leave a rounding error
-    return np.where(defined, above / np.where(defined, below, 1.0), math.nan)
-
-
-class ItemShareOfSome(ClassAnswers):
-    """The mean of a share over the items where it is not 0/0: a ratio of two sums over items."""
-
-    data: ItemStates
-    _useless = 1.0
-
-    def __init__(self, declaration: Declaration, states: ItemStates, share: Share) -> None:
-        self._share, self.data = share, states
-        self._worth, self._counted = self._tables(states)
-        super().__init__(declaration, states, self._at(states.one_hot))
-
-    def _tables(self, states: ItemStates) -> tuple[FloatArray, FloatArray]:
-        values = _share_table(states, self._share)
-        return np.nan_to_num(values), (~np.isnan(values)).astype(float)
-
-    def _sums(self, indicators: FloatArray) -> FloatArray:
-        weighted = self.data.shares[:, None] * indicators
-        return np.array([np.sum(weighted * self._worth), np.sum(weighted * self._counted)])
-
-    def _possible_values(self, p: FloatArray) -> bool:
-        return bool(self._sums(p)[1] > 1e-12)
-
-    def _at(self, indicators: FloatArray) -> float:
-        return float(_ratio(*self._sums(indicators)))
-
-    def _spread(self, p: FloatArray) -> Spread:
-        return RatioSpread(self._worth, self._counted, p, self.data.shares)
-
-    def _perfect_spread(self, p: FloatArray) -> Spread:
-        states = PositiveCounts(self.data.cells.predicting_shown())
-        return RatioSpread(*self._tables(states), states.own_probabilities, self.data.shares)
-
-    def _slopes(self, indicators: FloatArray) -> FloatArray:
-        worth, counted = self._sums(indicators)
-        if counted <= 1e-12:
-            return np.zeros(indicators.shape)
-        return np.asarray(self.data.shares[:, None] * (self._worth - worth / counted * self._counted) / counted)
-
-    def _influences(self, indicators: FloatArray) -> FloatArray:
-        return self._slopes(indicators)
+        return self._worth(states), states.own_probabilities
 
 
 class ItemRanking(ItemMean):
@@ -332,7 +268,7 @@ class ItemRanking(ItemMean):
         if max_fpr is not None and not cells.exact:
             states.given = ~np.isnan(worth)
         # an item that cannot be scored is worth a coin: the estimate stays unbiased for those that can
-        super().__init__(declaration, states, np.where(np.isnan(worth), 0.5, worth))
+        super().__init__(declaration, states, worth, 0.5)
         if np.any(np.isnan(worth[np.arange(cells.items), states.shown][cells.item_weights > 0])):
             self.observed = math.nan
 
@@ -349,4 +285,4 @@ class ItemRanking(ItemMean):
         own = cells.positives(cells.own_probabilities)
         states = self.data if isinstance(self.data, Configurations) else Configurations(cells)
         labels = np.broadcast_to(states.labels, (cells.items, *states.labels.shape))
-        return np.nan_to_num(self._worth(own, labels), nan=0.5), self.data.own_probabilities
+        return self._worth(own, labels), self.data.own_probabilities

@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.evidence import NOT_KEPT
+from scorebars.answers.score import UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.engines.class_counts import BINS_BELOW_HALF, ClassCounts, rows_of
 from scorebars.errors import ClassError, ClassFlip, Flip, Transition, Votes
-from scorebars.errors.class_error import Classes, positions
+from scorebars.errors.class_error import Classes, positions, regular_inverse
 from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
-from scorebars.moments.confusion_likelihood import most_likely_confusion
+from scorebars.moments.confusion_moments import most_likely_confusion
 from scorebars.moments.majority_error import majority_error, majority_of_some, majority_rows
-from scorebars.score import UndefinedEstimate
 
 Indices = NDArray[np.intp]
 Cases = list[tuple[float, FloatArray]]
@@ -133,13 +133,14 @@ class Labelled:
 
     def chance_kept(self) -> FloatArray:
         """P(a fresh label is the shown class), of each row."""
-        return np.asarray(np.take_along_axis(self.probabilities, self.shown[:, None], axis=1)[:, 0])
+        if self.rows is not None:
+            return np.asarray(np.diagonal(self.rows)[self.shown])
+        return np.asarray(self.probabilities[np.arange(len(self.shown)), self.shown])
 
     @cached_property
     def exact(self) -> bool:
         """Whether no label can be another class."""
-        kept = self.chance_kept() if self.rows is None else np.diagonal(self.rows)[self.shown]
-        return bool(np.all(kept == 1.0))
+        return bool(np.all(self.chance_kept() == 1.0))
 
     @property
     def without_error(self) -> bool:
@@ -191,7 +192,7 @@ class Labelled:
 
     def _known(self, found: Any) -> Any:
         if found is None:
-            raise UndefinedEstimate(self.model.why_no_transition())
+            raise UndefinedEstimate(self.model.why_no_transition)
         return found
 
     @cached_property
@@ -199,28 +200,23 @@ class Labelled:
         if self.binned:
             require_away_from_chance(self._q, self.k, "the score")
         own = self._known(self.own)
-        if own is self.model and self.rows is not None:
-            return np.asarray(self._inverse[self.shown])
         try:
+            if own is self.model and self.rows is not None:
+                return np.asarray(self._inverse[self.shown])
             return np.asarray(self._known(own.true_indicators(self.names, self.classes)))
         except np.linalg.LinAlgError:
-            raise UndefinedEstimate(self._singular()) from None
+            why = "the transition matrix is singular: some classes are shown alike, so the score against the truth cannot be "
+            why += "found from these labels."
+            if isinstance(own, Flip):
+                q = np.broadcast_to(np.asarray(own.q), self.shown.shape)
+                number = self.total(np.abs(1.0 - q * self.k / (self.k - 1)) < 1e-12)
+                why = says_nothing(self.k, round(number), self.n)
+            raise UndefinedEstimate(why) from None
 
     @cached_property
     def _inverse(self) -> FloatArray:
         """The inverse of `_transition`."""
-        if not np.all(np.linalg.cond(self._transition) < 1e12):
-            raise UndefinedEstimate(self._singular())
-        return np.asarray(np.linalg.inv(self._transition))
-
-    def _singular(self) -> str:
-        if isinstance(self.own, Flip):
-            q = np.broadcast_to(np.asarray(self.own.q), self.shown.shape)
-            return says_nothing(self.k, round(self.total(np.abs(1.0 - q * self.k / (self.k - 1)) < 1e-12)), self.n)
-        return (
-            "the transition matrix is singular: some classes are shown alike, so the score against the truth cannot be "
-            "found from these labels."
-        )
+        return regular_inverse(self._transition)
 
     @cached_property
     def posterior(self) -> FloatArray:
@@ -321,7 +317,7 @@ class Labelled:
             return self._fresh_votes(self.model, int(repeats))
         model = majority_model(self.model, int(repeats), self.classes)
         if model is None:
-            raise UndefinedEstimate(f"remeasured({repeats:g}) cannot be found: {self.model.why_no_transition()}")
+            raise UndefinedEstimate(f"remeasured({repeats:g}) cannot be found: {self.model.why_no_transition}")
         rows = np.asarray(model.transition(self.classes))
         return np.asarray((self.indicators[:, None, :] @ rows)[:, 0] if rows.ndim == 3 else self.indicators @ rows)
 
@@ -406,6 +402,71 @@ class OneAgainstRest(Labelled):
         return self._pair(self._parent.fresh(repeats))
 
 
+_TWO = np.array([0, 1])
+
+
+class LabelMatrix(Labelled):
+    """Several yes-or-no labels an item (multilabel): the cells of a matrix (items, outputs), row after row, as labels.
+
+    They err independently. Items are what a test set draws, so the cells of an item are added up before their scatter is
+    taken.
+    """
+
+    def __init__(
+        self, y: NDArray[Any], predicted: NDArray[Any] | None, model: ClassError, weight: FloatArray | None
+    ) -> None:
+        self.outputs, self.item_weight = y.shape[1], weight
+        self.item_weights = np.ones(len(y)) if weight is None else weight
+        super().__init__(
+            _TWO,
+            y.astype(np.intp).ravel(),
+            None if predicted is None else predicted.astype(np.intp).ravel(),
+            model,
+            None if weight is None else np.repeat(weight, self.outputs),
+        )
+
+    @property
+    def items(self) -> int:
+        return len(self.item_weights)
+
+    def matrix(self, values: NDArray[Any]) -> NDArray[Any]:
+        """One value for each cell as (items, outputs)."""
+        return values.reshape(self.items, self.outputs)
+
+    @property
+    def effective_size(self) -> float:
+        return float(np.add.reduce(self.item_weights)) ** 2 / float(np.add.reduce(np.square(self.item_weights)))
+
+    def scatter(self, classes: FloatArray, moved: FloatArray) -> float:
+        """The cells of an item are drawn together; their labels, where they are chances, fall independently."""
+        mean = np.add.reduce(classes * moved, axis=1)
+        own = np.add.reduce(classes * np.square(moved), axis=1) - np.square(mean)
+        return self.scatter_of_means(mean) + float(np.add.reduce(own))
+
+    def scatter_of_means(self, moved: FloatArray) -> float:
+        of_item = np.add.reduce(self.matrix(moved), axis=1)
+        return float(np.add.reduce(np.square(of_item - np.mean(of_item))))
+
+    # columns -----------------------------------------------------------------------------------
+
+    def positives(self, rows: FloatArray) -> FloatArray:
+        return self.matrix(rows[:, 1])
+
+    def by_class(self, moved: FloatArray) -> FloatArray:
+        return moved.reshape(-1, 2)
+
+    def column(self, index: int) -> Labelled:
+        part = slice(index, None, self.outputs)
+        predicted = None if self.predicted is None else self.predicted[part]
+        return Labelled(_TWO, self.shown[part], predicted, self.model[part], self.item_weight)
+
+    def columns(self, keep: NDArray[np.intp]) -> LabelMatrix:
+        """Some outputs only."""
+        places = (np.arange(self.items)[:, None] * self.outputs + keep).ravel()
+        predicted = None if self.predicted is None else self.matrix(self.predicted)[:, keep]
+        return LabelMatrix(self.matrix(self.shown)[:, keep], predicted, self.model[places], self.item_weight)
+
+
 def flips_of(q: FloatArray, kind: str) -> Flip:
     """Flips with these probabilities; one number where it serves all."""
     return Flip(float(q[0]) if np.all(q == q[0]) else q, kind=kind)
@@ -433,18 +494,10 @@ def require_away_from_chance(q: FloatArray, classes: int, score: str) -> None:
 class ItemTransitions(ClassError):
     """A transition matrix for each item."""
 
+    per_label = ("matrices",)
+
     def __init__(self, matrices: FloatArray) -> None:
         self.kind, self.matrices = "classical", matrices
-
-    @property
-    def size(self) -> int | None:
-        return len(self.matrices)
-
-    def _part(self, index: Any) -> Self:
-        return type(self)(self.matrices[index])
-
-    def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
-        return np.asarray(self.matrices[np.arange(len(labels)), positions(labels, classes)])
 
     def transition(self, classes: Classes) -> FloatArray:
         return self.matrices

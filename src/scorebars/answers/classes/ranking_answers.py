@@ -10,15 +10,12 @@ import numpy as np
 
 from scorebars.answers.classes.class_answers import ENTROPY, ClassAnswers, Spread
 from scorebars.answers.classes.labelled import Labelled
+from scorebars.answers.score import Declaration, UndefinedEstimate
 from scorebars.arrays import FloatArray
-from scorebars.laws.discrete import MetricMoments
-from scorebars.laws.law import Law
 from scorebars.laws.ranking.auc import UncertainAuc, centred_ranks
 from scorebars.laws.ranking.average_precision import UncertainAveragePrecision
-from scorebars.laws.ranking.binary_labels import BinaryLabels
 from scorebars.laws.ranking.ranked_values import ScoreGroups, average_precision, partial_auc
-from scorebars.laws.ranking.uncertain_ranking import UncertainRanking
-from scorebars.score import Declaration, UndefinedEstimate
+from scorebars.laws.uncertain_labels import UncertainLabels
 
 
 def ranking_answers(
@@ -71,13 +68,8 @@ class RankingAnswers(ClassAnswers):
     def _moved(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What more weight of each item does to the metric if it is negative, and if it is positive, times its weight."""
 
-    def _slope(self, y: FloatArray) -> FloatArray:
-        """The derivative of the metric with respect to each label."""
-        negative, positive = self._moved(y)
-        return positive - negative
-
-    def _perfected(self) -> ClassAnswers:
-        return type(self)(self.declaration, self.data, self.data.own_probabilities[:, 1], self._max_fpr)
+    def _perfect_spread(self, p: FloatArray) -> Spread:
+        return type(self)(self.declaration, self.data, self.data.own_probabilities[:, 1], self._max_fpr)._spread(p)
 
     def _at(self, indicators: FloatArray) -> float:
         return float(self.values(indicators[None, :, 1])[0])
@@ -86,25 +78,8 @@ class RankingAnswers(ClassAnswers):
         require_both_classes(self.data, self._negatives_count)
         return super()._true_value()
 
-    def _slopes(self, indicators: FloatArray) -> FloatArray:
-        slope = self._slope(indicators[:, 1])
-        return np.stack([np.zeros(len(slope)), slope], axis=1)
-
     def _influences(self, indicators: FloatArray) -> FloatArray:
         return np.stack(self._moved(indicators[:, 1]), axis=1)
-
-
-class _RankingSpread:
-    """A ranking metric under independent labels; where it is undefined it takes a value, or with None is conditioned."""
-
-    def __init__(self, ranking: UncertainRanking, undefined: float | None) -> None:
-        self._ranking, self._undefined = ranking, undefined
-
-    def moments(self) -> MetricMoments:
-        return self._ranking.moments(self._undefined)
-
-    def law(self) -> Law:
-        return self._ranking.law(self._undefined).law
 
 
 class AucAnswers(RankingAnswers):
@@ -117,7 +92,7 @@ class AucAnswers(RankingAnswers):
         super().__init__(declaration, data, scores)
 
     def _spread(self, p: FloatArray) -> Spread:
-        return _RankingSpread(UncertainAuc(self._scores, p[:, 1], self.data.weight), None)
+        return UncertainAuc(self._scores, p[:, 1], self.data.weight)
 
     def values(self, y: FloatArray) -> FloatArray:
         positives, total = y @ self.data.weights, float(np.add.reduce(self.data.weights))
@@ -125,22 +100,15 @@ class AucAnswers(RankingAnswers):
         pairs = np.where(defined, positives * (total - positives), 1.0)
         return np.where(defined, 0.5 + y @ self._b / pairs, math.nan)
 
-    def _slope(self, y: FloatArray) -> FloatArray:
-        w = self.data.weights
-        v, positives, total = float(y @ self._b), float(y @ w), float(np.add.reduce(w))
-        spread = positives * (total - positives)
-        return np.asarray(self._b / spread - v * (total - 2 * positives) / spread**2 * w)
-
     def _moved(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A positive by the share of negatives below it, a negative by the share of positives above it."""
         w = self.data.weights
         positives, negatives = float(np.add.reduce(w * y)), float(np.add.reduce(w * (1 - y)))
         if positives <= 0 or negatives <= 0:
             return np.zeros(len(y)), np.zeros(len(y))
-        # centred ranks count weight below minus half of all
-        below = (centred_ranks(self._scores, w * (1 - y)) + negatives / 2) / negatives
-        above = 1 - (centred_ranks(self._scores, w * y) + positives / 2) / positives
-        value = float(self.values(y[None])[0])
+        of_groups = self._groups.sums(w * y) / positives, self._groups.sums(w * (1 - y)) / negatives
+        above, not_below = ((np.cumsum(share) - share / 2)[self._groups.group] for share in of_groups)
+        below, value = 1.0 - not_below, float(self.values(y[None])[0])
         return w * (above - value) / negatives, w * (below - value) / positives
 
 
@@ -151,7 +119,7 @@ class PartialAucAnswers(RankingAnswers):
         return partial_auc(self._groups, y, self.data.weights, self._max_fpr)
 
     def _spread(self, p: FloatArray) -> Spread:
-        return BinaryLabels(self.values, p[:, 1], self._slope(p[:, 1]))
+        return UncertainLabels(self.values, p, self._influences(p))
 
     def _moved(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """With x and t the false and true positive rates at an item and t(m) the curve's height at m, weight d on a
@@ -188,7 +156,7 @@ class AveragePrecisionAnswers(RankingAnswers):
         return average_precision(self._groups, y, self.data.weights)
 
     def _spread(self, p: FloatArray) -> Spread:
-        return _RankingSpread(UncertainAveragePrecision(self._scores, p[:, 1], self.data.weight), 0.0)
+        return UncertainAveragePrecision(self._scores, p[:, 1], self.data.weight)
 
     def _sums(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positives of each group, positives so far, all weight so far."""
@@ -204,13 +172,13 @@ class AveragePrecisionAnswers(RankingAnswers):
         own = self._groups.sums(w * w * (y - y * y))
         return float(np.add.reduce((gained * so_far + own) / items) / so_far[-1])
 
-    def _slope(self, y: FloatArray) -> FloatArray:
-        w, group = self.data.weights, self._groups.group
+    def _slopes(self, indicators: FloatArray) -> FloatArray:
+        y, w, group = indicators[:, 1], self.data.weights, self._groups.group
         gained, so_far, items = self._sums(y)
         later = np.cumsum((gained / items)[::-1])[::-1]
-        value = self._at(np.stack([1 - y, y], axis=1))
         ranked = w * (so_far / items + later)[group] + w * w * (1 - 2 * y) / items[group]
-        return np.asarray((ranked - value * w) / so_far[-1])
+        slope = (ranked - self._at(indicators) * w) / so_far[-1]
+        return np.stack([np.zeros(len(y)), slope], axis=1)
 
     def _moved(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         w, group = self.data.weights, self._groups.group

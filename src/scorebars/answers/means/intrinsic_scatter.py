@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri
 
+from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric, half_width_in_std
+from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.moments.deconvolution import fitted_trend
 from scorebars.moments.extra_variance import Scatter
-from scorebars.score import Estimate, Interval, UndefinedEstimate
+from scorebars.numerics.roots import crossing
 
 _NONE = "the residuals are no larger than the errors alone would make them"
 _EXACT = "labels without error are met exactly, and the likelihood grows without bound towards no scatter"
@@ -34,10 +35,8 @@ _FEWEST = 20
 """Fewer labels do not show whether their scatter follows their errors."""
 _SMALLEST = 1e-30
 """Of error variances, relative to the largest residual or error."""
-_ONE_SIGMA = math.erf(math.sqrt(0.5))
-
-
-# maximum likelihood ----------------------------------------------------------------------------
+_LOWEST = -690.0
+"""The logarithm of the smallest scatter that is looked at."""
 
 
 def most_likely(scatter: Scatter, unit: float) -> Estimate:
@@ -49,16 +48,35 @@ def most_likely(scatter: Scatter, unit: float) -> Estimate:
                 "with an offset and one label without error the likelihood grows without bound where the offset meets "
                 "that label: give it an error, or use method='chi2'."
             )
-        nothing = _Nothing()
+        nothing = Symmetric(0.0, 0.0)
         return Estimate(0.0, 0.0, method="ml", note=_EXACT, interval=nothing, total_interval=nothing)
     v = _highest(scatter)
-    profile = Profile(scatter, v, unit)
-    curvature = scatter.curvature(v)
-    std: float | Callable[[], float] = profile.one_sigma
-    if v > 0 and curvature > 0:
-        std = unit * math.sqrt(scatter.excess(v) / curvature)
-    note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if scatter.excess(v) > _MUCH else "")
-    return Estimate(unit * math.sqrt(v), std, method="ml", note=note, interval=profile, total_interval=profile)
+    excess, curvature = scatter.excess(v), scatter.curvature(v)
+    std = unit * math.sqrt(excess / curvature) if v > 0 and curvature > 0 else None
+    return _estimate(scatter, unit, v, "ml", std, excess, partial(_profile, scatter, v, unit))
+
+
+def unit_chi_squared(scatter: Scatter, unit: float) -> Estimate:
+    """The scatter that makes chi^2 as large as the number of labels, with the interval of the chi^2 law."""
+    v = _with_chi_squared(scatter, scatter.labels)
+    excess, std = scatter.excess(v, of_chi_squared=True), None
+    if v > 0:
+        std = unit * math.sqrt(2.0 * scatter.labels * excess) / scatter.steepness(v) / (2.0 * math.sqrt(v))
+    return _estimate(scatter, unit, v, "chi2", std, excess, partial(_unit_interval, scatter, v, unit))
+
+
+def _estimate(
+    scatter: Scatter, unit: float, v: float, method: str, std: float | None, excess: float, interval: IntervalAt
+) -> Estimate:
+    """tau = sqrt(v). Without a std it is half the interval at one standard deviation."""
+    note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if excess > _MUCH else "")
+    known: float | Callable[[], float] = partial(_one_sigma, interval, v) if std is None else std
+    return Estimate(unit * math.sqrt(v), known, method=method, note=note, interval=interval, total_interval=interval)
+
+
+def _one_sigma(interval: IntervalAt, v: float) -> float:
+    low, high = interval(ONE_SIGMA)
+    return high if v == 0 else (high - low) / 2
 
 
 def _growing(scatter: Scatter) -> str:
@@ -82,8 +100,7 @@ def _highest(scatter: Scatter) -> float:
         return 0.0
     coarse = scatter.coarse()
     grid = scatter.widest * np.exp(np.linspace(-48.0, 0.0, 97))
-    heights = [coarse.log_likelihood(float(v)) for v in grid]
-    best = int(np.argmax(heights))
+    best = int(np.argmax([coarse.log_likelihood(float(v)) for v in grid]))
     low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
     while scatter.slope(high) > 0:
         high *= 1.5
@@ -91,113 +108,40 @@ def _highest(scatter: Scatter) -> float:
         low /= 1.5
     if scatter.slope(low) <= 0:
         return 0.0
-    v = math.exp(brentq(lambda x: scatter.slope(math.exp(x)), math.log(low), math.log(high), xtol=1e-14, rtol=1e-15))
+    v = math.exp(crossing(lambda x: -scatter.slope(math.exp(x)), math.log(low), math.log(high)))
     return v if scatter.log_likelihood(v) > scatter.log_likelihood(0.0) else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Profile:
+def _profile(scatter: Scatter, v: float, unit: float, level: float) -> Interval:
     """All tau whose log likelihood is within chi^2_1 / 2 of the highest, more for residuals with heavy tails."""
+    top, drop = scatter.log_likelihood(v), 0.5 * half_width_in_std(level) ** 2 * scatter.excess(v)
 
-    scatter: Scatter
-    v: float
-    unit: float
+    def too_unlikely(x: float) -> float:
+        return top - scatter.log_likelihood(math.exp(x)) - drop
 
-    def _cost(self, v: float) -> float:
-        return self.scatter.log_likelihood(self.v) - self.scatter.log_likelihood(v)
-
-    def __call__(self, level: float) -> Interval:
-        drop = 0.5 * float(ndtri((1.0 + level) / 2)) ** 2 * self.scatter.excess(self.v)
-
-        def excess(v: float) -> float:
-            return min(self._cost(v) - drop, 1e300)
-
-        return Interval(self.unit * math.sqrt(self._low(excess)), self.unit * math.sqrt(self._high(excess)))
-
-    def _low(self, excess: Callable[[float], float]) -> float:
-        if self.v == 0 or excess(0.0) <= 0:
-            return 0.0
-        inside, outside = self.v, self.v / 1.2
-        while excess(outside) <= 0:
-            inside, outside = outside, outside / 1.2
-        return _between(excess, outside, inside)
-
-    def _high(self, excess: Callable[[float], float]) -> float:
-        inside = self.v
-        outside = 1.2 * self.v if self.v > 0 else 1e-12 * max(self.scatter.widest, float(self.scatter.s2.max()))
-        while excess(outside) <= 0:
-            inside, outside = outside, (1.2 if self.v > 0 else 2.0) * outside
-        return _between(excess, inside, outside)
-
-    def one_sigma(self) -> float:
-        """The half length of the interval at one standard deviation; its upper end where the lower one is 0."""
-        low, high = self(_ONE_SIGMA)
-        return high if self.v == 0 else (high - low) / 2
-
-
-def _between(excess: Callable[[float], float], a: float, b: float) -> float:
-    return float(brentq(excess, a, b, xtol=1e-13 * max(a, b), rtol=1e-12))
-
-
-@dataclass(frozen=True)
-class _Nothing:
-    """The interval that is the point 0."""
-
-    def __call__(self, level: float) -> Interval:
-        return Interval(0.0, 0.0)
-
-
-# chi squared -----------------------------------------------------------------------------------
-
-
-def unit_chi_squared(scatter: Scatter, unit: float) -> Estimate:
-    """The scatter that makes chi^2 as large as the number of labels, with the interval of the chi^2 law."""
-    v = _with_chi_squared(scatter, scatter.labels)
-    solved = ChiSquaredInterval(scatter, v, unit)
-    std: float | Callable[[], float] = solved.one_sigma
-    if v > 0:
-        spread = math.sqrt(2.0 * scatter.labels * scatter.excess_chi_squared(v))
-        std = unit * spread / scatter.steepness(v) / (2.0 * math.sqrt(v))
-    note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if scatter.excess_chi_squared(v) > _MUCH else "")
-    return Estimate(unit * math.sqrt(v), std, method="chi2", note=note, interval=solved, total_interval=solved)
+    # the log likelihood is below -1/2 labels log v, which falls by enough at the latest here
+    start, last = math.log(v) if v > 0 else _LOWEST, min(2.0 * (drop - top) / scatter.labels, -_LOWEST)
+    high = math.exp(crossing(too_unlikely, start, max(start, last), rtol=1e-12))
+    low = 0.0
+    if v > 0 and top - scatter.log_likelihood(0.0) > drop:
+        low = math.exp(-crossing(lambda x: too_unlikely(-x), -start, -_LOWEST, rtol=1e-12))
+    return Interval(unit * math.sqrt(low), unit * math.sqrt(high))
 
 
 def _with_chi_squared(scatter: Scatter, target: float) -> float:
     """The v >= 0 at which chi^2 falls to the target; 0 if it is there already."""
     if scatter.chi_squared(0.0) <= target:
         return 0.0
-    high = scatter.widest
-    while scatter.chi_squared(high) > target:
-        high *= 4.0
-    low = high
-    while scatter.chi_squared(low) <= target:
-        low /= 4.0
-        if low < 1e-300:
-            return 0.0
-    return math.exp(
-        brentq(
-            lambda x: scatter.chi_squared(math.exp(x)) - target, math.log(low), math.log(high), xtol=1e-14, rtol=1e-15
-        )
-    )
+    last = math.log(scatter.widest) + math.log(max(scatter.labels / target, 1.0))  # chi^2 <= labels * widest / v
+    x = crossing(lambda x: math.log(target / scatter.chi_squared(math.exp(x))), _LOWEST, last)
+    return math.exp(x) if x > _LOWEST else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class ChiSquaredInterval:
+def _unit_interval(scatter: Scatter, v: float, unit: float, level: float) -> Interval:
     """All tau at which chi^2 is neither too large nor too small for its law."""
-
-    scatter: Scatter
-    v: float
-    unit: float
-
-    def __call__(self, level: float) -> Interval:
-        tail = (1.0 - level) / 2
-        # a chi^2 that scatters more is like one of fewer labels
-        excess = self.scatter.excess_chi_squared(self.v)
-        df = (self.scatter.labels - (1.0 if self.scatter.offset else 0.0)) / excess
-        low = _with_chi_squared(self.scatter, excess * float(chdtri(df, tail)))
-        high = _with_chi_squared(self.scatter, excess * float(chdtri(df, 1.0 - tail)))
-        return Interval(self.unit * math.sqrt(min(low, self.v)), self.unit * math.sqrt(max(high, self.v)))
-
-    def one_sigma(self) -> float:
-        """The upper end of the interval at one standard deviation."""
-        return self(_ONE_SIGMA).high
+    tail = (1.0 - level) / 2
+    # a chi^2 that scatters more is like one of fewer labels
+    excess = scatter.excess(v, of_chi_squared=True)
+    df = (scatter.labels - (1.0 if scatter.offset else 0.0)) / excess
+    low, high = (_with_chi_squared(scatter, excess * float(chdtri(df, q))) for q in (tail, 1.0 - tail))
+    return Interval(unit * math.sqrt(min(low, v)), unit * math.sqrt(max(high, v)))

@@ -1,99 +1,87 @@
-"""Answers of the mean of a loss over labels with errors.
+"""Answers of the mean of a loss over labels with errors: any loss, then the absolute and signed error, and shares within.
 
 At `expected` and `perfect` (forward) the distribution is exact or drawn. At `truth` and `remeasured` (back) an estimate
 comes from the most likely law of the true residuals, or is extrapolated. Losses with better formulas override one or the
-other: the absolute error here, `signed`, `squared` and `within_answers` in files of their own.
+other; those of the squared error have a file of their own.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import Self
+from functools import partial
 
 import numpy as np
 
-from scorebars.answers.base import Answers, of_law
+from scorebars.answers.base import EXPECTED, PERFECT, TRUTH, Answers, Level, of_law
+from scorebars.answers.combined import in_ordinary_units
 from scorebars.answers.evidence import (
     Evidence,
-    Terms,
-    Totals,
-    one_pass,
+    losses_of,
+    ordinary_unit,
     sampling_variance,
     weighted_mean,
     weighted_terms,
 )
-from scorebars.answers.intervals import Symmetric
-from scorebars.answers.level import EXPECTED, PERFECT, TRUTH, Level, remeasured
-from scorebars.answers.linear import in_units
-from scorebars.answers.truth.bounds import WhateverTheResiduals, raised_by_noise
-from scorebars.answers.truth.extrapolation import level_variance, loss_at_level
-from scorebars.answers.truth.family_truth import family_mean
-from scorebars.answers.truth.npmle import MeanOfLoss, true_residuals
+from scorebars.answers.intervals import IntervalAt, Symmetric, next_share
+from scorebars.answers.score import Declaration, Estimate, UndefinedEstimate
+from scorebars.answers.truth.extrapolation import for_any_residuals, level_variance, loss_at_level, raised_by_noise
+from scorebars.answers.truth.true_residuals import MeanOfLoss, mean_of_family, true_residuals
 from scorebars.arrays import FloatArray
+from scorebars.engines.class_counts import rows_of
 from scorebars.errors import MeasurementError
 from scorebars.laws import from_summary
+from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.folded.folded_correlated import correlated_law, shared_law
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
-from scorebars.laws.law import Law
+from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.mean_loss_law import mean_law
-from scorebars.losses import Loss, RootLoss
+from scorebars.losses import Loss, RootLoss, Within
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import folded_part, label_part, why_infinite
 from scorebars.moments.correlated import correlated_variance
 from scorebars.numerics.special import standardised
-from scorebars.score import Declaration, Estimate, UndefinedEstimate
 
 _OWN_SUBSAMPLE = 20_000
 """Above this many labels the part of the label errors is found from every k-th label."""
 _LEVEL_SUBSAMPLE = 1500
 """Above this many labels the variance of an extrapolated estimate is found from every k-th label."""
-EXTRAPOLATED = "an estimate, since no unbiased one exists: extrapolated from more label error to none"
-JUMPS = (
+_EXTRAPOLATED = "an estimate, since no unbiased one exists: extrapolated from more label error to none"
+_JUMPS = (
     "an estimate, since labels with errors do not tell how many true values lie just inside or outside; the intervals hold "
     "for any true residuals, more often than their level"
 )
-FEW_LABELS = (
-    f"{EXTRAPOLATED}; the labels are too few to show how the true residuals are distributed, so its intervals hold for any "
+_FEW_LABELS = (
+    f"{_EXTRAPOLATED}; the labels are too few to show how the true residuals are distributed, so its intervals hold for any "
     "distribution: they are wide and hold more often than their level"
 )
-MOST_LIKELY = "an estimate, since no unbiased one exists: from the most likely distribution of the true residuals"
-MANY_LAWS = (
+_MOST_LIKELY = "an estimate, since no unbiased one exists: from the most likely distribution of the true residuals"
+_MANY_LAWS = (
     "an estimate from a smooth distribution of the true residuals, since labels with errors do not determine a loss that "
     "jumps; its intervals hold what all distributions that fit the labels give, so they are wide and hold more often than "
     "their level"
 )
+_NOT_TOLD_APART = "a bias common to all labels cannot be told from a bias of the model"
 
 
 class MeanLoss(Answers):
     """Weighted mean of any loss of labels and predictions."""
 
-    def __init__(self, declaration: Declaration, loss: Loss, store: Evidence, totals: Totals | None = None) -> None:
+    std: float = 0.0
+
+    def __init__(self, declaration: Declaration, loss: Loss, store: Evidence) -> None:
         self.declaration, self.loss, self.n, self.kind = declaration, loss, store.n, store.kind
-        self._store = store
-        self.observed, self.expected, self._std, _ = store.totals(loss) if totals is None else totals
+        self._store, self.repeats = store, store.repeats
+        self.observed, self.expected, self.std = store.totals(loss)
 
     @classmethod
     def of(cls, declaration: Declaration, loss: Loss, data: Measured) -> Answers:
         """The answers for checked data."""
-        inner, unit = cls.in_ordinary_units(declaration, loss, data)
-        return inner if unit == 1.0 else in_units(inner, *(unit,) * (loss.degree or 0))
-
-    @classmethod
-    def in_ordinary_units(cls, declaration: Declaration, loss: Loss, data: Measured) -> tuple[Self, float]:
-        """The answers for data divided by a power of two where powers of them would leave the doubles; and that power."""
-        found = one_pass(loss, data)
-        kept = data if found.scale == 1.0 else data.scaled(found.scale)
-        return cls(declaration, loss, Evidence(kept), found), found.scale
-
-    @property
-    def std(self) -> float:
-        return self._std
-
-    @property
-    def repeats(self) -> FloatArray | float:
-        return self._store.repeats
+        unit = ordinary_unit(loss, data)
+        if unit == 1.0:
+            return cls(declaration, loss, Evidence(data))
+        return in_ordinary_units(lambda data: cls(declaration, loss, Evidence(data)), data, unit, loss.degree)
 
     def _labels(self, what: str = "with this answer") -> Measured:
         return self._store.labels(f"the {self.declaration.title.lower()} {what}")
@@ -104,11 +92,7 @@ class MeanLoss(Answers):
         return self._forward(EXPECTED)
 
     def perfect(self) -> Estimate:
-        return of_law(self._perfect_law)
-
-    @cached_property
-    def _perfect_law(self) -> Law:
-        return self._forward(PERFECT)
+        return of_law(self._forward(PERFECT))
 
     def _forward(self, level: Level) -> Law:
         """The distribution at the noise level `expected` or `perfect`."""
@@ -124,8 +108,8 @@ class MeanLoss(Answers):
     def _ideal(self) -> float:
         if self.declaration.degree is not None or not self._store.kept:
             return self.declaration.perfect
-        data = self._labels()  # the loss of a user need not vanish where label and prediction agree
-        return weighted_mean(data, lambda y, p, _: self.loss(y, y))
+        # the loss of a user need not vanish where label and prediction agree
+        return weighted_mean(self._labels(), lambda y, p, _: self.loss(y, y))
 
     # back --------------------------------------------------------------------------------------
 
@@ -133,15 +117,14 @@ class MeanLoss(Answers):
         return self._back(TRUTH)
 
     def _remeasured(self, repeats: float) -> Estimate:
-        level = remeasured(repeats)
-        if not self._store.kept and repeats == 1:  # the same process once more: what was seen is the best forecast
-            std = math.sqrt(2.0) * self.std
-            return Estimate(self.observed, std, method="unbiased", interval=Symmetric(self.observed, std, *self._range))
-        return self._back(TRUTH if math.isinf(repeats) and self._store.independent else level)
+        return self._back(Level("remeasured", repeats))
 
     def _back(self, level: Level) -> Estimate:
         """The estimate at the noise level `truth` or `remeasured`."""
-        if level is TRUTH:
+        again = level.repeats == 1 and bool(np.all(np.equal(self.repeats, 1))) and math.isfinite(self.observed)
+        if again:  # the same process once more: the best forecast is what was seen
+            return self._symmetric(self.observed, math.sqrt(2.0) * self.std, "unbiased")
+        if level is TRUTH or (level.repeats == math.inf and self._store.independent):
             data = self._labels("against the truth")
             mean = self._mean_of_true_residuals(data)
             return self._extrapolated(data) if mean is None else self._most_likely(data, mean)
@@ -150,23 +133,25 @@ class MeanLoss(Answers):
         if not math.isfinite(value):
             raise UndefinedEstimate(f"the loss has no finite mean at this noise level under {data.errors!r} errors.")
         std = math.hypot(math.sqrt(self._fresh_variance(data, level.relative(data.errors, data.labels) + 1.0)), carried)
+        return Estimate(self._in_range(value), std, method=method, interval=Symmetric(value, std, *self._range))
+
+    def _in_range(self, value: float) -> float:
         low, high = self._range
-        return Estimate(min(max(value, low), high), std, method=method, interval=Symmetric(value, std, *self._range))
+        return min(max(value, low), high)
 
     def _mean_of_true_residuals(self, data: Measured) -> MeanOfLoss | None:
         """By the most likely law of the true residuals; None where labels are few or their errors do not allow it."""
         if data.errors.normal is None and self.loss.continuous:
-            found = family_mean(self.loss, data, *self._range)
+            found = mean_of_family(self.loss, data, *self._range)
             if found is not None and math.isfinite(found.value):
                 return found
         residuals = true_residuals(data) if self.loss.of_residual else None
         return None if residuals is None else MeanOfLoss(residuals, self.loss, *self._range)
 
     def _most_likely(self, data: Measured, mean: MeanOfLoss) -> Estimate:
-        low, high = self._range
-        notes = [self._likely_note(data), mean.note]
+        notes = (self._notes(data)[0], mean.residuals.note)
         return Estimate(
-            min(max(mean.value, low), high),
+            self._in_range(mean.value),
             mean.std,
             method=mean.residuals.method,
             note="; ".join(note for note in notes if note),
@@ -175,11 +160,9 @@ class MeanLoss(Answers):
             bootstrap=mean.bootstrap_of(data),
         )
 
-    def _likely_note(self, data: Measured) -> str:
-        return MOST_LIKELY if self.loss.continuous else MANY_LAWS
-
-    def _few_note(self, data: Measured) -> str:
-        return FEW_LABELS
+    def _notes(self, data: Measured) -> tuple[str, str]:
+        """What to know of an estimate by the most likely law of true residuals, and of one from few labels."""
+        return _MOST_LIKELY if self.loss.continuous else _MANY_LAWS, _FEW_LABELS
 
     def _extrapolated(self, data: Measured) -> Estimate:
         value, std, _ = self._at(data, TRUTH)
@@ -188,49 +171,32 @@ class MeanLoss(Answers):
                 f"the loss has no finite mean under {data.errors!r} errors, so it cannot be extrapolated to labels without "
                 "error. observed is the score on the labels as they are."
             )
-        low, high = self._range
-        kept, note, normal = min(max(value, low), high), EXTRAPOLATED, data.errors.normal is not None
+        note, normal = _EXTRAPOLATED, data.errors.normal is not None
         spread = normal or bool(np.all(np.isfinite(data.errors.variance(data.labels))))
+        intervals: tuple[IntervalAt, IntervalAt]
         if self.loss.of_residual and (normal or (spread and not self.loss.continuous)):
-            intervals = self._whatever_the_residuals(data, kept)
-            note = self._few_note(data) if normal else JUMPS
-            return Estimate(kept, std, method="simex", note=note, interval=intervals[0], total_interval=intervals[1])
-
-        def terms(y: FloatArray, p: FloatArray, errors: MeasurementError) -> FloatArray:
-            return loss_at_level(self.loss, errors, y, p, -1.0)
-
-        total = math.hypot(math.sqrt(sampling_variance(data, terms, value)), 0.0 if data.errors.independent else std)
+            note, intervals = self._notes(data)[1] if normal else _JUMPS, self._for_any_residuals(data, value)
+        else:
+            scatter = sampling_variance(data, lambda y, p, errors: loss_at_level(self.loss, errors, y, p, -1.0), value)
+            total = math.hypot(math.sqrt(scatter), 0.0 if data.errors.independent else std)
+            intervals = Symmetric(value, std, *self._range), Symmetric(value, total, *self._range, self._df)
         return Estimate(
-            kept,
-            std,
-            method="simex",
-            note=note,
-            interval=Symmetric(value, std, low, high),
-            total_interval=Symmetric(value, total, low, high, self._df),
+            self._in_range(value), std, method="simex", note=note, interval=intervals[0], total_interval=intervals[1]
         )
 
-    def _whatever_the_residuals(
-        self, data: Measured, value: float
-    ) -> tuple[WhateverTheResiduals, WhateverTheResiduals]:
-        """Intervals, of the items and of the population, that hold for any law of the true residuals."""
-        y = data.labels
-        raised = raised_by_noise(self.loss, data.residual, np.sqrt(data.errors.label_variance(y)), data.shares)
-        spread = label_moments(self.loss, data.errors.label_level(), y, data.predictions).variance
-        label_std = math.sqrt(_squared_shares(data, spread) * self._inflation(data))
+    def _for_any_residuals(self, data: Measured, value: float) -> tuple[IntervalAt, IntervalAt]:
+        """Intervals, of the items and of the population, that hold for any distribution of the true residuals."""
+        sd, own = np.sqrt(data.errors.label_variance(data.labels)), data.errors.label_level()
+        least, most = raised_by_noise(self.loss, data.residual, sd, data.shares)
+        label_std = math.sqrt(self._spread(data, own, data.labels) * self._inflation(data))
         total = math.sqrt(self._item_variance() + self._shared_variance())
-        ends = (self.observed, value, raised)
-        return (
-            WhateverTheResiduals(*ends, label_std, *self._range),
-            WhateverTheResiduals(*ends, total, *self._range, self._df),
-        )
+        bounds = self.observed - most, self.observed - least
+        both = partial(for_any_residuals, bounds, self._in_range(value), self._range)
+        return partial(both, label_std, math.inf), partial(both, total, self._df)
 
     def _at(self, data: Measured, level: Level) -> tuple[float, float, str]:
         """The mean loss at another noise level, its std from the errors of the labels at hand, and the method."""
-
-        def terms(y: FloatArray, p: FloatArray, errors: MeasurementError) -> FloatArray:
-            return loss_at_level(self.loss, errors, y, p, level.relative(errors, y))
-
-        value = weighted_mean(data, terms)
+        value = weighted_mean(data, lambda y, p, e: loss_at_level(self.loss, e, y, p, level.relative(e, y)))
         pick = slice(None, None, max(1, data.n // _LEVEL_SUBSAMPLE))
         y, p, a, errors = data.labels[pick], data.predictions[pick], data.shares[pick], data.errors[pick]
         relative = level.relative(errors, y)
@@ -244,14 +210,17 @@ class MeanLoss(Answers):
         """Variance of the score over fresh labels, each with this share of the error variance of the label at hand."""
         y = data.labels
         model, centre = (data.errors.label_level(), y) if np.all(share == 1) else data.errors.noisier(y, share)
-        variance = label_moments(self.loss, model, centre, data.predictions).variance
-        return _squared_shares(data, variance) * self._inflation(data)
+        return self._spread(data, model, centre) * self._inflation(data)
+
+    def _spread(self, data: Measured, errors: MeasurementError, y: FloatArray) -> float:
+        """Variance of the mean loss if labels err like this about y, each on its own."""
+        return _squared_shares(data, label_moments(self.loss, errors, y, data.predictions).variance)
 
     def _inflation(self, data: Measured) -> float:
         """How much correlation raises the variance of the score over that of independent errors."""
         if data.errors.independent:
             return 1.0
-        alone = _squared_shares(data, label_moments(self.loss, data.errors, data.labels, data.predictions).variance)
+        alone = self._spread(data, data.errors, data.labels)
         return self.std**2 / alone if 0 < alone < math.inf else 1.0
 
     # the test set as a sample ------------------------------------------------------------------
@@ -259,12 +228,8 @@ class MeanLoss(Answers):
     def influences(self) -> FloatArray:
         """The share of each label times its loss less the mean loss."""
         data = self._labels("of single items")
-
-        def losses(y: FloatArray, p: FloatArray, errors: MeasurementError) -> FloatArray:
-            return label_moments(self.loss, errors, y, p).mean if self._berkson else self.loss(y, p)
-
-        terms: Terms = losses
-        return data.shares * (np.concatenate([x for x, _ in weighted_terms(data, terms)]) - self._centre)
+        losses = [x for x, _ in weighted_terms(data, losses_of(self.loss, self._berkson))]
+        return data.shares * (np.concatenate(losses) - self._centre)
 
     def _item_variance(self) -> float:
         if not math.isfinite(self._centre):
@@ -291,6 +256,10 @@ class MeanLoss(Answers):
         """What correlated errors add to the variance of the observed score."""
         return max(self.std**2 * (1.0 - 1.0 / self._inflation(data)), 0.0)
 
+    def root_moments(self) -> tuple[float, float] | None:
+        """Mean and std of the root where sums over the labels tell them; None where the distribution has to."""
+        return None
+
     def root_exists(self) -> bool:
         """Whether the root of the metric has a mean: it has if the root of each label's loss has one."""
         if math.isfinite(self.expected):
@@ -308,8 +277,7 @@ class AbsoluteAnswers(MeanLoss):
     """Mean of |y - p|. No unbiased estimate of it against the truth exists, since |.| has a kink."""
 
     def _forward(self, level: Level) -> Law:
-        summary = self._store.summary("absolute")
-        if summary is not None:
+        if (summary := self._store.summary("absolute")) is not None:
             return from_summary.absolute_law(summary, perfect=level is PERFECT)
         data = self._labels()
         residual = data.residual if level is EXPECTED else np.zeros(data.n)
@@ -333,9 +301,7 @@ class AbsoluteAnswers(MeanLoss):
         return super()._at(data, level)
 
     def _label_variance(self) -> float:
-        if not self._store.kept:
-            summary = self._store.summary("absolute")
-            assert summary is not None
+        if not self._store.kept and (summary := self._store.summary("absolute")) is not None:
             return from_summary.absolute_label_part(summary)
         data = self._labels()
         if data.errors.normal is None:
@@ -343,19 +309,116 @@ class AbsoluteAnswers(MeanLoss):
         sd = np.sqrt(data.errors.label_variance(data.labels))
         return float(np.sum(np.square(data.shares * sd) * folded_part(standardised(data.residual, sd))))
 
-    def _likely_note(self, data: Measured) -> str:
-        return self._bounds(data) if data.errors.normal is not None else super()._likely_note(data)
-
-    def _few_note(self, data: Measured) -> str:
-        return f"{self._bounds(data)}; the intervals hold for any true residuals, more often than their level"
-
-    def _bounds(self, data: Measured) -> str:
+    def _notes(self, data: Measured) -> tuple[str, str]:
         """For any true residuals: E observed - sqrt(2/pi) mean s <= truth <= E observed, and truth <= sqrt(MSE)."""
+        if data.errors.normal is None:
+            return super()._notes(data)
         reach = math.sqrt(2 / math.pi) * float(np.sum(data.shares * np.sqrt(data.errors.label_variance(data.labels))))
-        return (
+        bounds = (
             f"an estimate, since no unbiased one exists; whatever the true residuals, up to the scatter of the "
             f"observed score {max(self.observed - reach, 0.0):.4g} <= truth <= {self.observed:.4g}"
         )
+        return bounds, f"{bounds}; the intervals hold for any true residuals, more often than their level"
+
+
+class SignedAnswers(MeanLoss):
+    """Mean of p - y; positive means that the model predicts too high."""
+
+    def _forward(self, level: Level) -> Law:
+        if self._store.plain or self._labels().errors.normal is not None:
+            if level is PERFECT:
+                return NormalLaw(0.0, math.sqrt(self._mean_error_variance(None)))
+            return NormalLaw(self.expected, self.std)
+        if level is PERFECT and math.isfinite(variance := self._mean_error_variance(None)):
+            shift = weighted_mean(self._labels(), lambda y, p, errors: y - errors.mean(y))
+            return NormalLaw(shift, math.sqrt(variance), "delta")
+        return super()._forward(level)
+
+    def _mean_error_variance(self, repeats: FloatArray | float | None) -> float:
+        """Variance of the mean of the label errors, each label the mean of `repeats` (None: as those at hand are)."""
+        if not self._store.kept:
+            return self.std**2 / (1.0 if repeats is None else float(repeats))
+        data = self._labels()
+        own = data.errors.repeats if repeats is None else repeats
+        return data.errors.variance_of_sum(data.labels, data.shares, own)
+
+    def _back(self, level: Level) -> Estimate:
+        old = self._mean_error_variance(None)
+        if level is not TRUTH:
+            return self._symmetric(self.observed, math.sqrt(old + self._mean_error_variance(level.repeats)), "unbiased")
+        if not self._store.kept:
+            value, scatter = self.observed, self._item_variance()
+        else:
+            data = self._labels()
+            if not np.all(np.isfinite(data.errors.unbiased_label(data.labels))):
+                raise UndefinedEstimate(f"{data.errors!r} errors have no mean, so what they add cannot be taken off.")
+            value = weighted_mean(data, lambda y, p, errors: p - errors.unbiased_label(y))
+            scatter = sampling_variance(data, lambda y, p, errors: p - errors.unbiased_label(y), value)
+        total = math.sqrt(scatter + self._shared_variance())
+        return self._symmetric(value, math.sqrt(old), "unbiased", total, _NOT_TOLD_APART)
+
+    def _label_variance(self) -> float:
+        if not self._store.kept:
+            return self.std**2
+        data = self._labels()
+        return _squared_shares(data, data.errors.label_variance(data.labels))
+
+    def _systematic_variance(self, data: Measured) -> float:
+        return max(self._mean_error_variance(None) - self._label_variance(), 0.0)
+
+    def warnings(self) -> list[str]:
+        low, high = self.floor.interval(0.95)
+        if self.floor.std > 0 and low <= self.observed <= high:
+            return ["the label errors alone would give a perfect model a bias as large as this one."]
+        return []
+
+    def noise_share(self) -> float:
+        """The label errors' part in the size of the bias: std of a perfect model's bias over the observed bias."""
+        std = self.floor.std
+        if self.observed == 0:
+            return 0.0 if std == 0 else math.inf
+        return min(std / abs(self.observed), math.inf)
+
+
+class WithinAnswers(MeanLoss):
+    """Share of labels that are predicted to within a tolerance."""
+
+    loss: Within
+
+    def _forward(self, level: Level) -> Law:
+        counts = self._store.chances(self.loss.tolerance, perfect=level is PERFECT)
+        if counts is None:
+            return super()._forward(level)
+        _, chance, count = rows_of(counts)
+        if not np.any((chance > 0) & (chance < 1)):
+            return NormalLaw(float(np.sum(count * chance)) / counts.n, 0.0)
+        return ScaledLaw(PoissonBinomial(chance, count), 1.0 / counts.n)
+
+    def _ideal(self) -> float:
+        return 1.0
+
+    def _label_variance(self) -> float:
+        """With the labels taken as true: a chance is not smoothed much by smoothing it once more."""
+        if self._store.plain and np.all(np.equal(self._store.repeats, 1.0)):
+            return self.std**2
+        data = self._labels()
+        return self._spread(data, data.errors.label_level(), data.labels)
+
+    def _next_test_set(self, more: float) -> IntervalAt:
+        if self._berkson:
+            return super()._next_test_set(more)
+        return next_share(self.observed, 1.0 / self._effective_number(), self.declaration, more)
+
+    def _effective_number(self) -> float:
+        """As many single labels of equal weight scatter as much. Outputs of one item are alike: the scatter tells."""
+        if not self._store.kept:
+            return self.n
+        data = self._labels()
+        labels = 1.0 / float(np.sum(np.square(data.shares)))
+        if data.outputs == 1:
+            return labels
+        share, variance = self.observed, self._item_variance()
+        return min(labels, share * (1.0 - share) / variance) if 0 < variance < math.inf else labels / data.outputs
 
 
 def _squared_shares(data: Measured, values: FloatArray) -> float:

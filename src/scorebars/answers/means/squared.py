@@ -1,49 +1,60 @@
-"""Answers of the mean squared error and of its root.
+"""Answers of the mean squared error, of its root, and of the reduced chi-squared.
 
 The mean of (y - p)^2 is a quadratic form of the errors, so its distribution is known, and mean(d^2 - s^2) is unbiased for
 the score against the truth. With independent normal errors of single measurements the sums over the labels tell all.
+
+The reduced chi-squared is the mean squared error of the pulls: residuals z in units of their errors (whitened where errors
+are correlated, so that z' z = d' S^-1 d), each of error 1. So expected = observed + 1, truth = observed - 1, and a perfect
+model scores chi^2_n / n, mean 1. Where the errors were estimated from repeats, dividing by them adds scatter. With a
+label's own error from nu degrees of freedom the pull of a perfect model follows Student's t, its square F(1, nu) with mean
+f = nu/(nu - 2) in place of 1; with one error for all labels the reduced chi-squared follows F(n, nu) and f is nearly 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from scipy import linalg
+from scipy.special import chdtr, chdtrc
 
-from scorebars.answers.base import Answers, of_law
-from scorebars.answers.evidence import sampling_variance, weighted_mean
-from scorebars.answers.intervals import Held, Power, Symmetric
-from scorebars.answers.level import EXPECTED, PERFECT, TRUTH, Level
-from scorebars.answers.linear import in_units
+from scorebars import checks
+from scorebars.answers.base import EXPECTED, PERFECT, TRUTH, Answers, Level, of_law
+from scorebars.answers.combined import LinearAnswers, TransformedAnswers, in_ordinary_units
+from scorebars.answers.evidence import Evidence, ordinary_unit, sampling_variance, weighted_mean
+from scorebars.answers.intervals import IntervalAt, Symmetric, root_of
 from scorebars.answers.means.mean_loss import MeanLoss
+from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.arrays import FloatArray
-from scorebars.errors import Normal
+from scorebars.errors import Normal, StudentT
 from scorebars.laws import from_summary
-from scorebars.laws.law import Law
+from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.mean_loss_law import OneLabelLaw
-from scorebars.laws.normal_law import NormalLaw
-from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot
-from scorebars.laws.quadratic.label_nodes import compress_nodes
+from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot, interval_from_nodes
+from scorebars.laws.quadratic.quadratic_form import compress_nodes
 from scorebars.laws.quadratic.ratio_moments import root_moments
-from scorebars.laws.quadratic.true_mse import interval_from_nodes
 from scorebars.laws.samples import SampleLaw
+from scorebars.laws.variance_ratio import VarianceRatio, mean_of_ratios, weighted_ratio
 from scorebars.losses import Loss
 from scorebars.measured import Measured
-from scorebars.score import Declaration, Estimate, Interval, UndefinedEstimate
 
 _NORMAL = 1e-10
 """Relative error below which the truth's estimate is normal: its skewness is of this order."""
+_FEW_REPEATS = (
+    "label errors from few repeats make the pulls follow Student's distribution, which has no mean square up to 3 repeats "
+    "and no variance of the square up to 5. Use Repeats(..., sigma='pooled'), or read observed and pvalue."
+)
+_HINT = "Drop labels without error, or give them the error they have."
 
 
 class SquaredAnswers(MeanLoss):
     """Mean of (y - p)^2."""
 
     def _forward(self, level: Level) -> Law:
-        summary = self._store.summary("squares")
-        if summary is not None:
+        if (summary := self._store.summary("squares")) is not None:
             return from_summary.squared_law_of_store(summary, perfect=level is PERFECT)
         data = self._labels()
         errors = level.errors(data.errors).normal
@@ -53,7 +64,7 @@ class SquaredAnswers(MeanLoss):
 
     def root_moments(self) -> tuple[float, float] | None:
         """Mean and std of the root where labels are so many that the sums tell them; None where the law has to."""
-        return root_moments(self._store.sums) if self._store.plain else None
+        return root_moments(self._store.sums) if self._store.plain and self._store.sums.scale == 1.0 else None
 
     def _label_variance(self) -> float:
         if not self._store.kept:
@@ -79,11 +90,7 @@ class SquaredAnswers(MeanLoss):
         if level is TRUTH:
             return self._unbiased_truth()
         value, fresh = self._fresh(level)
-        std = math.sqrt(fresh + self._truth_variance())
-        return Estimate(value, std, method="unbiased", interval=Symmetric(value, std, 0.0))
-
-    def _remeasured(self, repeats: float) -> Estimate:
-        return self._back(Level("remeasured", repeats))
+        return self._symmetric(value, math.sqrt(fresh + self._truth_variance()), "unbiased")
 
     def _unbiased_truth(self) -> Estimate:
         if self._store.kept:
@@ -97,14 +104,9 @@ class SquaredAnswers(MeanLoss):
             square, single = s.fourth_w2 - 2.0 * s.sqvar_w2 + s.var2_w2, s.sq_w2 - s.var_w2
             scatter = self._store.scatter_of_sums(square, single, value)
         std, total = math.sqrt(self._truth_variance()), math.sqrt(scatter + self._shared_variance())
-        return Estimate(
-            value,
-            std,
-            method="unbiased",
-            note="" if value >= 0 else "negative: the observed error is below the noise floor",
-            interval=self._truth_interval(value, std),
-            total_interval=Symmetric(value, total, 0.0, math.inf, self._df),
-        )
+        note = "" if value >= 0 else "negative: the observed error is below the noise floor"
+        ends = self._truth_interval(value, std), Symmetric(value, total, *self._range, self._df)
+        return Estimate(value, std, method="unbiased", note=note, interval=ends[0], total_interval=ends[1])
 
     def _truth_variance(self) -> float:
         """Unbiased variance of the truth's estimate given the true residuals, never below that of zero residuals."""
@@ -139,7 +141,7 @@ class SquaredAnswers(MeanLoss):
                 f"{data.errors!r} errors have no finite variance, so what they add to a squared error cannot be taken off."
             )
 
-    def _truth_interval(self, value: float, std: float) -> Callable[[float], Interval]:
+    def _truth_interval(self, value: float, std: float) -> IntervalAt:
         """By inverting the distribution of the observed score, where that is known; else symmetric."""
         if not self._store.plain or std <= _NORMAL * value:
             return Symmetric(value, std, 0.0)
@@ -172,7 +174,7 @@ def squared_law(errors: Normal, residual: FloatArray, weight: FloatArray | None)
 # the interval of the true mean square --------------------------------------------------------------
 
 
-def invert(v: FloatArray, columns: FloatArray, total: float, known: float) -> InvertedLaw:
+def invert(v: FloatArray, columns: FloatArray, total: float, known: float) -> IntervalAt:
     """The interval of the true MSE from labels, or bins of labels, that err.
 
     v is w s^2; the columns are the number of labels, w, w d^2 and w max(4 d^2 - 2 s^2, 2 s^2). All weights add up to
@@ -195,50 +197,50 @@ def invert(v: FloatArray, columns: FloatArray, total: float, known: float) -> In
         tilt = min(max(lean / (excess * spread) if excess > 0 else 1.0, 0.0), 1.0)
     pattern = np.stack([count, a * (1.0 + tilt * x)])
     nodes, pattern = compress_nodes(lam, pattern)
-    return InvertedLaw(float(np.sum(d2)), nodes, pattern, here / total, known / total)
+    return partial(_inverted, float(np.sum(d2)), nodes, pattern, here / total, known / total)
 
 
-@dataclass(frozen=True, eq=False)
-class InvertedLaw:
-    """Interval of the true MSE by inverting the law of the observed one; exact where all errors are equal."""
-
-    observed: float
-    nodes: FloatArray
-    columns: FloatArray
-    share: float
-    known: float
-
-    def __call__(self, level: float) -> Interval:
-        low, high = interval_from_nodes(self.observed, self.nodes, *self.columns, fixed=0.0, level=level)
-        return Interval(self.known + self.share * low, self.known + self.share * high)
+def _inverted(
+    observed: float, nodes: FloatArray, pattern: FloatArray, share: float, known: float, level: float
+) -> Interval:
+    """By inverting the law of the observed MSE; exact where all errors are equal."""
+    low, high = interval_from_nodes(observed, nodes, *pattern, fixed=0.0, level=level)
+    return Interval(known + share * low, known + share * high)
 
 
 # the root ------------------------------------------------------------------------------------------
 
 
-class RootAnswers(Answers):
+class RootAnswers(TransformedAnswers):
     """sqrt of a mean of squares. Its expected value is E sqrt(Q), which is below sqrt(E Q)."""
+
+    inner: MeanLoss
+    std: float = 0.0
+
+    def __init__(self, declaration: Declaration, squared: MeanLoss) -> None:
+        super().__init__(declaration, squared)
+        self.observed = math.sqrt(squared.observed)
+        mean, self.std = squared.root_moments() or (float(self._law.mean), float(self._law.std))
+        self.expected = self.observed if self.std == 0 else mean
 
     @classmethod
     def of(cls, declaration: Declaration, family: type[MeanLoss], loss: Loss, data: Measured) -> Answers:
         """The answers for checked data; the root may be in range where the square is not."""
-        squared, unit = family.in_ordinary_units(declaration, loss, data)
-        return in_units(cls(declaration, squared), unit if loss.degree else 1.0)
 
-    def __init__(self, declaration: Declaration, squared: MeanLoss) -> None:
-        self.declaration, self.n, self.kind, self._squared = declaration, squared.n, squared.kind, squared
-        self.observed = math.sqrt(squared.observed)
-        sums = squared.root_moments() if isinstance(squared, SquaredAnswers) else None
-        mean, self._std = sums or (float(self._law.mean), float(self._law.std))
-        self.expected = self.observed if self._std == 0 else mean
+        def make(data: Measured) -> Answers:
+            return cls(declaration, family(declaration, loss, Evidence(data)))
 
-    @property
-    def std(self) -> float:
-        return self._std
+        return in_ordinary_units(make, data, ordinary_unit(loss, data), 1 if loss.degree else 0)
 
-    @property
-    def repeats(self) -> FloatArray | float:
-        return self._squared.repeats
+    def _value_of(self, value: float) -> float:
+        return math.sqrt(max(value, 0.0))
+
+    def _std_of(self, value: float, std: float) -> float:
+        """std / (2 sqrt(value)), levelling off where the square is not above its error."""
+        return std if std == 0 or math.isinf(std) else std / (2.0 * math.sqrt(max(value, std / 4.0)))
+
+    def _interval_of(self, interval: IntervalAt) -> IntervalAt:
+        return partial(root_of, interval)
 
     @cached_property
     def _law(self) -> Law:
@@ -251,50 +253,24 @@ class RootAnswers(Answers):
         return of_law(self._root(PERFECT))
 
     def _root(self, level: Level) -> Law:
-        law = root_law(self._squared._forward(level))
-        if isinstance(law, SampleLaw) and math.isinf(law.std) and not self._squared.root_exists():
+        law = root_law(self.inner._forward(level))
+        if isinstance(law, SampleLaw) and math.isinf(law.std) and not self.inner.root_exists():
             return SampleLaw(law.draws, mean=math.inf, var=math.inf)  # draws have a mean even where the law has none
         return law
 
-    def _truth(self) -> Estimate:
-        return self._root_of(self._squared._truth())
-
-    def _remeasured(self, repeats: float) -> Estimate:
-        return self._root_of(self._squared._remeasured(repeats))
-
-    def _root_of(self, squared: Estimate) -> Estimate:
-        return Estimate(
-            math.sqrt(max(float(squared), 0.0)),
-            root_std(float(squared), squared.std),
-            method=squared.method,
-            note=squared.note,
-            interval=Power(squared.interval, 0.5),
-            total_interval=Power(squared.total_interval, 0.5),
-        )
-
-    def _berkson_population(self) -> Callable[[float], Interval]:
+    def _berkson_population(self) -> IntervalAt:
         """The root of the mean square's; E sqrt(Q) may lie below it, since it is below sqrt(E Q)."""
-        return Held(Power(self._squared._berkson_population(), 0.5), self.expected)
-
-    def _next_test_set(self, more: float) -> Callable[[float], Interval]:
-        return Power(self._squared.total_interval, 0.5)
+        return partial(_root_with, self.expected, self.inner._berkson_population())
 
     def influences(self) -> FloatArray:
         """To first order."""
-        size = math.sqrt(self._squared._centre)
-        return self._squared.influences() / (2.0 * size) if size > 0 else np.zeros(self.n)
+        size = math.sqrt(self.inner._centre)
+        return self.inner.influences() / (2.0 * size) if size > 0 else np.zeros(self.n)
 
-    def sampling_std(self) -> float:
-        return root_std(self._squared._centre, self._squared.sampling_std())
 
-    def noise_share(self) -> float:
-        return self._squared.noise_share()
-
-    def warnings(self) -> list[str]:
-        return self._squared.warnings()
-
-    def why_undefined(self) -> str:
-        return self._squared.why_undefined()
+def _root_with(value: float, squared: IntervalAt, level: float) -> Interval:
+    low, high = root_of(squared, level)
+    return Interval(min(low, value), max(high, value))
 
 
 def root_law(squared: Law) -> Law:
@@ -318,8 +294,117 @@ def _root_of_draws(squared: SampleLaw) -> SampleLaw:
     return SampleLaw(roots, mean=min(expected, math.sqrt(mean)), var=float(np.var(roots)))
 
 
-def root_std(square: float, std: float) -> float:
-    """Standard error of sqrt(square): std / (2 sqrt(square)), levelling off where `square` is not above its error."""
-    if std == 0 or math.isinf(std):
-        return std
-    return std / (2.0 * math.sqrt(max(square, std / 4.0)))
+# the reduced chi-squared -----------------------------------------------------------------------------
+
+
+class ChiSquaredAnswers(SquaredAnswers):
+    """Mean of the squared pulls; its labels are pulls."""
+
+    @cached_property
+    def pvalues(self) -> tuple[float, float]:
+        """Probabilities that a perfect model's chi-squared is at most, and at least, the observed one."""
+        known = not self._store.kept or (self._store.plain and not self._labels().errors.estimated)
+        if known and self._store.unweighted:
+            size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n)))) if self._store.kept else 1.0
+            total = self.n * self.observed / size if size > 0 else math.inf
+            return float(chdtr(float(self.n), total)), float(chdtrc(float(self.n), total))
+        law = self._forward(PERFECT)
+        return float(law.cdf(self.observed)), float(law.sf(self.observed))
+
+    def _forward(self, level: Level) -> Law:
+        if level is not PERFECT or not self._store.kept:
+            return super()._forward(level)
+        data = self._labels()
+        errors = data.errors
+        if isinstance(errors, StudentT):
+            label = errors.as_single_measurements()
+            weight = data.shares * np.square(label.scale)
+            return mean_of_ratios(weight, np.broadcast_to(np.asarray(label.df, dtype=np.float64), (data.n,)))
+        scatter = None if errors.normal is None else errors.normal.scatter
+        if scatter is None:
+            return super()._forward(level)
+        nu = scatter.pooled_degrees
+        law = VarianceRatio(data.n, nu) if data.weight is None else weighted_ratio(data.shares, nu)
+        unit = float(np.max(errors.label_variance(np.zeros(data.n)))) * (nu - 2.0) / nu
+        return law if unit == 1.0 else ScaledLaw(law, unit)
+
+    def _back(self, level: Level) -> Estimate:
+        """The pulls of labels that are means of repeats are those of single measurements with the labels' errors."""
+        if not self._store.kept or (single := (data := self._labels()).errors.as_single_measurements()) is data.errors:
+            return super()._back(level)
+        answers = SquaredAnswers(self.declaration, self.loss, Evidence(Measured(data.y, data.p, single, data.weight)))
+        return answers._back(level if level.repeats is None else Level(level.name, level.repeats / data.errors.repeats))
+
+    def why_undefined(self) -> str:
+        return _FEW_REPEATS if isinstance(self._labels().errors, StudentT) else super().why_undefined()
+
+
+class ChiSquaredScore(Score):
+    """A reduced chi-squared, with the p-value of a perfect model."""
+
+    @property
+    def pvalue(self) -> float:
+        """Probability that a perfect model's chi-squared is at least the observed one, with these label errors."""
+        return pvalues_of(self._answers)[1]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return ChiSquaredScore, (self._answers,)
+
+
+def pvalues_of(answers: Answers) -> tuple[float, float]:
+    """Probabilities that a perfect model's chi-squared is at most, and at least, the observed one."""
+    found = answers.inner if isinstance(answers, LinearAnswers) else answers
+    assert isinstance(found, ChiSquaredAnswers)
+    return found.pvalues
+
+
+def pulls(data: Measured) -> Measured:
+    """Residuals in units of the errors of their labels, with the errors that this leaves them."""
+    own = data.errors.in_units_of_labels(data.n)
+    if own is None:
+        raise ValueError(
+            f"reduced chi-squared needs normal errors, not {type(data.errors).__name__}: its distribution is that of "
+            "squares of normals. Pass Normal(sigma) with the standard deviation of each label."
+        )
+    label = data.errors.label_level().normal
+    sigma = data.errors.error_bar(data.labels) if label is None else np.broadcast_to(label.sigma, (data.n,))
+    require_positive(sigma)
+    with np.errstate(over="ignore"):
+        z = data.residual / sigma
+    if label is not None and not label.independent:
+        if data.weight is not None:
+            raise ValueError(
+                "sample_weight has no meaning in d' S^-1 d, where errors are correlated: leave it out, or pass sigma."
+            )
+        z = _whitened_shared(z, label.shared / sigma) if label.shared is not None else _whitened(data.residual, label)
+    if not np.all(np.isfinite(z)):
+        raise OverflowError("a residual is so many errors large that the ratio leaves the range of doubles.")
+    return Measured(z, np.zeros(data.n), own, data.weight)
+
+
+def require_positive(sigma: FloatArray) -> None:
+    """Refuse labels without error, which have no pull."""
+    bad = ~(sigma > 0)
+    if bad.any():
+        what = "has zeros, but reduced chi-squared needs a positive error for each label"
+        raise checks.complain("yerr", what, bad, sigma, _HINT)
+
+
+def _whitened(d: FloatArray, errors: Normal) -> FloatArray:
+    """C^-1 d with S = C C': as many independent unit normals as there are labels."""
+    assert errors.cov is not None
+    scale = np.broadcast_to(np.asarray(errors.sigma, dtype=np.float64), d.shape)
+    correlation = errors.cov / np.outer(scale, scale)
+    smallest = float(linalg.eigvalsh(correlation, subset_by_index=(0, 0))[0])
+    if smallest <= 1e-13 * len(d):
+        raise ValueError(
+            f"cov is singular (smallest eigenvalue of the correlations {smallest:.1e}), but reduced chi-squared needs "
+            "its inverse: some combination of the labels would be known without error."
+        )
+    return np.asarray(linalg.solve_triangular(linalg.cholesky(correlation, lower=True), d / scale, lower=True))
+
+
+def _whitened_shared(z: FloatArray, shifts: FloatArray) -> FloatArray:
+    """(I + V V')^(-1/2) z with V the shared shifts in units of the labels' own errors, (k, n); cost O(k^2 n)."""
+    _, size, directions = np.linalg.svd(shifts, full_matrices=False)
+    return np.asarray(z - directions.T @ ((1.0 - 1.0 / np.hypot(1.0, size)) * (directions @ z)))

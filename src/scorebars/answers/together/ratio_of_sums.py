@@ -14,17 +14,21 @@ sum could be zero the set is unbounded, and the interval ends at the end of the 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri, stdtrit
+from scipy.special import gammaincinv
 
+from scorebars.answers.base import PERFECT_NOTE
+from scorebars.answers.intervals import half_width_in_std, kept_between
+from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.engines.store import Store
+from scorebars.errors import MeasurementError
 from scorebars.measured import Measured
-from scorebars.moments.label_noise import LabelNoise, RatioKind, SumPair, positive, slope_of, value_of
-from scorebars.score import Estimate, Interval, UndefinedEstimate
+from scorebars.moments.label_noise import LabelNoise, QuadraticSums, RatioKind, SumPair, positive, slope_of, value_of
 
 _POINTS = 200
 NOTHING_LEFT = (
@@ -32,7 +36,7 @@ NOTHING_LEFT = (
     "which the score is divided by. More precise labels, or more of them, would tell."
 )
 _OUTSIDE = "outside the metric's range: the label errors are as large as the signal"
-UNBOUNDED = "the interval has no end on one side: the scatter of the true values could be almost zero"
+_UNBOUNDED = "the interval has no end on one side: the scatter of the true values could be almost zero"
 
 
 def degrees_of_squares(n: int) -> float:
@@ -42,12 +46,6 @@ def degrees_of_squares(n: int) -> float:
     degrees of freedom makes intervals of ratios hold from 30 labels on.
     """
     return max((n - 1) / 5.0, 1.0)
-
-
-def half_width_in_std(level: float, df: float) -> float:
-    """How many standard deviations an interval at this level reaches to either side; Student's if df is finite."""
-    tail = (1.0 + level) / 2
-    return float(ndtri(tail) if math.isinf(df) else stdtrit(df, tail))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,26 +83,22 @@ class TwoSums:
         """Whether the lower sum is at least one standard deviation above zero."""
         return (self.y * self.y >= self.covariance[1, 1] and self.y > 0) or not np.any(self.covariance)
 
-    def unbounded(self, level: float = 0.95) -> bool:
-        """Whether the lower sum could be zero at this level."""
-        return self.y < half_width_in_std(level, self.df) * math.sqrt(self.covariance[1, 1])
+    def unbounded(self) -> bool:
+        """Whether the lower sum could be zero, at a level of 95 %."""
+        return self.y < half_width_in_std(0.95, self.df) * math.sqrt(self.covariance[1, 1])
 
     def __call__(self, level: float) -> Interval:
         if not np.all(np.isfinite(self.covariance)):
             return Interval(self.low, self.high)
         if not np.any(self.covariance):
-            return _within(self.value, self.value, self.low, self.high)
+            return kept_between(self.value, self.value, self.low, self.high)
         z = half_width_in_std(level, self.df)
         if self.kind == "root":
             return _not_contradicted(self.x, self.y, self.covariance, z)
         low, high = _fieller(self.x, self.y, self.covariance, z)
         if self.kind == "lost":
             low, high = 1.0 - high, 1.0 - low
-        return _within(low, high, self.low, self.high)
-
-
-def _within(low: float, high: float, least: float, most: float) -> Interval:
-    return Interval(min(max(low, least), most), max(min(high, most), least))
+        return kept_between(low, high, self.low, self.high)
 
 
 def _fieller(x: float, y: float, cov: FloatArray, z: float) -> tuple[float, float]:
@@ -127,9 +121,8 @@ def _not_contradicted(x: float, y: float, cov: FloatArray, z: float) -> Interval
     spread = math.sqrt(cov[1, 1])
     if spread == 0:
         reach = z * math.sqrt(cov[0, 0])
-        return _within((x - reach) / math.sqrt(y), (x + reach) / math.sqrt(y), -1.0, 1.0)
-    b2 = y + np.linspace(-z, z, _POINTS) * spread
-    b2 = np.maximum(b2, 0.0)
+        return kept_between((x - reach) / math.sqrt(y), (x + reach) / math.sqrt(y), -1.0, 1.0)
+    b2 = np.maximum(y + np.linspace(-z, z, _POINTS) * spread, 0.0)
     off = (y - b2) / spread
     b, pull = np.sqrt(b2), cov[0, 1] / spread
     own = math.sqrt(max(cov[0, 0] - pull * pull, 1e-12 * cov[0, 0]))
@@ -138,85 +131,158 @@ def _not_contradicted(x: float, y: float, cov: FloatArray, z: float) -> Interval
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(b > 0, (x - pull * off - room) / b, np.where(x - pull * off <= room, -np.inf, np.inf))
         high = np.where(b > 0, (x - pull * off + room) / b, np.where(x - pull * off >= -room, np.inf, -np.inf))
-    return _within(float(np.min(low)), float(np.max(high)), -1.0, 1.0)
+    return kept_between(float(np.min(low)), float(np.max(high)), -1.0, 1.0)
 
 
-@dataclass(frozen=True)
-class OnItsScale:
-    """An interval of a metric that is symmetric where the metric is closest to normal.
-
-    Fisher's z = atanh(r) for correlations, log(1 - R2) for the share explained.
-    """
-
-    kind: RatioKind
-    value: float
-    std: float
-    low: float
-    high: float
-    df: float = math.inf
-
-    def __call__(self, level: float) -> Interval:
-        if not math.isfinite(self.std):
-            return Interval(self.low, self.high)
-        reach = half_width_in_std(level, self.df) * self.std
-        if self.kind == "lost":
-            lost = 1.0 - self.value
-            if lost <= 0:
-                return _within(self.value - reach, self.value + reach, self.low, self.high)
-            factor = math.exp(min(reach / lost, 700.0))
-            return _within(1.0 - lost * factor, 1.0 - lost / factor, self.low, self.high)
-        return fisher(self.value, reach)
+# where a metric is closest to normal: Fisher's z = atanh(r) of correlations, log(1 - R2) of a share explained
 
 
-def fisher(r: float, reach: float) -> Interval:
-    """r -+ reach, carried over to z = atanh(r) and back, so that it stays between -1 and 1."""
-    if abs(r) >= 1:
-        return _within(r - reach, r + reach, -1.0, 1.0)
-    z, step = math.atanh(r), reach / (1.0 - r * r)
+def onto_scale(kind: RatioKind | None, value: float) -> float:
+    """Where the metric is closest to normal; itself where no such scale is known."""
+    if kind == "ratio":
+        return math.atanh(min(max(value, -1.0 + 1e-6), 1.0 - 1e-6))
+    return math.log(max(1.0 - value, 1e-12)) if kind == "lost" else value
+
+
+def pace_on_scale(kind: RatioKind | None, value: float) -> float:
+    """How far the metric moves for a unit on that scale."""
+    return 1.0 - value * value if kind == "ratio" else abs(1.0 - value) if kind == "lost" else 1.0
+
+
+def on_its_scale(
+    kind: RatioKind, value: float, std: float, limits: tuple[float, float], df: float, level: float
+) -> Interval:
+    """An interval of a metric that is symmetric where the metric is closest to normal."""
+    if not math.isfinite(std):
+        return Interval(*limits)
+    reach, lost = half_width_in_std(level, df) * std, 1.0 - value
+    if lost <= 0 or (kind != "lost" and value <= -1):
+        return kept_between(value - reach, value + reach, *limits)
+    if kind == "lost":
+        factor = math.exp(min(reach / lost, 700.0))
+        return kept_between(1.0 - lost * factor, 1.0 - lost / factor, *limits)
+    z, step = math.atanh(value), reach / (1.0 - value * value)
     return Interval(math.tanh(z - step), math.tanh(z + step))
 
 
-class RatioOfSums:
-    """One metric of this kind on one data set."""
+class RatioOfSums(ABC):
+    """One metric of this kind on one data set of n labels, with a range from `low` to `high`."""
+
+    kind: RatioKind
+    _seen: FloatArray
+    """X and Y of the labels at hand."""
+
+    def __init__(self, n: int, low: float, high: float) -> None:
+        self._n, self._limits = n, (low, high)
+
+    @abstractmethod
+    def _against_truth(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Both sums against the truth, and their covariance as the labels tell it and as the items tell it."""
+
+    @abstractmethod
+    def _fresh(self, repeats: float) -> tuple[FloatArray, FloatArray]:
+        """Both sums on fresh means of `repeats`, and the covariance of how far they will be from these."""
+
+    @abstractmethod
+    def _label_covariance(self) -> FloatArray:
+        """If the labels at hand were measured again."""
+
+    @abstractmethod
+    def _item_covariance(self) -> FloatArray:
+        """Over test sets, label errors included."""
+
+    @abstractmethod
+    def _of_perfect(self) -> tuple[float, float]:
+        """What the labels' own errors add to X for a perfect model: mean and variance."""
+
+    def _two(self, sums: FloatArray, covariance: FloatArray, df: float = math.inf) -> TwoSums:
+        return TwoSums(self.kind, float(sums[0]), float(sums[1]), covariance, *self._limits, df)
+
+    @property
+    def observed(self) -> float:
+        """The classical metric."""
+        return self._two(self._seen, np.zeros((2, 2))).value
+
+    @property
+    def item_std(self) -> float:
+        """Standard error of the classical metric over test sets."""
+        return self._two(self._seen, self._item_covariance()).std
+
+    @property
+    def label_std(self) -> float:
+        """Standard deviation of the classical metric if the labels at hand were measured once more."""
+        return self._two(self._seen, self._label_covariance()).std
+
+    def shows_scatter(self) -> bool:
+        """Whether the labels scatter more than their errors make them."""
+        return self._two(*self._against_truth()[:2]).shows_scatter
+
+    def truth(self) -> Estimate:
+        """The metric against the truth, from the corrected sums."""
+        sums, labels, items = self._against_truth()
+        found = self._two(sums, labels)
+        if not found.shows_scatter:
+            raise UndefinedEstimate(NOTHING_LEFT)
+        value, inside = found.value, found.low <= found.value <= found.high
+        note = "; ".join(([] if inside else [_OUTSIDE]) + ([_UNBOUNDED] if found.unbounded() else []))
+        total = self._two(sums, items, degrees_of_squares(self._n))
+        return Estimate(value, found.std, method="corrected sums", note=note, interval=found, total_interval=total)
+
+    def remeasured(self, observed: float, repeats: float) -> Estimate:
+        """The classical metric on fresh means of `repeats`."""
+        found = self._two(*self._fresh(repeats))
+        if found.y <= 0:
+            raise UndefinedEstimate(NOTHING_LEFT)
+        interval = partial(on_its_scale, self.kind, found.value, found.std, self._limits, math.inf)
+        return Estimate(found.value, found.std, method="corrected sums", interval=interval)
+
+    def perfect(self) -> Estimate:
+        """1 - X/Y of a perfect model: X is made by the label errors alone, Y is what the labels show."""
+        (mean, variance), total = self._of_perfect(), float(self._seen[1])
+        value, std = (1.0 - mean / total, math.sqrt(variance) / total) if total > 0 else (0.0, 0.0)
+        interval = partial(_lost_to_noise, value, mean, variance, total)
+        return Estimate(value, std, method="corrected sums", note=PERFECT_NOTE, interval=interval)
+
+
+def _lost_to_noise(value: float, mean: float, variance: float, total: float, level: float) -> Interval:
+    """X is a sum of squares, close to a gamma law of the same mean and variance."""
+    if total > 0 and math.isinf(variance):
+        return Interval(-math.inf, 1.0)
+    shape = mean * mean / variance if total > 0 and variance > 0 else 0.0
+    if not shape > 0:  # errors that all labels share are nothing to a score about the mean
+        return Interval(value, value)
+    tail = (1.0 - level) / 2
+    most, least = (float(gammaincinv(shape, q)) * mean / shape for q in (1.0 - tail, tail))
+    # the mean of a very skew law may lie outside
+    return Interval(min(1.0 - most / total, value), max(1.0 - least / total, value))
+
+
+class RatioOfLabels(RatioOfSums):
+    """From the labels themselves."""
 
     def __init__(self, pair: SumPair, data: Measured, low: float, high: float) -> None:
-        self.pair, self._errors, self._low, self._high = pair, data.errors, low, high
+        self.pair, self.kind, self._errors = pair, pair.kind, data.errors
         self._y, self._p = data.labels, data.predictions
         self._w = np.ones(data.n) if data.weight is None else np.asarray(data.weight, dtype=np.float64)
-        self._df = max(int(np.count_nonzero(self._w)) - 1, 1)
-
-    def _two(self, x: float, y: float, covariance: FloatArray, df: float = math.inf) -> TwoSums:
-        return TwoSums(self.pair.kind, x, y, covariance, self._low, self._high, df)
-
-    # against the truth -------------------------------------------------------------------------
+        super().__init__(max(int(np.count_nonzero(self._w)), 2), low, high)
+        self._seen = pair.sums(self._y, self._p, self._w)
 
     @cached_property
     def _noise(self) -> LabelNoise:
-        noise = LabelNoise.of(self._errors, self._y)
-        if not np.all(np.isfinite(noise.total)):
-            raise UndefinedEstimate(
-                f"{self._errors!r} errors have no finite variance, so what they add to the score cannot be taken off."
-            )
-        return noise
+        return finite_noise(self._errors, self._y)
 
     @cached_property
     def _label(self) -> FloatArray:
         return np.asarray(self._errors.unbiased_label(self._y))
 
-    def truth(self) -> tuple[TwoSums, TwoSums]:
-        """Both sums against the truth, known as well as the labels tell; and as well as the items tell."""
+    def _against_truth(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         t, p, w, noise = self._label, self._p, self._w, self._noise
         quadratic = self.pair.quadratic(t, p, w)
-        x, y = np.array(self.pair.sums(t, p, w)) - noise.added(quadratic)
-        n = self._df + 1
-        scatter = positive(self.pair.scatter(t, p, w, noise.total) + noise.in_common(quadratic) * (n / (n - 1)))
-        return self._two(x, y, noise.covariance(quadratic)), self._two(x, y, scatter, degrees_of_squares(n))
+        scatter = self._with_common(self.pair.scatter(t, p, w, noise.total), quadratic)
+        return self.pair.sums(t, p, w) - noise.added(quadratic), noise.covariance(quadratic), scatter
 
-    def scatter_shown(self) -> bool:
-        """Whether the labels scatter more than their errors make them."""
-        return self.truth()[0].shows_scatter
-
-    # the classical metric ----------------------------------------------------------------------
+    def _with_common(self, scatter: FloatArray, quadratic: QuadraticSums) -> FloatArray:
+        return positive(scatter + self._noise.in_common(quadratic) * (self._n / (self._n - 1)))
 
     @cached_property
     def _at_labels(self) -> LabelNoise:
@@ -225,59 +291,56 @@ class RatioOfSums:
             stretch = np.sqrt(self._errors.variance(self._y) / self._errors.variance(self._label))
         return self._noise.scaled(np.where(np.isfinite(stretch) & (stretch > 0), stretch, 1.0))
 
-    def items(self) -> TwoSums:
-        """The classical sums, with their covariance over test sets."""
-        y, p, w = self._y, self._p, self._w
-        scatter = self.pair.scatter(y, p, w, 0.0)
-        if not self._errors.independent:
-            n = self._df + 1
-            scatter = positive(scatter + self._noise.in_common(self.pair.quadratic(y, p, w)) * (n / (n - 1)))
-        return self._two(*self.pair.sums(y, p, w), scatter, self._df)
+    @cached_property
+    def _quadratic(self) -> QuadraticSums:
+        return self.pair.quadratic(self._y, self._p, self._w)
 
-    def labels(self) -> TwoSums:
-        """The classical sums, with their covariance when the labels at hand are measured again."""
-        y, p, w = self._y, self._p, self._w
-        return self._two(*self.pair.sums(y, p, w), self._at_labels.covariance(self.pair.quadratic(y, p, w)))
+    def _item_covariance(self) -> FloatArray:
+        scatter = self.pair.scatter(self._y, self._p, self._w, 0.0)
+        return scatter if self._errors.independent else self._with_common(scatter, self._quadratic)
 
-    def remeasured(self, repeats: float) -> TwoSums:
-        """The classical sums on fresh means of `repeats`, with the covariance of how far they will be from this."""
-        y, p, w, seen = self._y, self._p, self._w, self._at_labels
-        quadratic = self.pair.quadratic(y, p, w)
-        normal = self._errors.normal
-        fresh = seen.averaged(repeats) if normal is None else LabelNoise.normal(normal.averaged(repeats), y)
-        x_y = np.array(self.pair.sums(y, p, w)) - seen.added(quadratic) + fresh.added(quadratic)
-        both = seen.covariance(quadratic) + fresh.covariance(quadratic, seen)
-        return self._two(float(x_y[0]), float(x_y[1]), both)
+    def _label_covariance(self) -> FloatArray:
+        return self._at_labels.covariance(self._quadratic)
 
-    # a perfect model ---------------------------------------------------------------------------
+    def _fresh(self, repeats: float) -> tuple[FloatArray, FloatArray]:
+        quadratic, old, normal = self._quadratic, self._at_labels, self._errors.normal
+        new = old.averaged(repeats) if normal is None else LabelNoise.normal(normal.averaged(repeats), self._y)
+        both = old.covariance(quadratic) + new.covariance(quadratic, old)
+        return self._seen - old.added(quadratic) + new.added(quadratic), both
 
-    def perfect(self) -> tuple[float, float, float]:
-        """What the labels' own errors add to X for a perfect model: mean and variance; and the classical Y."""
-        y, w, errors = self._y, self._w, self._errors
-        off = errors.mean(y) - y
-        quadratic = self.pair.quadratic(off, np.zeros_like(off), w)
-        noise = self._at_labels
-        x = float(noise.added(quadratic)[0]) + self.pair.sums(off, np.zeros_like(off), w)[0]
-        spread = float(noise.at_truth().covariance(quadratic)[0, 0])
-        return x, spread, self.pair.sums(y, self._p, w)[1]
+    def _of_perfect(self) -> tuple[float, float]:
+        off = self._errors.mean(self._y) - self._y
+        quadratic = self.pair.quadratic(off, np.zeros_like(off), self._w)
+        x = float(self._at_labels.added(quadratic)[0]) + self.pair.sums(off, np.zeros_like(off), self._w)[0]
+        return x, float(self._at_labels.at_truth().covariance(quadratic)[0, 0])
 
 
-class RatioOfSummary:
-    """The same for R2 and the explained variance of labels that were summed up, with independent normal errors.
+def finite_noise(errors: MeasurementError, y: FloatArray) -> LabelNoise:
+    """The errors of these labels; refused where they have no finite variance."""
+    noise = LabelNoise.of(errors, y)
+    if not np.all(np.isfinite(noise.total)):
+        raise UndefinedEstimate(
+            f"{errors!r} errors have no finite variance, so what they add to the score cannot be taken off."
+        )
+    return noise
+
+
+class RatioOfSummary(RatioOfSums):
+    """R2 and the explained variance of labels that were summed up, with independent normal errors.
 
     Both are 1 - X/Y with Y = sum w (y - mean)^2 and X = sum w (d - m)^2, where d = p - y and m is 0 for R2, the mean of d
     for the explained variance (`centred`). All that is asked for are sums over the labels.
     """
 
+    kind: RatioKind = "lost"
+
     def __init__(self, centred: bool, summary: Store, low: float, high: float) -> None:
         s = summary.sums
-        self.centred, self._summary, self._sums, self._low, self._high = centred, summary, s, low, high
+        super().__init__(s.n, low, high)
+        self.centred, self._summary, self._sums = centred, summary, s
         self._mean, self._offset = s.y1 / s.w, s.d / s.w if centred else 0.0
         lost = max(s.sq - self._offset * s.d, 0.0) if centred else s.sq
         self._seen = np.array([lost, max(s.y2 - self._mean * s.y1, 0.0)])
-
-    def _two(self, sums: FloatArray, covariance: FloatArray, df: float = math.inf) -> TwoSums:
-        return TwoSums("lost", float(sums[0]), float(sums[1]), covariance, self._low, self._high, df)
 
     def _added(self) -> FloatArray:
         """What label errors add to X and Y on average."""
@@ -301,8 +364,8 @@ class RatioOfSummary:
         trace, sloped = self._traces(), 4.0 * np.array([[dd, -dy], [-dy, yy]])  # with half the slopes at the labels
         return 2.0 * fresh * fresh * trace + positive(fresh * (sloped - 4.0 * trace))
 
-    def _item_covariance(self, corrected: bool) -> FloatArray:
-        """Covariance of X and Y over test sets, label errors included; of the corrected sums, or of the classical ones."""
+    def _item_covariance(self, corrected: bool = False) -> FloatArray:
+        """Of the classical sums, or of the corrected ones."""
         assert self._summary.gram is not None
         s, c, m = self._sums, self._mean, self._offset
         products = np.zeros((6, 6))
@@ -313,78 +376,12 @@ class RatioOfSummary:
         rows[:, 0] -= (self._seen - off * s.var) / s.w  # about the mean of the items
         return np.asarray(rows @ products @ rows.T * (s.n / max(s.n - 1, 1)))
 
-    def truth(self) -> tuple[TwoSums, TwoSums]:
-        corrected = self._seen - self._added()
-        items = self._two(corrected, self._item_covariance(True), degrees_of_squares(self._sums.n))
-        return self._two(corrected, self._label_covariance()), items
+    def _against_truth(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self._seen - self._added(), self._label_covariance(), self._item_covariance(corrected=True)
 
-    def items(self) -> TwoSums:
-        return self._two(self._seen, self._item_covariance(False))
-
-    def labels(self) -> TwoSums:
-        return self._two(self._seen, self._label_covariance())
-
-    def remeasured(self, repeats: float) -> TwoSums:
+    def _fresh(self, repeats: float) -> tuple[FloatArray, FloatArray]:
         both = self._label_covariance() + self._label_covariance(1.0 / repeats)
-        return self._two(self._seen + (1.0 / repeats - 1.0) * self._added(), both)
+        return self._seen + (1.0 / repeats - 1.0) * self._added(), both
 
-    def perfect(self) -> tuple[float, float, float]:
-        return float(self._added()[0]), 2.0 * float(self._traces()[0, 0]), float(self._seen[1])
-
-
-def of_two_sums(labels: TwoSums, items: TwoSums) -> Estimate:
-    """The score against the truth, from sums known as well as the labels tell, and as well as the items tell."""
-    if not labels.shows_scatter:
-        raise UndefinedEstimate(NOTHING_LEFT)
-    notes = [] if labels.low <= labels.value <= labels.high else [_OUTSIDE]
-    if labels.unbounded():
-        notes.append(UNBOUNDED)
-    return Estimate(
-        labels.value,
-        labels.std,
-        method="corrected sums",
-        note="; ".join(notes),
-        interval=labels,
-        total_interval=items,
-    )
-
-
-def measured_afresh(found: TwoSums) -> Estimate:
-    """The classical metric on fresh labels, with the covariance of how far they will be from these."""
-    if found.y <= 0:
-        raise UndefinedEstimate(NOTHING_LEFT)
-    interval = OnItsScale(found.kind, found.value, found.std, found.low, found.high)
-    return Estimate(found.value, found.std, method="corrected sums", interval=interval)
-
-
-@dataclass(frozen=True)
-class LostToNoise:
-    """1 - X/Y of a perfect model: X is made by the label errors alone, Y is what the labels show.
-
-    X is a sum of squares, close to a gamma law of the same mean and variance.
-    """
-
-    mean: float
-    variance: float
-    total: float
-
-    @property
-    def value(self) -> float:
-        return 1.0 - self.mean / self.total if self.total > 0 else 0.0
-
-    @property
-    def std(self) -> float:
-        return math.sqrt(self.variance) / self.total if self.total > 0 else 0.0
-
-    def __call__(self, level: float) -> Interval:
-        if self.total <= 0 or self.variance <= 0:
-            return Interval(self.value, self.value)
-        if not math.isfinite(self.variance):
-            return Interval(-math.inf, 1.0)
-        shape = self.mean * self.mean / self.variance
-        if not shape > 0:  # errors that all labels share are nothing to a score about the mean
-            return Interval(self.value, self.value)
-        tail = (1.0 - level) / 2
-        most, least = (float(gammaincinv(shape, q)) * self.mean / shape for q in (1.0 - tail, tail))
-        # the mean of a very skew law may lie outside
-        return Interval(min(1.0 - most / self.total, self.value), max(1.0 - least / self.total, self.value))
+    def _of_perfect(self) -> tuple[float, float]:
+        return float(self._added()[0]), 2.0 * float(self._traces()[0, 0])

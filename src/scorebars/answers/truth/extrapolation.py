@@ -3,6 +3,12 @@
 The labels at hand carry an error. With extra error of `level` times its variance on top, the mean loss of each label is a
 known integral. A parabola through the levels 0, 0.5, 1, 1.5, 2, read at -1 (no label error at all) or anywhere between,
 estimates the loss at less error. It is linear in the five values, so it is a mean of per-label terms.
+
+Labels too few to show a distribution of true residuals still bound the truth. Label error s raises the mean loss of an
+item with true residual D by g_s(D) = E loss(D + s Z) - loss(D), so the mean loss against the truth is the expected
+observed score less the mean of g_s(D_i). D_i is not known, but it lies within a few s_i of the observed residual: the
+smallest and the largest g_s there bound the truth on both sides. For |D| these are 0 and sqrt(2/pi) s, or 0 and 0 for a
+residual many errors away from the kink.
 """
 
 from __future__ import annotations
@@ -12,8 +18,10 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from scorebars.answers.intervals import half_width_in_std, kept_between
+from scorebars.answers.score import Interval
 from scorebars.arrays import FloatArray
-from scorebars.errors import MeasurementError
+from scorebars.errors import MeasurementError, Normal
 from scorebars.losses import Loss
 from scorebars.moments import label_moments
 
@@ -21,6 +29,13 @@ _LEVELS = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
 _FIT = np.linalg.pinv(np.vander(_LEVELS, 3))
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 _NODE_WEIGHTS = _NODE_WEIGHTS / math.sqrt(2 * math.pi)
+_REACH = 4.0
+"""A true residual is taken to lie within this many errors of the observed one."""
+_POINTS = 33
+_BESIDE = 1e-9
+"""A jump is looked at from both sides, this part of the error away."""
+_MOST_LABELS = 2000
+"""More labels than this are thinned out."""
 
 
 def loss_at_level(
@@ -55,7 +70,7 @@ def _smoothed(
 def level_variance(
     loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, level: FloatArray | float
 ) -> FloatArray:
-    """Variance of each label's term in `loss_at_level` when the label at hand moves within its error."""
+    """Variance of each label's term in `loss_at_level` if the label at hand were redrawn from its error bar."""
     own = errors.label_level()
     terms = np.stack([loss_at_level(loss, errors, own.ppf(y, np.full(len(y), ndtr(z))), p, level) for z in _NODES])
     with np.errstate(invalid="ignore"):
@@ -63,3 +78,25 @@ def level_variance(
         shift = _NODE_WEIGHTS @ change
         spread = _NODE_WEIGHTS @ np.square(change - shift)
     return np.where(np.isfinite(spread), spread, np.inf)
+
+
+def raised_by_noise(loss: Loss, residual: FloatArray, sd: FloatArray, share: FloatArray) -> tuple[float, float]:
+    """The least and the most by which label errors may have raised the mean of a loss of the residual."""
+    step = max(1, len(residual) // _MOST_LABELS)
+    d, s, a = residual[::step, None], sd[::step, None], share[::step] / float(np.sum(share[::step]))
+    kinks = loss.kinks(np.zeros(1)).reshape(1, -1)
+    near = np.concatenate([kinks, kinks, kinks], axis=1) + s * np.repeat([0.0, -_BESIDE, _BESIDE], kinks.size)
+    points = np.concatenate([d + s * np.linspace(-_REACH, _REACH, _POINTS), near], axis=1)
+    points = np.clip(points, d - _REACH * s, d + _REACH * s)
+    flat, zero = points.reshape(-1), np.zeros(points.size)
+    noisy = label_moments(loss, Normal.trusted(np.broadcast_to(s, points.shape).reshape(-1)), flat, zero).mean
+    raised = (noisy - loss(flat, zero)).reshape(points.shape)
+    return float(a @ raised.min(axis=1)), float(a @ raised.max(axis=1))
+
+
+def for_any_residuals(
+    bounds: tuple[float, float], value: float, limits: tuple[float, float], std: float, df: float, level: float
+) -> Interval:
+    """From `bounds` of the truth, both known but for a scatter; always with the estimate, in the range."""
+    scatter = half_width_in_std(level, df) * std
+    return kept_between(min(bounds[0] - scatter, value), max(bounds[1] + scatter, value), *limits)

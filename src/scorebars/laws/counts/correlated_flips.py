@@ -19,15 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.counts.poisson_binomial import PoissonBinomial
-from scorebars.laws.discrete import DiscreteLaw
-
-
-def largest_correlation(q: FloatArray) -> float:
-    """The largest pairwise correlation that a shared two-point cause can give flips of probabilities q."""
-    varying = q[(q > 0) & (q < 1)]
-    odds = varying / (1 - varying)
-    return math.sqrt(float(np.min(odds)) / float(np.max(odds))) if odds.size else 1.0
 
 
 def conditional_flip_probabilities(q: ArrayLike, rho: float) -> tuple[FloatArray, FloatArray]:
@@ -41,7 +32,7 @@ def conditional_flip_probabilities(q: ArrayLike, rho: float) -> tuple[FloatArray
     if lowest > highest * (1 + 1e-12):
         raise ValueError(
             f"correlation={rho:g} cannot be shared by flip probabilities between {np.min(varying):g} and "
-            f"{np.max(varying):g}: at most {largest_correlation(flip):.6g} is possible. "
+            f"{np.max(varying):g}: at most {math.sqrt(float(np.min(odds) / np.max(odds))):.6g} is possible. "
             "Lower the correlation or make the flip probabilities more alike."
         )
     mean = float(np.mean(varying))
@@ -52,18 +43,3 @@ def conditional_flip_probabilities(q: ArrayLike, rho: float) -> tuple[FloatArray
     r = np.where(r > 1 - 8e-16, 1.0, np.where(r < 8e-16 * flip, 0.0, r))
     pi = shared / (1 + shared)
     return np.array([pi, 1 - pi]), r
-
-
-def correlated_correct_count(correct: ArrayLike, q: ArrayLike, rho: float, n_classes: int = 2) -> DiscreteLaw:
-    """The number of correct predictions when labels flip with probabilities q and correlation rho.
-
-    `correct` says where the prediction meets the shown label; a flipped label is equally likely any other class.
-    For uniform q and two classes the variance of the accuracy a is q(1-q)(1-rho)/M + rho q(1-q)(1-2a)^2.
-    """
-    right = np.asarray(correct, dtype=bool).ravel()
-    weights, flips = conditional_flip_probabilities(np.broadcast_to(np.asarray(q, dtype=float), right.shape), rho)
-    counts = [PoissonBinomial(np.where(right, 1 - r, r / (n_classes - 1))).atoms for r in flips]
-    return DiscreteLaw(
-        np.concatenate([count.values for count in counts]),
-        np.concatenate([weight * count.pmf for weight, count in zip(weights, counts, strict=True)]),
-    )

@@ -14,8 +14,7 @@ one by one. SciPy has no such distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +24,7 @@ from scorebars.arrays import BoolArray, ComplexArray, FloatArray
 from scorebars.laws.discrete import AtomicLaw, Atoms
 
 _NEGLIGIBLE = 1e-290  # smaller probabilities are dropped at the ends: denormal numbers are slow and say nothing
+_NEGLIGIBLE_OF_MANY = 1e-30  # of more steps than are convolved as a rule
 _SILENT = 40.0  # -log |phi| at which a frequency no longer counts
 _CONVOLVED = 2000  # uncertain trials that are convolved: a few milliseconds
 _LEAF = 32  # trials that are convolved at once
@@ -41,13 +41,10 @@ class PoissonBinomial(AtomicLaw):
 
     def __init__(self, p: ArrayLike, count: ArrayLike | None = None) -> None:
         self._p: FloatArray = np.asarray(p, dtype=float).ravel()
-        self._count: FloatArray | None = None
-        if count is not None:
-            self._count = np.broadcast_to(np.asarray(count, dtype=float), np.shape(p)).ravel()
-        always, never = (self._p == 1), (self._p == 0)
-        certain, impossible = self._number(always), self._number(never)
-        self._uncertain = self._number(~(always | never))
-        self.trials = certain + impossible + self._uncertain
+        self._count = None if count is None else np.broadcast_to(np.asarray(count, dtype=float), np.shape(p)).ravel()
+        certain, impossible = self._number(self._p == 1), self._number(self._p == 0)
+        self.trials = self._p.size if self._count is None else round(float(np.add.reduce(self._count)))
+        self._uncertain = self.trials - certain - impossible
         self.support = (float(certain), float(certain + self._uncertain))
 
     def _number(self, rows: BoolArray) -> int:
@@ -63,16 +60,35 @@ class PoissonBinomial(AtomicLaw):
         whole = self._count is None or bool(np.all(self._count == np.rint(self._count)))
         if whole and self._uncertain <= _CONVOLVED:
             free = (self._p > 0) & (self._p < 1)
-            p = self._p[free]
-            first, pmf = convolve_trials(p if self._count is None else np.repeat(p, self._count[free].astype(int)))
+            p = self._p[free] if self._count is None else np.repeat(self._p[free], self._count[free].astype(int))
+            first, pmf = convolve_steps(np.stack([1 - p, p], axis=1))
             first += int(self.support[0])
         else:
-            mean, variance = self._moments
-            decay = partial(_decay, variance)
-            first, pmf = invert_phi(mean, variance, self.support, self._centred_log_phi, decay)
+            first, pmf = self._inverted()
         return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
 
+    def _inverted(self) -> tuple[int, FloatArray]:
+        """First value and the probabilities from it on, from phi, in a window that leaves out less than 1e-17 of the mass.
+
+        |phi(t)| <= exp(-2 variance sin^2(t/2)): some fifty frequencies matter at any number of trials. With the mean taken
+        out of each trial no large phase is ever formed.
+        """
+        mean, variance = self._moments
+        reach = bernstein_halfwidth(variance)
+        first = max(int(self.support[0]), math.floor(mean - reach))
+        last = min(int(self.support[1]), math.ceil(mean + reach))
+        period = next_fast_len(last - first + 1, real=True)
+        t = 2 * math.pi / period * np.arange(period // 2 + 1, dtype=float)
+        heard = 2 * variance * np.sin(t / 2) ** 2 < _SILENT
+        log_size, phase = self._centred_log_phi(t[heard])
+        phi = np.zeros(t.size, dtype=complex)
+        # irfft sums exp(+i t k), the inversion formula exp(-i t k): hence the conjugate
+        phi[heard] = np.exp(log_size - 1j * (phase + t[heard] * (mean - first)))
+        pmf = np.maximum(irfft(phi, period)[: last - first + 1], 0.0)
+        return first, pmf / np.add.reduce(pmf)
+
     def _centred_log_phi(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """log |phi(t)| and arg phi(t) - t mean."""
         p, count = self._p, self._count
         x = 1j * np.sin(t) - 2 * np.sin(t / 2) ** 2
         farthest = 2 * math.sin(float(t[-1]) / 2)
@@ -115,44 +131,37 @@ def _sums_of_powers(p: FloatArray, count: FloatArray | None, terms: int) -> tupl
     return both, signed
 
 
-def _decay(variance: float, t: FloatArray) -> FloatArray:
-    """A lower bound of -log |phi(t)|."""
-    return 2 * variance * np.sin(t / 2) ** 2
+# sums of independent whole steps ----------------------------------------------------------------
 
 
-def convolve_trials(p: FloatArray) -> tuple[int, FloatArray]:
-    """First count and the probabilities from it on, by convolution."""
-    rows = max(1, -(-p.size // _LEAF))
-    padded = np.zeros(rows * _LEAF)
-    padded[: p.size] = p
-    pmf = np.zeros((rows, _LEAF + 1))
-    pmf[:, 0] = 1.0
-    for j, column in enumerate(padded.reshape(rows, _LEAF).T):
-        success = column[:, None]
-        pmf[:, 1 : j + 2] = pmf[:, 1 : j + 2] * (1 - success) + pmf[:, : j + 1] * success
-        pmf[:, :1] *= 1 - success
-    return convolve((0, row) for row in pmf)
+def convolve_steps(chances: FloatArray) -> tuple[int, FloatArray]:
+    """First value and the probabilities from it on, of a sum of steps 0, 1, ... with probabilities in rows (n, s).
 
-
-# sums of whole steps: by convolution, or from the characteristic function ----------------------
-
-
-def convolve(steps: Iterable[tuple[int, FloatArray]]) -> tuple[int, FloatArray]:
-    """First value and the probabilities from it on, of the sum of steps given in the same way.
-
-    Neighbours are convolved in pairs. Every term is positive, so each probability keeps its relative accuracy far into
-    both tails.
+    Every term is positive, so each probability keeps its relative accuracy far into both tails.
     """
-    parts = [_trimmed(*step) for step in steps] or [(0, np.ones(1))]
-    while len(parts) > 1:
+    n, steps = chances.shape
+    rows = max(1, -(-n // _LEAF))
+    padded = np.zeros((rows * _LEAF, steps))
+    padded[:, 0] = 1.0
+    padded[:n] = chances
+    pmf = np.zeros((rows, _LEAF * (steps - 1) + 1))
+    pmf[:, 0] = 1.0
+    for column in padded.reshape(rows, _LEAF, steps).swapaxes(0, 1):
+        longer = pmf * column[:, :1]
+        for step in range(1, steps):
+            longer[:, step:] += pmf[:, :-step] * column[:, step, None]
+        pmf = longer
+    least = _NEGLIGIBLE if n <= _CONVOLVED else _NEGLIGIBLE_OF_MANY
+    parts = [_trimmed(0, row, least) for row in pmf]
+    while len(parts) > 1:  # neighbours in pairs
         pairs = zip(parts[::2], parts[1::2], strict=False)
-        merged = [_trimmed(i + j, np.convolve(a, b)) for (i, a), (j, b) in pairs]
+        merged = [_trimmed(i + j, np.convolve(a, b), least) for (i, a), (j, b) in pairs]
         parts = merged + parts[2 * len(merged) :]
     return parts[0]
 
 
-def _trimmed(first: int, pmf: FloatArray) -> tuple[int, FloatArray]:
-    kept = np.flatnonzero(pmf > _NEGLIGIBLE)
+def _trimmed(first: int, pmf: FloatArray, least: float) -> tuple[int, FloatArray]:
+    kept = np.flatnonzero(pmf > least)
     return first + int(kept[0]), pmf[kept[0] : kept[-1] + 1]
 
 
@@ -163,30 +172,3 @@ def bernstein_halfwidth(variance: float, largest_step: float = 1.0, log_mass: fl
     """
     linear = log_mass * largest_step / 3
     return linear + math.sqrt(linear * linear + 2 * log_mass * variance)
-
-
-def invert_phi(
-    mean: float,
-    variance: float,
-    support: tuple[float, float],
-    centred_log_phi: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
-    decay: Callable[[FloatArray], FloatArray],
-    largest_step: float = 1.0,
-) -> tuple[int, FloatArray]:
-    """First value and the probabilities from it on, from the characteristic function phi of the sum.
-
-    The window around the mean leaves out less than 1e-17 of the mass. `decay(t)` is a lower bound of -log |phi(t)|: some
-    fifty frequencies matter at any number of steps. `centred_log_phi` gives log |phi(t)| and arg phi(t) - t mean there;
-    with the mean taken out of each step no large phase is ever formed.
-    """
-    reach = bernstein_halfwidth(variance, largest_step)
-    first, last = max(int(support[0]), math.floor(mean - reach)), min(int(support[1]), math.ceil(mean + reach))
-    period = next_fast_len(last - first + 1, real=True)
-    t = 2 * math.pi / period * np.arange(period // 2 + 1, dtype=float)
-    heard = decay(t) < _SILENT
-    log_size, phase = centred_log_phi(t[heard])
-    phi = np.zeros(t.size, dtype=complex)
-    # irfft sums exp(+i t k), the inversion formula exp(-i t k): hence the conjugate
-    phi[heard] = np.exp(log_size - 1j * (phase + t[heard] * (mean - first)))
-    pmf = np.maximum(irfft(phi, period)[: last - first + 1], 0.0)
-    return first, pmf / np.add.reduce(pmf)

@@ -25,8 +25,7 @@ from scipy.special import ndtr, ndtri
 from scorebars.arrays import FloatArray
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
-from scorebars.laws.law import Law
-from scorebars.laws.normal_law import NormalLaw
+from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.numerics.integration import integral, moments_of_tail
 from scorebars.numerics.roots import crossing

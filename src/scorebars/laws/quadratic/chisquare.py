@@ -3,8 +3,8 @@
     Q = sum_i w_i (delta_i + e_i)^2 / sum_i w_i,    e ~ N(0, S),
 
 is a generalised chi-square: a sum of independent terms (b_j + sqrt(lam_j) Z_j)^2, with lam and b from the eigenvectors
-of the weighted S. Distribution function, density and quantiles come from a contour integral (`numerics.contour`), exact
-to rounding; a constant sigma gives the non-central chi-square, and labels without error only shift Q.
+of the weighted S. Distribution function, density and quantiles come from a contour integral (`laws.contour`), exact
+to 1e-12; a constant sigma gives the non-central chi-square, and labels without error only shift Q.
 
 For the root, P(sqrt Q <= x) = P(Q <= x^2). With mu = E Q its mean follows from
 
@@ -12,30 +12,96 @@ For the root, P(sqrt Q <= x) = P(Q <= x^2). With mu = E Q its mean follows from
 
 whose integrand is positive, and Var sqrt(Q) = (sqrt(mu) - E)(sqrt(mu) + E): nothing cancels, however small or large the
 label errors are.
+
+How large can the true mean squared error be, given the observed one?
+
+The observed mean square q = sum w (D_i + s_i Z_i)^2 / sum w holds the true deviations D and label errors of
+standard deviation s. With D_i^2 = theta c_i the distribution of q depends on theta alone, and shifts up with it: the
+interval holds the theta that make neither a smaller nor a larger q too improbable,
+
+    P(Q >= q | low) = P(Q <= q | high) = (1 - level) / 2.
+
+A q below what label errors alone make of it (its median without D) is improbable whatever theta is. The high end is then
+where it is (1 - level) times as probable as for theta = 0, so that it is above 0 always.
+
+With constant s and c = 1 this is the exact inversion of the non-central chi-square in its non-centrality.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.draws import transformed
-from scorebars.laws.law import RNG, Law
+from scorebars.laws.contour import Inversion, InvertedLaw
+from scorebars.laws.law import Law
 from scorebars.laws.quadratic.cgf import DiagonalCGF, LowRankCGF
-from scorebars.laws.quadratic.contour import CGF, UNDERFLOW, density, quantile, tails
-from scorebars.laws.quadratic.label_nodes import DEPTH, EXACT, compress, compress_nodes
+from scorebars.laws.quadratic.quadratic_form import DEPTH, EXACT, compress, compress_nodes
 from scorebars.laws.quadratic.ratio_moments import over_all_scales
+
+_SMALLEST = 1e-250
+
+
+def interval_from_nodes(
+    observed: float, nodes: FloatArray, count: FloatArray, b2: FloatArray, *, fixed: float, level: float
+) -> tuple[float, float]:
+    """Interval for theta = sum w D^2 / sum w from the observed mean square and compressed labels.
+
+    The variances w s^2 of labels are `nodes`; `count` of them are alike and hold the share `b2` = sum w c of theta, labels
+    without error the share `fixed`. The low end is 0 where q is no larger than label errors alone make it; the high end is
+    above 0 even where q is too small for them.
+    """
+    if nodes.size == 0:
+        return observed, observed
+
+    def both(theta: float) -> tuple[float, float]:
+        rest = observed - theta * fixed
+        if rest <= 0:
+            return 0.0, 1.0
+        law = GeneralizedChiSquare.of_nodes(nodes, count, theta * b2)
+        return float(law.cdf(rest)), float(law.sf(rest))
+
+    tail = 0.5 * (1.0 - level)
+    # start where q is 40 standard deviations away, or at 0: further off, compressed nodes are not exact
+    spread = math.sqrt(float(np.sum(2.0 * count * nodes * nodes + 4.0 * observed * b2 * nodes)))
+    start = max(observed - float(np.sum(count * nodes)) - 40.0 * spread, 0.0)
+    low = 0.0
+    below, above = both(start)
+    if above < tail:
+        low = _solve(lambda theta: both(theta)[1], tail, start, observed)
+    tail = min(tail, 2.0 * tail * below) if start == 0 else tail
+    if tail < _SMALLEST:
+        # so small a q that its probability falls like exp(-sum D^2 / 2 s^2)
+        return low, -2.0 * math.log1p(-level) / (float(np.sum(b2 / nodes)) + 2.0 * fixed / max(observed, _SMALLEST))
+    reach = observed
+    while both(reach)[0] > tail:
+        reach *= 2.0
+    return low, _solve(lambda theta: both(theta)[0], tail, low, reach)
+
+
+def _solve(probability: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where the probability meets the target, on the scale of normal quantiles on which it is nearly straight."""
+
+    def miss(theta: float) -> float:
+        return float(ndtri(max(probability(theta), 1e-300))) - goal
+
+    goal = float(ndtri(target))
+    if miss(low) * miss(high) >= 0:  # closer together than rounding
+        return low
+    return float(brentq(miss, low, high, xtol=1e-14 * high, rtol=1e-14))
+
 
 _LOWEST = 1e-100  # of the mean: nothing is found closer to the floor
 _NOTHING = 746.0  # exp of minus this is 0
-_DIRECT_DRAWS = 2_000_000  # normal variates a call of rvs may use
+_REACH: FloatArray = 4.0 ** np.arange(7.0)
 
 
-class GeneralizedChiSquare(Law):
+class GeneralizedChiSquare(InvertedLaw):
     """Distribution of floor + Q, with `cgf` that of Q > 0, or None if nothing is random.
 
     `compressed`: nodes of the cgf stand for many labels of different errors.
@@ -44,7 +110,7 @@ class GeneralizedChiSquare(Law):
     method = "exact"
 
     def __init__(
-        self, cgf: CGF | None, floor: float, mean: float, variance: float, *, compressed: bool = False
+        self, cgf: DiagonalCGF | LowRankCGF | None, floor: float, mean: float, variance: float, compressed: bool = False
     ) -> None:
         self.cgf, self.floor, self._compressed = cgf, floor, compressed
         self._moments = mean, variance
@@ -93,9 +159,9 @@ class GeneralizedChiSquare(Law):
         if lam.size > EXACT:
             lam, (count, b2) = compress_nodes(lam, np.stack([count, b2]))
         compressed = lam.size > 1 and float(np.sum(count)) > EXACT + 0.5
-        above = None if mean is None else mean - floor
-        cgf = DiagonalCGF(count, lam, b2, mean=above, depth=DEPTH if compressed else UNDERFLOW)
-        return cls(cgf, floor, floor + cgf.mean, cgf.k2 if variance is None else variance, compressed=compressed)
+        cgf = DiagonalCGF(count, lam, b2)
+        mean = floor + cgf.mean if mean is None else mean
+        return cls(cgf, floor, mean, cgf.k2 if variance is None else variance, compressed)
 
     @classmethod
     def covariance(cls, delta: FloatArray, cov: FloatArray, weight: FloatArray | None = None) -> GeneralizedChiSquare:
@@ -113,7 +179,7 @@ class GeneralizedChiSquare(Law):
         mean = floor + float(offset @ offset + np.trace(matrix))
         variance = max(float(2 * np.sum(matrix * matrix) + 4 * offset @ matrix @ offset), 0.0)
         law = cls.of_nodes(np.where(lam > rounding, lam, 0.0), np.ones(lam.size), (offset @ vectors) ** 2, floor=floor)
-        return law if law.cgf is None else cls(law.cgf, law.floor, mean, variance, compressed=law._compressed)
+        return law if law.cgf is None else cls(law.cgf, law.floor, mean, variance, law._compressed)
 
     @classmethod
     def low_rank(
@@ -152,68 +218,44 @@ class GeneralizedChiSquare(Law):
         nodes, sums = np.append(nodes, 0.0), np.column_stack([sums, certain])
         gram = np.empty((nodes.size, x.shape[1], x.shape[1]))
         gram[:, rows, columns] = gram[:, columns, rows] = sums[1:].T
-        cgf = LowRankCGF(sums[0], nodes, gram, along, mean=mean, depth=DEPTH)
+        cgf = LowRankCGF(sums[0], nodes, gram, along)
         return cls(cgf, floor, floor + mean, cgf.k2, compressed=True)
 
-    def _mean(self) -> float:
-        return self._moments[0]
+    @cached_property
+    def _inversion(self) -> Inversion:
+        assert self.cgf is not None
+        return Inversion(self.cgf.contour, self.cgf.mean, math.sqrt(self.cgf.k2))
 
-    def _var(self) -> float:
-        return self._moments[1]
+    def _out_of_reach(self, height: float) -> bool:
+        """Whether the nodes of a compressed distribution are not good for the small probability beyond this height.
 
-    def _out_of_reach(self, x: float) -> bool:
-        """Whether less probability is left beyond x than the smallest double: there the nodes of a compressed
-        distribution say nothing. Sums of squares of independent normals, with l the largest variance, fulfil
+        Sums of squares of independent normals, with l the largest variance, fulfil
 
-            P(X > mean + sqrt(2 c var) + 2 c l) < exp(-c),    P(X < mean - sqrt(2 c var)) < exp(-c)
+            P(X > mean + sqrt(2 c var) + 2 c l) < exp(-c)
 
-        (Laurent and Massart 2000; Birgé 2001).
+        (Laurent and Massart 2000), and P(X <= x) is below exp(K(t) - t x) for every t < 0.
         """
         if not self._compressed or not isinstance(self.cgf, DiagonalCGF):
             return False
-        mean, variance = self._moments
-        side = math.sqrt(2.0 * _NOTHING * variance)
-        return not -side < x - mean < side + _NOTHING / self.cgf.limit
+        mean, variance = self._moments[0] - self.floor, self._moments[1]
+        if height > mean:
+            return height - mean > math.sqrt(2.0 * _NOTHING * variance) + 2.0 * _NOTHING * float(self.cgf.lam.max())
+        return float(np.min(self.cgf.exponent(-_REACH / height, height))) < DEPTH
 
-    def _tails(self, x: float) -> tuple[float, float]:
-        """P(value <= x) and P(value > x)."""
+    def _probabilities(self, x: float) -> tuple[float, float, float]:
+        """P(value <= x), P(value > x) and density."""
         if self.cgf is None:
-            return 1.0, 0.0
-        if self._out_of_reach(x):
-            return float(x > self._moments[0]), float(x < self._moments[0])
-        height = x - self.floor
-        return tails(self.cgf, height) if height > _LOWEST * self.cgf.mean else (0.0, 1.0)
-
-    def _cdf(self, x: float) -> float:
-        return self._tails(x)[0]
-
-    def _sf(self, x: float) -> float:
-        return self._tails(x)[1]
-
-    def _pdf(self, x: float) -> float:
-        if self.cgf is None:
-            return math.inf
-        return 0.0 if self._out_of_reach(x) else density(self.cgf, max(x - self.floor, _LOWEST * self.cgf.mean))
+            return 1.0, 0.0, math.inf
+        height = max(x - self.floor, _LOWEST * self.cgf.mean)
+        if self._out_of_reach(height):
+            return float(x > self._moments[0]), float(x < self._moments[0]), 0.0
+        under, over, density = self._inversion.probabilities(height)
+        return (under, over, density) if height == x - self.floor else (0.0, 1.0, density)
 
     def _ppf(self, q: float) -> float:
-        return self.floor if self.cgf is None else self.floor + quantile(self.cgf, q)
-
-    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
-        """Draws from the distribution; `rng` is a seed or a Generator, and the same seed gives the same draws."""
-        generator = np.random.default_rng(rng)
-        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-        number = math.prod(shape)
         if self.cgf is None:
-            draws = np.full(shape, self.floor)
-        elif isinstance(self.cgf, DiagonalCGF) and not self._compressed and number * self.cgf.lam.size <= _DIRECT_DRAWS:
-            draws = np.full(shape, self.floor)
-            for count, lam, b2 in zip(self.cgf.count, self.cgf.lam, self.cgf.b2, strict=True):
-                draws += (math.sqrt(b2) + math.sqrt(lam) * generator.standard_normal(shape)) ** 2
-                if count > 1:
-                    draws += lam * generator.chisquare(count - 1, shape)
-        else:
-            draws = transformed(self, generator.standard_normal(shape), logarithm=True)
-        return float(draws) if size is None else draws
+            return self.floor
+        return self.floor + self._inversion.ppf(max(q, math.exp(DEPTH)) if self._compressed else q)
 
 
 def _shares(n: int, weight: FloatArray | None) -> FloatArray:
@@ -254,7 +296,7 @@ class SquareRoot(Law):
             excess = cgf.centred(-t)
             difference = np.exp(-t * mean) * np.expm1(np.minimum(excess, 1.0))
             far = np.flatnonzero(excess >= 1.0)
-            difference[far] = np.exp(cgf.value(-t[far]) - t[far] * floor) - np.exp(-t[far] * mean)
+            difference[far] = np.exp(cgf.exponent(-t[far], -floor)) - np.exp(-t[far] * mean)
             return np.asarray(difference * t**-1.5)[None]
 
         return float(over_all_scales(integrand, 1.0 / mean)[0]) / (2.0 * math.sqrt(math.pi))
@@ -279,7 +321,3 @@ class SquareRoot(Law):
 
     def _ppf(self, q: float) -> float:
         return math.sqrt(self.square.ppf(q))
-
-    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
-        """Draws from the distribution; `rng` is a seed or a Generator, and the same seed gives the same draws."""
-        return np.sqrt(self.square.rvs(size, rng)) if size is not None else math.sqrt(self.square.rvs(None, rng))

@@ -25,13 +25,11 @@ from scipy.interpolate import KroghInterpolator
 from scipy.special import log_ndtr, ndtr
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.complex_log import Numbers
+from scorebars.laws.contour import Numbers
 from scorebars.laws.quadratic.cgf import log_excess
-from scorebars.laws.quadratic.label_nodes import EXACT
-from scorebars.laws.quadratic.quadratic_form import PI, THETA, Components, E, QuadraticForms
+from scorebars.laws.quadratic.quadratic_form import PI, THETA, Components, E, QuadraticForm
 from scorebars.laws.quadratic.ratio import FormLaw
 from scorebars.laws.quadratic.ratio_moments import Deviation, Tilted, over_all_scales, tilt
-from scorebars.moments import statistics
 
 _SMALL_NOISE = 0.01  # variance of B / b^2 below which the variance is taken about r0
 _LAST = 1.0 - 1e-6
@@ -43,7 +41,6 @@ class PearsonLaw(FormLaw):
     """Correlation of independent labels y ~ N(mu, sigma^2) with predictions p that are not all equal."""
 
     support = (-1.0, 1.0)
-    statistic = statistics.pearson
     real_singularities = False  # the standard deviation of L under the weight may vanish for complex t
 
     def __init__(self, components: Components, labels: int) -> None:
@@ -75,10 +72,7 @@ class PearsonLaw(FormLaw):
         if np.ptp(counted) == 0:
             raise ValueError("the correlation is undefined: all predictions are equal")
         y, prediction = mu - np.average(mu, weights=weight), p - np.average(p, weights=weight)
-        law = cls(Components.independent(y, prediction, sigma, weight), counted.size)
-        if mu.size <= EXACT:
-            law._labels = mu, p, sigma, weight
-        return law
+        return cls(Components.independent(y, prediction, sigma, weight), counted.size)
 
     @cached_property
     def _signs(self) -> tuple[float, float]:
@@ -145,37 +139,30 @@ class PearsonLaw(FormLaw):
         out[small] = alone[small] * np.expm1(exponent[small])
         return out
 
-    def _mean(self) -> float:
-        return self._moments[0]
-
-    def _var(self) -> float:
-        return self._moments[1]
-
     # the distribution function --------------------------------------------------------------------
 
-    def _forms(self, x: FloatArray) -> QuadraticForms:
-        kappa = np.stack([x * x, np.ones(x.size)])
-        u = np.stack([E, self._direction])
-        return QuadraticForms(self.components, -x * x, kappa, u, np.zeros((x.size, 3)), np.zeros(x.size))
+    def _form(self, x: float) -> QuadraticForm:
+        squares = [(x * x, E), (1.0, self._direction)]
+        at_zero = self.components.at_zero
+        b = at_zero(THETA, THETA) - at_zero(E, THETA) ** 2
+        return QuadraticForm(self.components, -x * x, squares, np.zeros(3), self._mean_l**2 - x * x * b)
 
-    def _exponent(self, t: Numbers, x: FloatArray) -> Numbers:
-        forms = self._forms(x)
-        exponent, covariance = forms.tilted(t)
+    def _exponent(self, t: Numbers, x: float) -> Numbers:
+        form = self._kept_form(x)
+        exponent, covariance = form.tilted(t)
         if self._std_l == 0:
             return exponent
         moved = covariance @ self._direction
-        mean = self._mean_l + t * np.sum(moved * forms.gradient, axis=1)
-        side = np.copysign(1.0, x)
-        out: Numbers = exponent + log_ndtr(side * mean / np.sqrt(moved @ self._direction))
+        mean = self._mean_l + t * (moved @ form.gradient)
+        out: Numbers = exponent + log_ndtr(math.copysign(1.0, x) * mean / np.sqrt(moved @ self._direction))
         return out
 
-    def _join(self, x: FloatArray, tail: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """`tail` is the probability beyond x where `upper`, else that between 0 and x, on the side of x."""
-        negative, positive = self._signs
-        same, other = np.where(x > 0, positive, negative), np.where(x > 0, negative, positive)
-        outer = np.where(upper, tail, np.maximum(same - tail, 0.0))
-        inner = np.where(upper, 1.0 - tail, other + tail)
-        return np.where(x > 0, inner, outer), np.where(x > 0, outer, inner)
+    def _join(self, x: float, tail: float, upper: bool) -> tuple[float, float]:
+        """`tail` is the probability beyond x if `upper`, else that between 0 and x, on the side of x."""
+        same, other = self._signs[:: -1 if x > 0 else 1]
+        outer = tail if upper else max(same - tail, 0.0)
+        inner = 1.0 - tail if upper else other + tail
+        return (inner, outer) if x > 0 else (outer, inner)
 
     @cached_property
     def _near_zero(self) -> float:
@@ -215,11 +202,6 @@ class PearsonLaw(FormLaw):
                 inside = math.copysign(2.0 * abs(x) - 1.0, x)
                 return abs(self.tails(x)[x > 0] - self.tails(inside)[x > 0]) / (1.0 - abs(x)) if abs(x) < 1 else 0.0
         return super()._pdf(x)
-
-    def _away(self, x: FloatArray) -> FloatArray:
-        if self._std_l == 0:
-            return x[x * self._mean_l > 0]
-        return np.unique(np.where(np.abs(x) < self._near_zero, np.copysign(self._near_zero, x), x))
 
     def _centre(self) -> tuple[float, float]:
         r = self._mean_l / math.sqrt(self._mean_b)

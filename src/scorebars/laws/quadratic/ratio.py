@@ -7,7 +7,7 @@ predictions, bars for weighted means):
     explained variance     D = sum w (y - ybar)^2,      M = D - sum w (y - p - mean)^2
     concordance            D = sum w (y - pbar)^2 + sum w (p - pbar)^2,    M = 2 sum w (p - pbar) y
 
-P(V > x) = P(M - x D > 0) is one integral in the complex plane (`numerics.sign_probability`), good to 1e-9; mean and
+P(V > x) = P(M - x D > 0) is one integral in the complex plane (`laws.contour`), good to 1e-9; mean and
 variance are one-dimensional integrals (`ratio_moments`), exact to rounding. Where D can come arbitrarily close to 0,
 as all y may coincide, the mean exists only for more than three uncertain labels, the variance for more than five.
 """
@@ -16,65 +16,58 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
-from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from functools import cache, cached_property
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.complex_log import Numbers
-from scorebars.laws.draws import transformed
-from scorebars.laws.law import RNG, Law
-from scorebars.laws.quadratic.label_nodes import EXACT
-from scorebars.laws.quadratic.quadratic_form import PI, THETA, Components, E, QuadraticForms
+from scorebars.laws.contour import Contour, Numbers, contour, log, log1p
+from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.quadratic.quadratic_form import EXACT, PI, THETA, Components, E, QuadraticForm
 from scorebars.laws.quadratic.ratio_moments import Deviation, ratio_moments
-from scorebars.laws.quadratic.sign_probability import Path, Saddlepoints, path_above, saddlepoints
-from scorebars.moments import statistics
 
-Statistic = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
-
-_GRID = np.linspace(-4.5, 4.5, 13)  # normal quantiles at which the saddlepoint approximation guides the search
-_QUANTILE = 1e-11  # by how much the normal quantile of a probability may be missed
-_TRIES = 6  # secants before a bracket is sought
+_HIGH = 0.5  # values from which the exponent is formed about the largest value of N
+_QUANTILE = 1e-10  # by how much the normal quantile of a probability may be missed
+_LINEAR = 1e-13  # relative errors of labels so small that the metric is linear in them
 _LAST_STRETCH = 300.0  # |u(x)| beyond which no quantile is sought
-_DRAWN = 2_000_000  # normal variates drawn at a time
 
 
 class FormLaw(Law):
     """A distribution function that is the probability of N > 0 for quadratic forms N, one for each value x.
 
     Quantiles are found on a scale u(x) from -inf to inf, on which the normal quantile of the distribution function is
-    nearly straight.
+    nearly straight. Probabilities are good to 1e-9 in absolute terms; far out, where they are smaller than that, their
+    relative accuracy is lost.
     """
 
     method = "quadrature"
-    statistic: ClassVar[Statistic]
-    """The metric of each row of labels."""
 
     components: Components
     _fixed: float | None
     """The value, if nothing moves it."""
-    _labels: tuple[FloatArray, FloatArray, FloatArray | float, FloatArray | None] | None = None
-    """Labels, predictions, errors and weights, if there are few."""
-
-    @abstractmethod
-    def _forms(self, x: FloatArray) -> QuadraticForms:
-        """N for each x."""
-
-    def _exponent(self, t: Numbers, x: FloatArray) -> Numbers:
-        """log E exp(tN)."""
-        return self._forms(x).tilted(t)[0]
-
+    _kept: tuple[float, QuadraticForm] | None = None
     real_singularities = True
     """Whether the exponent has its singularities on the real axis only."""
 
-    def _join(self, x: FloatArray, tail: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """P(value <= x) and P(value > x) from P(N > 0) where `upper`, else from P(N <= 0)."""
-        return np.where(upper, 1.0 - tail, tail), np.where(upper, tail, 1.0 - tail)
+    @abstractmethod
+    def _form(self, x: float) -> QuadraticForm:
+        """N for this x."""
+
+    def _exponent(self, t: Numbers, x: float) -> Numbers:
+        """log E exp(tN)."""
+        return self._kept_form(x).tilted(t)[0]
+
+    def _kept_form(self, x: float) -> QuadraticForm:
+        """The same; one contour asks for it a dozen times."""
+        if self._kept is None or self._kept[0] != x:
+            self._kept = x, self._form(x)
+        return self._kept[1]
+
+    def _join(self, x: float, tail: float, upper: bool) -> tuple[float, float]:
+        """P(value <= x) and P(value > x) from P(N > 0) if `upper`, else from P(N <= 0)."""
+        return (1.0 - tail, tail) if upper else (tail, 1.0 - tail)
 
     @abstractmethod
     def _centre(self) -> tuple[float, float]:
@@ -92,12 +85,20 @@ class FormLaw(Law):
         """dx / du."""
         return (1.0 - x) * (1.0 + x)
 
-    def _path(self, x: float) -> Path:
-        at = np.array([x])
-        guess = np.array([float(np.interp(x, *self._saddles))])
-        width = self._forms(at).width()
-        start = saddlepoints(self._exponent, at, width, guess)
-        return path_above(self._exponent, x, start, float(width[0]), turning=self.real_singularities)
+    def _largest(self, x: float) -> float:
+        """How large N can get, inf if that is not known."""
+        return math.inf
+
+    def _path(self, x: float) -> Contour:
+        width, largest = self._kept_form(x).width(), self._largest(x)
+        guess = 0.5 / largest if largest * width < 0.1 else 0.0
+        return contour(lambda t: self._exponent(t, x), width, guess, None if self.real_singularities else 0)
+
+    @cached_property
+    def _normal(self) -> NormalLaw | None:
+        """The distribution where it is one to rounding: errors so small that the metric is linear in the labels."""
+        centre, std = self._centre()
+        return NormalLaw(centre, std) if std < _LINEAR * max(abs(centre), self._pace(centre)) else None
 
     def tails(self, x: float) -> tuple[float, float]:
         """P(value <= x) and P(value > x)."""
@@ -105,12 +106,12 @@ class FormLaw(Law):
             return float(x >= self._fixed), float(x < self._fixed)
         if not self.support[0] < x < self.support[1]:
             return float(x >= self.support[1]), float(x < self.support[1])
+        if self._normal is not None:
+            return self._normal._cdf(x), self._normal._sf(x)
+        if self._largest(x) <= 0:
+            return 1.0, 0.0
         path = self._path(x)
-        if math.isnan(path.peak):  # errors so small that the exponent is lost in rounding
-            centre, std = self._centre()
-            return float(ndtr((x - centre) / std)), float(ndtr((centre - x) / std))
-        lower, above = self._join(np.array(x), np.array(min(path.tail(), 1.0)), np.array(path.upper))
-        return float(lower), float(above)
+        return self._join(x, min(path.tail(), 1.0), path.upper)
 
     def _cdf(self, x: float) -> float:
         return self.tails(x)[0]
@@ -123,105 +124,47 @@ class FormLaw(Law):
             return math.inf if x == self._fixed else 0.0
         if not self.support[0] < x < self.support[1]:
             return 0.0
+        if self._normal is not None:
+            return self._normal._pdf(x)
+        if self._largest(x) <= 0:
+            return 0.0
         path = self._path(x)
         # the derivative of the integrand by x, at the nodes t; a small std is only a few steps of rounding wide
-        scale = self._pace(x) / self._slope
-        step = scale * max(3e-6, (1e-16 * abs(x) / scale) ** (1 / 3))
-        above, below = np.full(path.t.size, x + step), np.full(path.t.size, x - step)
-        change = self._exponent(path.t, above) - self._exponent(path.t, below)
-        return abs(path.total(change / path.t)) / (above[0] - below[0]) if path.t.size else 0.0
-
-    # quantiles ---------------------------------------------------------------------------------
-
-    @cached_property
-    def _rough(self) -> tuple[FloatArray, Saddlepoints]:
-        """Values from far below to far above the centre, and the saddlepoints of their forms."""
         centre, std = self._centre()
-        u = self._stretch(centre) + _GRID * max(std / self._pace(centre), 1e-13)
-        x = np.unique([self._value(v) for v in u])
-        x = self._away(x[(x > self.support[0]) & (x < self.support[1])])
-        return x, saddlepoints(self._exponent, x, self._forms(x).width())
-
-    def _away(self, x: FloatArray) -> FloatArray:
-        """The values at which a saddlepoint approximation is to be had."""
-        return x
-
-    @cached_property
-    def _saddles(self) -> tuple[FloatArray, FloatArray]:
-        return self._rough[0], self._rough[1].t
+        scale = self._pace(x) * min(std / self._pace(centre), 1.0)
+        step = scale * max(1e-4, (1e-16 * abs(x) / scale) ** (1 / 3))
+        near, far = (
+            path.total((self._exponent(path.t, x + h) - self._exponent(path.t, x - h)) / path.t) / (2.0 * h)
+            for h in (step, 2.0 * step)
+        )
+        return abs(4.0 * near - far) / 3.0 if path.t.size else 0.0
 
     @cached_property
-    def _guide(self) -> tuple[FloatArray, FloatArray]:
-        """Rough normal quantiles, and u there; both rise."""
-        x, found = self._rough
-        at_zero = self._exponent(np.zeros(x.size), x)
-        lower, upper = self._join(x, found.probability(at_zero), np.zeros(x.size, dtype=bool))
-        z = np.where(lower < 0.5, ndtri(lower), -ndtri(upper))
-        u = np.array([self._stretch(float(v)) for v in x])
-        z, u = z[np.isfinite(z)], u[np.isfinite(z)]
-        rising = np.diff(np.maximum.accumulate(z), prepend=-np.inf) > 0
-        if np.count_nonzero(rising) > 1:
-            return z[rising], u[rising]
-        centre, std = self._centre()
-        return np.array([-1.0, 1.0]), self._stretch(centre) + std / self._pace(centre) * np.array([-1.0, 1.0])
-
-    @cached_property
-    def _slope(self) -> float:
-        """How fast the rough normal quantile rises with u."""
-        z, u = self._guide
-        return float((z[-1] - z[0]) / (u[-1] - u[0]))
+    def _central_tails(self) -> tuple[float, float]:
+        """Where the search for every quantile begins."""
+        return self.tails(self._value(self._stretch(self._centre()[0])))
 
     def _ppf(self, q: float) -> float:
         if self._fixed is not None:
             return self._fixed
         target = float(ndtri(q)) if q < 0.5 else -float(ndtri(1.0 - q))
-        rough, slope = PchipInterpolator(*self._guide), self._slope
+        centre, std = self._centre()
+        start, unit = self._stretch(centre), std / self._pace(centre)
 
-        def guide(z: float) -> float:
-            return float(rough(min(max(z, rough.x[0]), rough.x[-1])))
-
-        @lru_cache
+        @cache
         def miss(u: float) -> float:
-            lower, upper = self.tails(self._value(u))
+            lower, upper = self.tails(self._value(u)) if u != start else self._central_tails
             z = float(ndtri(lower)) if lower < 0.5 else -float(ndtri(upper))
             return min(max(z, -40.0), 40.0) - target
 
-        before = guide(target)
-        u = guide(target - miss(before))
-        for _ in range(_TRIES):  # secants
-            gap = miss(u) - miss(before)
-            following = u - miss(u) * (u - before) / gap if gap != 0 else u
-            if abs(miss(u)) < _QUANTILE or abs(miss(u) * miss(before)) < _QUANTILE:
-                return self._value(following if abs(following - u) < abs(u - before) else u)
-            if not abs(following - u) * slope < 2.0:
-                break
-            u, before = following, u
-        near = far = guide(target)
-        step = -math.copysign(min(1.5 * abs(miss(near)) / slope, 1.0), miss(near))
+        near = far = start
+        step = -1.1 * miss(start) * unit
         while miss(far) * miss(near) > 0 and abs(far) < _LAST_STRETCH:
             near, far = far, far + step
             step *= 2.0
         if miss(near) * miss(far) >= 0:
             return self._value(far)
-        return self._value(brentq(miss, near, far, xtol=_QUANTILE / slope, rtol=8.9e-16))
-
-    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
-        """Draws from the distribution; `rng` is a seed or a Generator, and the same seed gives the same draws."""
-        generator = np.random.default_rng(rng)
-        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-        if self._fixed is not None:
-            draws = np.full(shape, self._fixed)
-        elif self._labels is None:
-            draws = transformed(self, generator.standard_normal(shape))
-        else:
-            mu, p, sigma, weight = self._labels
-            rows = max(_DRAWN // mu.size, 1)
-            parts = [
-                type(self).statistic(mu + sigma * generator.standard_normal((count, mu.size)), p, weight)
-                for count in np.diff([*range(0, math.prod(shape), rows), math.prod(shape)])
-            ]
-            draws = np.concatenate([np.empty(0), *parts]).reshape(shape)
-        return float(draws) if size is None else draws
+        return self._value(brentq(miss, near, far, xtol=max(_QUANTILE * unit, 1e-300), rtol=8.9e-16))
 
 
 class RatioLaw(FormLaw):
@@ -247,10 +190,7 @@ class RatioLaw(FormLaw):
         """Independent labels of mean `mu`, predicted as `p`; no weight: all equal."""
         origin = float(np.average(p if cls.about_predictions else mu, weights=weight))
         counted = p if weight is None else p[weight > 0]
-        law = cls(Components.independent(mu - origin, p - origin, sigma, weight), bool(np.ptp(counted) == 0))
-        if mu.size <= EXACT:
-            law._labels = mu, p, sigma, weight
-        return law
+        return cls(Components.independent(mu - origin, p - origin, sigma, weight), bool(np.ptp(counted) == 0))
 
     @abstractmethod
     def _terms(self) -> tuple[int, float, float, FloatArray, float]:
@@ -311,28 +251,41 @@ class RatioLaw(FormLaw):
         shift, variance = ratio_moments(deviation, self.omega, self.d0, self._mean_d, with_variance=freedom > 4)
         return v0 + shift, variance
 
-    def _mean(self) -> float:
-        return self._moments[0]
+    def _form(self, x: float) -> QuadraticForm:
+        at_theta = self.components.at_zero(self.linear, THETA) + self.m0
+        at_theta += (self.kappa + x * self.omega) * self.components.at_zero(E, THETA) ** 2
+        at_theta -= x * (self.components.at_zero(THETA, THETA) + self.d0)
+        return QuadraticForm(self.components, -x, [(self.kappa + x * self.omega, E)], self.linear, at_theta)
 
-    def _var(self) -> float:
-        return self._moments[1]
+    def _largest(self, x: float) -> float:
+        return self._variance_p * (1.0 - x) / x * (1.0 if self.omega else 1.0 + x) if x > _HIGH else math.inf
 
-    def _forms(self, x: FloatArray) -> QuadraticForms:
-        kappa = self.kappa + x * self.omega
-        linear = np.broadcast_to(self.linear, (x.size, 3))
-        return QuadraticForms(self.components, -x, kappa[None], E[None], linear, self.m0 - x * self.d0)
+    def _exponent(self, t: Numbers, x: float) -> Numbers:
+        """For a high x from the place where N is largest, so that nothing cancels as the ratio comes close to 1.
+
+        With N = largest - (eta - m)' (x + k e e') (eta - m), r = 1 / (1 + 2 t x lam) and d = theta - m the exponent is
+        t (largest - x sum r d^2 - k (sum r e d)^2 / pivot) - 1/2 sum log(1 / r) - 1/2 log pivot.
+        """
+        if x <= _HIGH:
+            return super()._exponent(t, x)
+        u = np.multiply.outer(2.0 * x * t, self.components.lam)
+        k, sums = -(self.kappa + x * self.omega), self.components.sums(1.0 / (1.0 + u))
+        d = THETA - self._centred_p / x - self.components.at_zero(E, PI) * E
+        pivot = (1.0 + k / x) - k / x * sums[:, 0, 0]
+        square = x * np.einsum("a,jab,b->j", d, sums, d) + k * np.square(sums[:, 0] @ d) / pivot
+        out: Numbers = t * (self._largest(x) - square) - 0.5 * (log1p(u) @ self.components.count + log(pivot))
+        return out
 
     def _centre(self) -> tuple[float, float]:
         """The ratio of means; N = M - x D is about normal there, and its mean falls by the mean of D as x rises."""
         ratio = self._mean_m / self._mean_d
-        return ratio, 1.0 / (self._mean_d * float(self._forms(np.array([ratio])).width()[0]))
+        return ratio, 1.0 / (self._mean_d * self._form(ratio).width())
 
 
 class R2Law(RatioLaw):
     """Distribution of the coefficient of determination."""
 
     support = (-math.inf, 1.0)
-    statistic = statistics.r2
 
     def _terms(self) -> tuple[int, float, float, FloatArray, float]:
         return 1, 0.0, -1.0, 2.0 * PI, -self.components.at_zero(PI, PI)
@@ -350,8 +303,6 @@ class R2Law(RatioLaw):
 class ExplainedVarianceLaw(R2Law):
     """Distribution of the explained variance; 0 whatever the labels are if all predictions are equal."""
 
-    statistic = statistics.explained_variance
-
     def _terms(self) -> tuple[int, float, float, FloatArray, float]:
         return 1, 0.0, 0.0, 2.0 * self._centred_p, -self._variance_p
 
@@ -365,7 +316,6 @@ class ConcordanceLaw(RatioLaw):
 
     support = (-1.0, 1.0)
     about_predictions = True
-    statistic = statistics.concordance
 
     def _terms(self) -> tuple[int, float, float, FloatArray, float]:
         return 0, self._variance_p, 0.0, 2.0 * self._centred_p, 0.0

@@ -124,7 +124,7 @@ def over_all_scales(integrand: Callable[[FloatArray], FloatArray], centre: float
             values = integrand(t) * t
             total = total + values.sum(axis=1)
             size = np.maximum(size, np.abs(values).max(axis=1))
-            if np.all(np.abs(values[:, -1]) <= 1e-19 * size):
+            if np.all(np.abs(values[:, -1]) <= 1e-16 * size):
                 break
             start += _BLOCK
     return np.asarray(total * _STEP)

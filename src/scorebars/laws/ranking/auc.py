@@ -11,23 +11,20 @@ over tilted label probabilities (see `uncertain_ranking`). Mean and variance are
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.counts.label_draws import label_changes
 from scorebars.laws.law import RNG
 from scorebars.laws.ranking.uncertain_ranking import UncertainRanking, log_of_none, tilted_labels
+from scorebars.laws.uncertain_labels import label_changes
 
 _MOST_CHANGES = 1_000_000  # beyond, hundreds of labels change in each draw, and the AUC is normal
 
 
 class UncertainAuc(UncertainRanking):
     """ROC AUC of fixed scores when label i is positive with probability p_i; sample weights or None."""
-
-    _refusal = "ROC AUC is undefined: these label probabilities allow one class only"
 
     def __init__(self, scores: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> None:
         score, prob = np.asarray(scores).ravel(), np.asarray(p, dtype=float).ravel()
@@ -36,15 +33,12 @@ class UncertainAuc(UncertainRanking):
         super().__init__(prob[counted], w[counted] / np.max(w))
         self._total = float(np.add.reduce(self._w))
         self._b: FloatArray = self._w * centred_ranks(score[counted], self._w)
-
-    @cached_property
-    def p_defined(self) -> float:
-        """Probability that both classes are present."""
-        if self._p.size == 1:
-            return 0.0
+        # both classes must be present; the likelier absence is close to 1 when errors are small: its complement first
         none, every = log_of_none(self._p), log_of_none(1 - self._p)
-        # the likelier of the two is close to 1 when errors are small: take its complement first
-        return max(-math.expm1(max(none, every)) - math.exp(min(none, every)), 0.0)
+        present = -math.expm1(max(none, every)) - math.exp(min(none, every))
+        self.p_defined = max(present, 0.0) if self._p.size > 1 else 0.0
+        if self.p_defined == 0:
+            raise ValueError("ROC AUC is undefined: these label probabilities allow one class only")
 
     def _divisors(self) -> tuple[float, ...]:
         mean = float(self._w @ self._p)
@@ -108,14 +102,14 @@ class UncertainAuc(UncertainRanking):
         var = by_v * by_v * vv + 2 * by_v * by_p * vp + by_p * by_p * pp
         return min(max(mean, 0.0), 1.0), max(var, 0.0)
 
-    def _drawn(self, draws: int, rng: RNG, given_defined: bool) -> FloatArray | None:
+    def _drawn(self, draws: int, rng: RNG) -> FloatArray | None:
         likely = self._p > 0.5
         rare = np.where(likely, 1 - self._p, self._p)
         if draws * float(np.add.reduce(rare)) > _MOST_CHANGES:
             return None
         # where the likeliest labels are of one class, being defined means that some label changes
         one_class = bool(np.all(likely) or not np.any(likely))
-        item, draw = label_changes(rare, draws, rng, at_least_one=one_class and given_defined)
+        item, draw = label_changes(rare, draws, rng, at_least_one=one_class)
         step = np.where(likely, -1.0, 1.0)[item]
         v = np.add.reduce(self._b[likely]) + np.bincount(draw, step * self._b[item], minlength=draws)
         positives = np.add.reduce(self._w[likely]) + np.bincount(draw, step * self._w[item], minlength=draws)

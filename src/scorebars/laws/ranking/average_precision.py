@@ -8,25 +8,23 @@ each of the some 60 points costs one pass.
 
 from __future__ import annotations
 
-import math
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.counts.label_draws import label_changes
 from scorebars.laws.law import RNG
-from scorebars.laws.ranking.uncertain_ranking import UncertainRanking, log_of_none, tilted_labels
+from scorebars.laws.ranking.uncertain_ranking import UncertainRanking, tilted_labels
+from scorebars.laws.uncertain_labels import label_changes
 
 _MOST_DRAWN = 10_000_000  # labels in all draws; beyond, average precision is normal
 _BLOCK = 1_000_000  # labels drawn at a time
 
 
 class UncertainAveragePrecision(UncertainRanking):
-    """Average precision of fixed scores when label i is positive with probability p_i; sample weights or None."""
+    """Average precision of fixed scores when label i is positive with probability p_i; sample weights or None.
 
-    _refusal = "average precision is undefined: these label probabilities allow no positive label"
+    It is 0 where no label is positive.
+    """
 
     def __init__(self, scores: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> None:
         score, prob = np.asarray(scores).ravel(), np.asarray(p, dtype=float).ravel()
@@ -38,24 +36,18 @@ class UncertainAveragePrecision(UncertainRanking):
         self._ends = np.append(self._starts[1:], order.size) - 1
         self._so_far: FloatArray = np.cumsum(self._w)[self._ends]
 
-    @cached_property
-    def p_defined(self) -> float:
-        """Probability that there is a positive label."""
-        return -math.expm1(log_of_none(self._p))
-
     def _of_labels(self, labels: FloatArray) -> FloatArray:
         hits = np.cumsum(labels * self._w, axis=1)[:, self._ends]
         gained = np.diff(hits, axis=1, prepend=0.0)
         total = hits[:, -1]
-        present = total > 0
-        return np.where(present, np.sum(gained * hits / self._so_far, axis=1) / np.where(present, total, 1.0), math.nan)
+        return np.asarray(np.sum(gained * hits / self._so_far, axis=1) / np.where(total > 0, total, 1.0))
 
     def _exact(self) -> tuple[float, float]:
         mean = square = 0.0
         for at, weight, tilted, _ in tilted_labels(self._w, self._p):
             s, s_s, _ = self._sum_moments(tilted)
-            mean += weight * s / self.p_defined
-            square += weight * at * s_s / self.p_defined
+            mean += weight * s
+            square += weight * at * s_s
         return mean, max(square - mean * mean, 0.0)
 
     def _sum_moments(self, p: FloatArray) -> tuple[float, float, float]:
@@ -86,7 +78,7 @@ class UncertainAveragePrecision(UncertainRanking):
         mean = value - cov / p**2 + value * var_p / p**2
         return mean, max((s_s - s**2 - 2 * value * cov + value**2 * var_p) / p**2, 0.0)
 
-    def _drawn(self, draws: int, rng: RNG, given_defined: bool) -> FloatArray | None:
+    def _drawn(self, draws: int, rng: RNG) -> FloatArray | None:
         if self._p.size * draws > _MOST_DRAWN:
             return None
         likely = self._p > 0.5
@@ -94,7 +86,7 @@ class UncertainAveragePrecision(UncertainRanking):
         block, found = max(1, _BLOCK // self._p.size), []
         for start in range(0, draws, block):
             size = min(block, draws - start)
-            item, draw = label_changes(rare, size, rng, at_least_one=given_defined and not np.any(likely))
+            item, draw = label_changes(rare, size, rng)
             labels = np.broadcast_to(likely.astype(float), (size, likely.size)).copy()
             labels[draw, item] = 1 - labels[draw, item]
             found.append(self._of_labels(labels))

@@ -13,15 +13,14 @@ when labels are read in the order of the predictions. Only labels without error 
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray, IntArray
-from scorebars.laws.law import RNG, Law
-from scorebars.laws.normal_law import NormalLaw
+from scorebars.laws.law import RNG, Law, NormalLaw
 from scorebars.laws.ranking.rank_moments import rank_sum_moments
 from scorebars.laws.samples import SampleLaw
 
@@ -66,18 +65,18 @@ def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, signs: b
     if factor == 0:
         return NormalLaw(0.0, 0.0)
     if y.size > _EXACT:
-        return DrawnNormalLaw(factor * _draws(y, s, r, signs))
+        return DrawnNormalLaw(_draws(y, s, r, factor, signs))
     mean, variance = rank_sum_moments(y, s, r, signs)
     mean, variance = factor * mean, factor * factor * variance
     if variance == 0 or y.size > _SHAPED:
         return NormalLaw(mean, math.sqrt(variance), method="exact" if variance == 0 else "delta")
-    return RankCorrelationLaw(y, s, r, factor, signs, mean, variance)
+    return SampleLaw(partial(_draws, y, s, r, factor, signs), mean=mean, var=variance)
 
 
-def _draws(y: FloatArray, s: FloatArray, r: FloatArray, signs: bool) -> FloatArray:
-    """The sum over pairs on drawn labels; fewer draws of more labels."""
+def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, signs: bool) -> FloatArray:
+    """The correlation of drawn labels; fewer draws of more labels."""
     count = max(_FEWEST[signs], min(_DRAWS, _DRAWN_LABELS[signs] // y.size)) if np.any(s > 0) else 1
-    return drawn_rank_sums(y, s, r, signs, count, np.random.default_rng(_SEED))
+    return factor * drawn_rank_sums(y, s, r, signs, count, np.random.default_rng(_SEED))
 
 
 class DrawnNormalLaw(NormalLaw):
@@ -91,38 +90,6 @@ class DrawnNormalLaw(NormalLaw):
     def standard_error(self, q: float) -> float:
         """Standard error of the quantile at q, from the finite number of draws."""
         return self.std * math.sqrt((1.0 + 0.5 * float(ndtri(q)) ** 2) / self._count)
-
-
-class RankCorrelationLaw(Law):
-    """factor * sum_{i<j} W_ij sgn(y_i - y_j): exact mean and variance, the rest from draws made when first needed."""
-
-    method = "simulation"
-    support = (-1.0, 1.0)
-
-    def __init__(
-        self, y: FloatArray, s: FloatArray, r: FloatArray, factor: float, signs: bool, mean: float, variance: float
-    ) -> None:
-        self._y, self._s, self._r, self._factor, self._signs = y, s, r, factor, signs
-        self._moments = mean, variance
-
-    @cached_property
-    def draws(self) -> SampleLaw:
-        """The metric on drawn labels."""
-        values = self._factor * _draws(self._y, self._s, self._r, self._signs)
-        return SampleLaw(values, mean=self._moments[0], var=self._moments[1])
-
-    def _cdf(self, x: float) -> float:
-        return self.draws._cdf(x)
-
-    def _pdf(self, x: float) -> float:
-        return self.draws._pdf(x)
-
-    def _ppf(self, q: float) -> float:
-        return float(self.draws.ppf(q))
-
-    def standard_error(self, q: float) -> float:
-        """Standard error of the quantile at q, from the finite number of draws."""
-        return self.draws.standard_error(q)
 
 
 def drawn_rank_sums(

@@ -19,10 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.discrete import MetricLaw, MetricMoments, Outcomes
-from scorebars.laws.law import RNG
-from scorebars.laws.normal_law import NormalLaw
-from scorebars.laws.ranking.binary_labels import LISTED, list_labels
+from scorebars.laws.discrete import MetricMoments, Outcomes
+from scorebars.laws.law import RNG, Law, NormalLaw
+from scorebars.laws.uncertain_labels import LISTED, list_labels
 
 _INTEGRATED = 5_000  # labels: beyond, a nearly linear metric is expanded (delta method)
 _NEARLY_LINEAR = 0.02  # std / mean of the number that the metric divides by
@@ -33,21 +32,15 @@ _STEP = 0.125  # of the double-exponential rule s = exp(v - exp(-v)) / scale
 class UncertainRanking(ABC):
     """A metric of items whose label i is positive with probability p_i; items have weights above 0.
 
-    The distribution is listed for few uncertain labels, simulated, or normal for very many. Where the metric is not defined
-    it takes the value `undefined`, or with None that case is conditioned away.
+    The distribution is listed for few uncertain labels, simulated, or normal for very many.
     """
 
-    _refusal: str  # what is said where no labels give the metric a value
+    p_defined: float = 1.0
+    """Probability that the metric is defined; labels that leave it undefined are conditioned away."""
 
     def __init__(self, p: FloatArray, w: FloatArray) -> None:
         self._p, self._w = p, w
-        self._found: dict[float | None, MetricMoments] = {}
         self._uncertain = int(np.count_nonzero((p > 0) & (p < 1)))
-
-    @cached_property
-    @abstractmethod
-    def p_defined(self) -> float:
-        """Probability that the metric is defined."""
 
     @abstractmethod
     def _of_labels(self, labels: FloatArray) -> FloatArray:
@@ -55,57 +48,44 @@ class UncertainRanking(ABC):
 
     @abstractmethod
     def _exact(self) -> tuple[float, float]:
-        """E[metric; defined] and its variance given that it is defined, the mean divided by `p_defined`."""
+        """Mean and variance."""
 
     @abstractmethod
     def _delta(self) -> tuple[float, float]:
         """Second-order mean and first-order variance."""
 
     @abstractmethod
-    def _drawn(self, draws: int, rng: RNG, given_defined: bool) -> FloatArray | None:
+    def _drawn(self, draws: int, rng: RNG) -> FloatArray | None:
         """The metric on drawn labels; None where they are so many that it is normal."""
 
     def _divisors(self) -> tuple[float, ...]:
         """Expected weights of what the metric divides by."""
         return (float(self._w @ self._p),)
 
-    def _nearly_linear(self) -> bool:
+    def moments(self) -> MetricMoments:
+        return self._moments
+
+    @cached_property
+    def _moments(self) -> MetricMoments:
+        if self._uncertain <= LISTED:
+            return self._listed.moments()._replace(p_defined=self.p_defined)
         variance = float(np.square(self._w) @ (self._p * (1 - self._p)))
-        return variance < (_NEARLY_LINEAR * min(self._divisors())) ** 2
-
-    def moments(self, undefined: float | None = None) -> MetricMoments:
-        """Mean and variance."""
-        if undefined not in self._found:
-            self._found[undefined] = self._moments(undefined)
-        return self._found[undefined]
-
-    def _moments(self, undefined: float | None) -> MetricMoments:
-        if self.p_defined == 0 and undefined is None:
-            raise ValueError(self._refusal)
-        if self._uncertain <= LISTED:
-            return self._listed(undefined).moments()._replace(p_defined=self.p_defined)
-        if self._uncertain > _INTEGRATED and self._nearly_linear():
+        if self._uncertain > _INTEGRATED and variance < (_NEARLY_LINEAR * min(self._divisors())) ** 2:
             return MetricMoments(*self._delta(), self.p_defined, "delta")
-        mean, variance = self._exact()
-        if undefined is not None and self.p_defined < 1:
-            present, missing = self.p_defined, 1 - self.p_defined
-            variance = present * variance + present * missing * (mean - undefined) ** 2
-            mean = present * mean + missing * undefined
-        return MetricMoments(mean, variance, self.p_defined, "exact")
+        return MetricMoments(*self._exact(), self.p_defined, "exact")
 
-    def law(self, undefined: float | None = None, draws: int = _DRAWS, rng: RNG | int | None = 0) -> MetricLaw:
-        """The distribution."""
+    def law(self) -> Law:
         if self._uncertain <= LISTED:
-            return self._listed(undefined).law()._replace(p_defined=self.p_defined)
-        values = self._drawn(draws, np.random.default_rng(rng), undefined is None)
+            return self._listed.law()
+        values = self._drawn(_DRAWS, np.random.default_rng(0))
         if values is None:
-            moments = self.moments(undefined)
-            return MetricLaw(NormalLaw(moments.mean, math.sqrt(moments.var), method="delta"), self.p_defined)
-        return Outcomes.of_draws(values, undefined).law()._replace(p_defined=self.p_defined)
+            return NormalLaw(self._moments.mean, math.sqrt(self._moments.var), method="delta")
+        return Outcomes.of_draws(values, None).law()
 
-    def _listed(self, undefined: float | None) -> Outcomes:
-        labels, chances = list_labels(self._p)
-        return Outcomes(self._of_labels(labels), chances, undefined, "exact")
+    @property
+    def _listed(self) -> Outcomes:
+        labels, chances = list_labels(np.stack([1 - self._p, self._p], axis=1))
+        return Outcomes(self._of_labels(labels.astype(np.float64)), chances, None, "exact")
 
 
 def tilted_labels(w: FloatArray, p: FloatArray) -> Iterator[tuple[float, float, FloatArray, FloatArray]]:

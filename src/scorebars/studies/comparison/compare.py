@@ -5,22 +5,109 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from scorebars._shared.text import left_out, with_error
-from scorebars.answers.difference import DifferenceAnswers
-from scorebars.answers.linear import in_units
+from scorebars._shared.score_views import left_out, with_error
+from scorebars.answers.base import Answers
+from scorebars.answers.combined import in_units
+from scorebars.answers.intervals import IntervalAt, Symmetric
+from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.arrays import FloatArray
-from scorebars.evaluation.study_data import study_data
-from scorebars.evaluation.task import assumed_task
-from scorebars.score import Declaration, Score
-from scorebars.studies.comparison.compared_metric import compared_metric
-from scorebars.studies.comparison.models_on_same_labels import ModelsOnSameLabels
-from scorebars.studies.comparison.paired_means import models_on_same_labels
+from scorebars.evaluation.study_data import assumed_task, study_data
+from scorebars.laws.law import Law, StudentLaw
+from scorebars.studies.comparison.models_on_same_labels import (
+    ModelsOnSameLabels,
+    PairedLosses,
+    compared_metric,
+    models_on_same_labels,
+)
+
+_NO_PERFECT = "a difference of two models has no perfect value: ask each model's own score."
+_OTHER_REPEATS = (
+    "the difference is known for labels of as many repeats as those at hand; for others ask each model's own score."
+)
+
+
+class DifferenceAnswers(Answers):
+    """metric(a) - metric(b), in units in which nothing is too large or too small for doubles.
+
+    With `sampled` the items are a sample too: Student's law about the observed difference (Berkson error: the expected
+    one), whose scale is the standard error over test sets.
+    """
+
+    def __init__(self, models: ModelsOnSameLabels, a: str, b: str, sampled: bool) -> None:
+        of = models.declaration
+        self.declaration = Declaration(
+            f"{of.name}({a}) - {of.name}({b})",
+            f"Difference of {of.title.lower()}, {a} minus {b}",
+            of.greater_is_better,
+            of.task,
+            low=-math.inf,
+            high=math.inf,
+            degree=of.degree,
+            perfect=0.0,
+        )
+        self._models, self._pair, self._sampled = models, (a, b), sampled
+        self.n, self.kind = models.n, models.kind
+        self.repeats = np.asarray(models.labels.repeats, dtype=np.float64)
+        self.observed = models.observed(a) - models.observed(b)
+        self._law = StudentLaw(self._centre, self._over_test_sets(), self._df) if sampled else self._fixed_law()
+        self.expected = float(self._law.mean)
+
+    @property
+    def _centre(self) -> float:
+        return float(self._fixed_law().mean) if self._berkson else self.observed
+
+    def _over_test_sets(self) -> float:
+        """Standard error of the difference over test sets."""
+        return math.hypot(self._models.item_std(*self._pair), self._models.common_std(*self._pair))
+
+    @property
+    def std(self) -> float:
+        """With `sampled` the standard error, not the std of Student's law, which is larger for few items."""
+        return self._over_test_sets() if self._sampled else float(self._law.std)
+
+    def law(self) -> Law:
+        return self._law
+
+    def _fixed_law(self) -> Law:
+        return self._models.law(*self._pair)
+
+    def _truth(self) -> Estimate:
+        return self._models.truth(*self._pair)
+
+    def _berkson_population(self) -> IntervalAt:
+        return Symmetric(self._centre, self._over_test_sets(), df=self._df)
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        """The forecast of the difference on labels measured once more in the same way is the observed one."""
+        if not np.all(np.equal(self.repeats, repeats)):
+            raise UndefinedEstimate(_OTHER_REPEATS)
+        return self._symmetric(self.observed, math.sqrt(2.0) * float(self._fixed_law().std), "unbiased")
+
+    def perfect(self) -> Estimate:
+        raise UndefinedEstimate(_NO_PERFECT)
+
+    def _item_variance(self) -> float:
+        return self._models.item_std(*self._pair) ** 2
+
+    def _label_variance(self) -> float:
+        own = max(float(self._fixed_law().var) - self._models.common_std(*self._pair) ** 2, 0.0)
+        return own if math.isfinite(own) else 0.0
+
+    def total_interval(self, level: float) -> Interval:
+        # under Berkson error the next test set has errors of its own, this one was averaged over them
+        own = float(self._fixed_law().var) / 2 if self._berkson else 0.0
+        return self._next_test_set(own + self._models.common_std(*self._pair) ** 2)(level)
+
+    def warnings(self) -> list[str]:
+        if not (share := self._models.undefined_share(*self._pair)):
+            return []
+        return [f"the metric is not defined for {share:.1%} of the redrawn labels; these draws were left out."]
+
 
 _NOISY_MAE = (
     "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "
@@ -92,35 +179,7 @@ class Comparison:
     def difference(self, a: str, b: str) -> Score:
         """metric(a) - metric(b)."""
         self._check(a, b)
-        answers = self._answers(a, b)
-        return Score(in_units(answers, *self._models.units))
-
-    def _answers(self, a: str, b: str) -> DifferenceAnswers:
-        """In units in which nothing is too large or too small for doubles."""
-        models, name = self._models, self._models.declaration
-        declared = Declaration(
-            f"{name.name}({a}) - {name.name}({b})",
-            f"Difference of {name.title.lower()}, {a} minus {b}",
-            name.greater_is_better,
-            name.task,
-            low=-math.inf,
-            high=math.inf,
-            degree=name.degree,
-            perfect=0.0,
-        )
-        return DifferenceAnswers(
-            declared,
-            models.n,
-            models.kind,
-            models.labels.repeats,
-            models.observed(a) - models.observed(b),
-            partial(models.law, a, b),
-            partial(models.item_std, a, b),
-            partial(models.common_std, a, b),
-            partial(models.truth, a, b),
-            sampled=self.sampling,
-            undefined=models.undefined_share(a, b),
-        )
+        return Score(in_units(DifferenceAnswers(self._models, a, b, self.sampling), *self._models.units))
 
     def probability(self, a: str, b: str) -> float:
         """Probability that a is strictly better than b when the labels (and with `sampling` the items) vary."""
@@ -130,7 +189,7 @@ class Comparison:
         if not self.sampling and self._models.same_order is not None:
             law = self._models.same_order.law(a, b)
         else:
-            law = self._answers(a, b).law()
+            law = DifferenceAnswers(self._models, a, b, self.sampling).law()
         if self._models.declaration.greater_is_better:
             return float(law.sf(0.0))
         return float(law.cdf(0.0)) - (
@@ -196,29 +255,22 @@ def compare(
     y_true: Any,
     y_pred: Any = None,
     *,
-    y: Hashable | None = None,
-    pred: Any = None,
-    yerr: Any = None,
     metric: str | Callable[..., Any] | None = None,
+    yerr: Any = None,
     sample_weight: Any = None,
-    task: str | None = None,
     sampling: bool = False,
     rope: float = 0.0,
     level: float = 0.95,
+    task: str | None = None,
+    y: Hashable | None = None,
+    pred: Any = None,
     nan_policy: str = "raise",
     **options: Any,
 ) -> Comparison:
     r"""Which model is better, and how sure can the labels make us?
 
-    Models are compared on the same labels, so errors that they share cancel:
-
-    - mean squared error: :math:`\frac1M\sum (b_i-a_i)(2y_i-a_i-b_i)`, exactly normal with variance
-      :math:`\frac4{M^2}(b-a)'\Sigma(b-a)` under any covariance;
-    - mean absolute error: a mean of clipped normals, closed mean and variance;
-    - accuracy: only items on which the models differ count; exact;
-    - others: by joint simulation of the labels.
-
-    The error that counts is that of the labels at hand: of the mean of the repeats, of the majority of the votes.
+    Models are compared on the same labels, so errors that they share cancel. The error that counts is that of the labels
+    at hand: of the mean of the repeats, of the majority of the votes.
 
     Parameters
     ----------
@@ -240,6 +292,27 @@ def compare(
         How sure a verdict must be.
     **options
         Options of the metric: ``compare(..., metric="f1_score", average="macro")``.
+
+    Returns
+    -------
+    Comparison
+        `difference(a, b)` as a `Score`, `probability(a, b)` that a is better, `verdict(a, b)` and `ranking()`.
+
+    Notes
+    -----
+    With predictions a and b of two models for M labels y of error covariance :math:`\Sigma`:
+
+    - mean squared error: :math:`\frac1M\sum (b_i-a_i)(2y_i-a_i-b_i)`, exactly normal with variance
+      :math:`\frac4{M^2}(b-a)'\Sigma(b-a)`;
+    - mean absolute error: a mean of clipped normals, closed mean and variance;
+    - accuracy: only items on which the models differ count; exact;
+    - other metrics: both models on the same redrawn labels.
+
+    References
+    ----------
+    G. Y. Zou and A. Donner, Construction of confidence limits about effect measures: a general approach, Statistics in
+    Medicine 27, 1693 (2008), for differences of truths. B. Efron and C. Stein, The jackknife estimate of variance, Annals
+    of Statistics 9, 586 (1981), for `sampling`.
 
     Examples
     --------
@@ -265,8 +338,8 @@ def compare(
         metric = "mean_squared_error" if found == "regression" else "accuracy_score"
     chosen = compared_metric(metric, options)
     if task is not None and chosen.declaration.task != task:
-        raise ValueError(f"{chosen.declaration.name} is a metric of {chosen.declaration.task}, but task is {task!r}.")
+        raise ValueError(f"{chosen.name} is a metric of {chosen.declaration.task}, but task is {task!r}.")
     made = models_on_same_labels(chosen, data.y_true, models, data.yerr, data.sample_weight)
-    if chosen.declaration.name == "mean_absolute_error" and made.noisy():
+    if chosen.name == "mean_absolute_error" and isinstance(made, PairedLosses) and made.noisy():
         warnings.append(_NOISY_MAE)
-    return Comparison(chosen.name, list(models), level, sampling, rope, made, warnings, data.omitted)
+    return Comparison(str(chosen), list(models), level, sampling, rope, made, warnings, data.omitted)

@@ -9,31 +9,47 @@ quantities, each found once for every model on the same draws:
   over test sets. Label errors of single items are in them already;
 - *common*: what errors shared by several labels do, which the scatter between items does not show.
 
-Metrics that are means over items have formulas for some of these (see `paired_means`).
+Metrics that are means over items have formulas for some of these (`PairedMeans`).
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property, partial, wraps
-from typing import Any, TypeVar, cast
+from inspect import Parameter, signature
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars import checks
 from scorebars.answers.classes.labelled import Labelled
-from scorebars.answers.difference import Paired, TruthDifference
+from scorebars.answers.intervals import IntervalAt, Symmetric
+from scorebars.answers.means.mean_loss import MeanLoss
+from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.answers.together.all_labels_metric import AllLabelsAnswers
-from scorebars.arrays import FloatArray
-from scorebars.errors import MeasurementError
-from scorebars.laws.law import Law
-from scorebars.laws.normal_law import NormalLaw
+from scorebars.arrays import FloatArray, to_host
+from scorebars.errors import MeasurementError, Normal
+from scorebars.errors.measurement_error import held_labels
+from scorebars.evaluation.scoring import ChosenMetric, chosen_metric
+from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
+from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.score import Declaration, Estimate, Score, UndefinedEstimate
-from scorebars.studies.comparison.compared_metric import ComparedMetric
+from scorebars.losses import AbsoluteError, Loss, SquaredError
+from scorebars.measured import Measured
+from scorebars.metrics import call
+from scorebars.metrics.class_inputs import all_classes, class_array, class_model
+from scorebars.moments import label_moments
+from scorebars.moments.closed_forms import absolute_difference, squared_difference
 
+_UNKNOWN = (
+    "metric must be the name of a metric, a metric function of scorebars, or what sb.metric(loss) made, got {!r}."
+)
 _SEED = 20240517
 _GROUPS = 100
 """Items are left out one by one, or beyond so many in groups."""
@@ -47,8 +63,12 @@ _BERKSON_ROWS = 4
 _ENLARGED = 1.5
 """Few labels make correlations of estimates against the truth look larger than they are: the variance of a difference of
 equally well known truths is taken larger by this factor (measured: docs/theory/comparison.md)."""
+_DRAWS = 20_000
+_SLOW_DRAWS = 2_000
+_DRAWN_UP_TO = 2_000
+"""Mean absolute errors of up to so many labels are drawn for their law; above, the normal law is as good."""
 
-_Index = NDArray[np.intp] | NDArray[np.bool_]
+_Common = tuple[NDArray[Any], NDArray[np.intp]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -70,48 +90,79 @@ def once(method: _Method) -> _Method:
     return cast(_Method, found)
 
 
-class ComparedLabels(ABC):
-    """Labels with their errors. Draws have shape (count, n)."""
+# the metric --------------------------------------------------------------------------------------
 
-    kind: str
-    shown: NDArray[Any]
-    """The labels as the metric takes them."""
-    repeats: Any
-    """How many repeats, or votes, each label is made of."""
-    exact: bool
-    """Whether no label has an error."""
+
+class ComparedMetric(ChosenMetric):
+    """A declared metric with its options."""
 
     @property
-    def n(self) -> int:
-        return len(self.shown)
+    def declaration(self) -> Declaration:
+        return cast(Declaration, super().declaration)
 
-    @abstractmethod
-    def draw(self, count: int, rng: np.random.Generator) -> NDArray[Any]:
-        """The labels redrawn from their error bars."""
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The arguments of the metric's function."""
+        return signature(self.function).parameters
 
-    @abstractmethod
-    def draw_common(self, count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.intp]] | None:
-        """What errors common to several labels do; None where errors are independent.
+    @property
+    def needs_errors(self) -> bool:
+        """Whether the classical metric itself takes the errors: reduced chi-squared."""
+        return self.parameters["yerr"].default is Parameter.empty
 
-        Rows of labels, and the state of the common cause in each row: the mean of a metric over the rows of one state
-        shows what this state does to it.
-        """
+    def score(self, y: Any, p: Any, yerr: Any, weight: FloatArray | None) -> Score:
+        """The Score of one model."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a drawn class is missing, or that a moment does not exist
+            found = self(y, p, yerr, weight)
+        if isinstance(found, Score):
+            return found
+        what = f"{self.name} gives {type(found).__name__}, not one number"
+        raise ValueError(f"{what}, so models cannot be compared by it. Choose an average over classes or outputs.")
 
-    def draw_noisier(self, count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Two draws about labels that were made noisier once: what a further error does to them. None for classes."""
-        return None
+    def classical(self, y: NDArray[Any], p: NDArray[Any], yerr: Any, weight: FloatArray | None) -> float:
+        """The observed metric; nan where it is not defined for these labels."""
+        try:
+            return self.score(y, p, yerr if self.needs_errors else None, weight).observed
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return float("nan")
 
-    @abstractmethod
-    def errors_of(self, index: _Index) -> Any:
-        """The error model of some of the labels, as a metric takes it."""
+    def with_all_classes(self, classes: NDArray[Any], prediction: NDArray[Any]) -> ComparedMetric:
+        """The same metric, told of all classes: redrawn labels need not show each of them."""
+        known, fixed = self.parameters, {}
+        if "y_pred" in known:
+            by_class = self.options.get("average", known["average"].default if "average" in known else None) != "binary"
+        else:
+            by_class = prediction.ndim == 2 or self.name == "log_loss"
+            fixed = {"pos_label": classes[-1]} if prediction.ndim == 1 and "pos_label" in known else {}
+        fixed |= {"labels": classes} if "labels" in known and by_class else {}
+        return ComparedMetric(self.function, {**fixed, **self.options})
 
 
-class ComparedNumbers(ComparedLabels):
-    """Measured numbers."""
+def compared_metric(metric: Any, options: Mapping[str, Any]) -> ComparedMetric:
+    """The metric that a user means; refuses unknown options, and those that are missing."""
+    found = chosen_metric(metric, options) if isinstance(metric, str) or callable(metric) else None
+    if found is None or found.declaration is None:
+        raise ValueError(_UNKNOWN.format(metric))
+    if not found.declaration.scored:
+        raise ValueError(f"compare does not take {found.name}: it is no single number with a direction.")
+    if found.name == "mean_error":
+        raise ValueError(
+            "compare does not take mean_error: of two biases neither sign is better. Use mean_squared_error."
+        )
+    found.require_options("compare(..., metric={name!r}, {option}=...)")
+    return ComparedMetric(found.function, found.options)
+
+
+# the labels --------------------------------------------------------------------------------------
+
+
+class ComparedNumbers:
+    """Measured numbers with their errors. Draws have shape (count, n)."""
 
     def __init__(self, y: NDArray[Any], errors: MeasurementError) -> None:
-        self.shown, self.kind, self.repeats = np.asarray(y, dtype=np.float64), errors.kind, errors.repeats
-        self.model = errors
+        self.shown, self.n, self.model = np.asarray(y, dtype=np.float64), len(y), errors
+        self.kind, self.repeats = errors.kind, errors.repeats
         self.errors = errors.label_level()
         """Of the labels at hand, means of their repeats."""
         self.exact = self.errors.error_free(self.shown)
@@ -119,60 +170,64 @@ class ComparedNumbers(ComparedLabels):
         """Rows of shifts that several labels share, (k, n); None where errors are independent."""
 
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """The labels redrawn from their error bars."""
         return self.errors.sample(self.shown, count, rng)
 
-    def draw_common(self, count: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.intp]] | None:
+    def draw_common(self, count: int, rng: np.random.Generator) -> _Common | None:
+        """Rows of labels moved by the errors that several of them share, and the state of the common cause in each row.
+
+        The mean of a metric over the rows of one state shows what this state does to it. None for independent errors.
+        """
         if self.common is None:
             return None
-        moved = np.asarray(self.shown + rng.standard_normal((count, len(self.common))) @ self.common)
-        return moved, np.arange(count)
+        return self.shown + rng.standard_normal((count, len(self.common))) @ self.common, np.arange(count)
 
-    def draw_noisier(self, count: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def draw_noisier(self, count: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray] | None:
+        """Two draws about labels that were made noisier once: what a further error does to them."""
         before, first, second = (self.draw(count, rng) for _ in range(3))
         return before + (first - self.shown), before + (second - self.shown)
 
-    def errors_of(self, index: _Index) -> MeasurementError:
-        return self.model[index]
 
-
-class ComparedClasses(ComparedLabels):
+class ComparedClasses:
     """Class labels: `data` knows their errors, and predictions of classes are indices into `data.classes`."""
 
     def __init__(self, data: Labelled) -> None:
-        self.data, self.kind, self.shown, self.repeats = data, data.kind, data.names, data.model.repeats
+        self.data, self.kind, self.shown, self.n = data, data.kind, data.names, len(data.names)
+        self.model, self.repeats = data.model, data.model.repeats
         self.cases = self._cases()
         """Label probabilities (n, K) of independent labels, with the chance of each case: two for correlated flips."""
         self.exact = all(bool(np.all(p[np.arange(self.n), data.shown] == 1.0)) for _, p in self.cases)
 
     def _cases(self) -> list[tuple[float, FloatArray]]:
         if self.kind == "classical" and not isinstance(self.repeats, int):
-            try:
+            with suppress(UndefinedEstimate):  # votes that do not tell how often one is wrong: take them one by one
                 return [(1.0, self.data.own_probabilities)]
-            except UndefinedEstimate:  # votes that do not tell how often one is wrong: take them one by one
-                pass
         return self.data.mixture()
 
     def draw(self, count: int, rng: np.random.Generator) -> NDArray[Any]:
-        return self._by_state(count, rng)[0]
+        """The labels redrawn from their error bars."""
+        return self._by_case(count, rng)[0]
 
-    def draw_common(self, count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.intp]] | None:
-        return self._by_state(count, rng) if len(self.cases) > 1 else None
+    def draw_common(self, count: int, rng: np.random.Generator) -> _Common | None:
+        """As for numbers: rows of labels, and which case each row is drawn from."""
+        return self._by_case(count, rng) if len(self.cases) > 1 else None
 
-    def _by_state(self, count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    def draw_noisier(self, count: int, rng: np.random.Generator) -> None:
+        """No class is noisier than another draw of it."""
+
+    def _by_case(self, count: int, rng: np.random.Generator) -> _Common:
         chances = np.array([chance for chance, _ in self.cases])
-        state = rng.choice(len(chances), count, p=chances / chances.sum())
-        picked = np.empty((count, self.n), dtype=np.intp)
+        case = rng.choice(len(chances), count, p=chances / chances.sum())
+        picked = np.zeros((count, self.n), dtype=np.intp)
         for k, (_, p) in enumerate(self.cases):
-            here = np.flatnonzero(state == k)
+            here = np.flatnonzero(case == k)
             u = rng.random((len(here), self.n))
-            found = np.zeros((len(here), self.n), dtype=np.intp)
-            for edge in np.cumsum(p, axis=1)[:, :-1].T:
-                found += u > edge
-            picked[here] = found
-        return np.asarray(self.data.classes[picked]), state
+            edges = np.cumsum(p, axis=1)[:, :-1].T
+            picked[here] = sum((u > edge for edge in edges), np.zeros(u.shape, dtype=np.intp))
+        return np.asarray(self.data.classes[picked]), case
 
-    def errors_of(self, index: _Index) -> Any:
-        return self.data.model[index]
+
+# the models --------------------------------------------------------------------------------------
 
 
 class ModelsOnSameLabels:
@@ -185,31 +240,33 @@ class ModelsOnSameLabels:
     def __init__(
         self,
         metric: ComparedMetric,
-        labels: ComparedLabels,
+        labels: ComparedNumbers | ComparedClasses,
         predictions: Mapping[str, NDArray[Any]],
         weight: FloatArray | None,
         units: tuple[float, ...] = (),
     ) -> None:
         self.metric, self.labels, self.predictions, self.weight = metric, labels, dict(predictions), weight
-        self.units = units
+        self.declaration, self.units = metric.declaration, units
         """What differences of the metric are still to be multiplied by, one after the other, to be in the user's unit."""
         self.n, self.kind = labels.n, labels.kind
         self.found: dict[tuple[Any, ...], Any] = {}
-
-    @property
-    def declaration(self) -> Declaration:
-        return self.metric.declaration
 
     @cached_property
     def shares(self) -> FloatArray:
         """Weights that sum to 1."""
         return np.full(self.n, 1.0 / self.n) if self.weight is None else self.weight / self.weight.sum()
 
-    def check(self) -> None:
+    def checked(self) -> Self:
         """Let the metric refuse what it cannot take, in its own words."""
-        yerr = self.labels.errors_of(np.arange(self.n)) if self.metric.needs_errors else None
         for p in self.predictions.values():
-            self.metric.score(self.labels.shown, p, yerr, self.weight)
+            self.metric.score(self.labels.shown, p, self._errors(), self.weight)
+        return self
+
+    def _errors(self, index: Any = None) -> Any:
+        """Those of some labels, or of all, for a metric that cannot do without; else none."""
+        if not self.metric.needs_errors:
+            return None
+        return self.labels.model[np.arange(self.n) if index is None or index is ... else index]
 
     # one model ---------------------------------------------------------------------------------
 
@@ -219,7 +276,7 @@ class ModelsOnSameLabels:
         if isinstance(answers, AllLabelsAnswers):  # all rows at once
             with np.errstate(all="ignore"):
                 return np.asarray(answers.metric.values(rows, p, self.weight), dtype=np.float64)
-        yerr = self.labels.errors_of(np.arange(self.n)) if self.metric.needs_errors else None
+        yerr = self._errors()
         return np.array([self.metric.classical(row, p, yerr, self.weight) for row in rows])
 
     @once
@@ -231,14 +288,13 @@ class ModelsOnSameLabels:
 
     def value_of(self, row: NDArray[Any], name: str, index: Any) -> float:
         """The classical metric of one model on some of the items."""
-        yerr = self.labels.errors_of(index) if self.metric.needs_errors else None
         weight = None if self.weight is None else self.weight[index]
-        return self.metric.classical(row[index], self.predictions[name][index], yerr, weight)
+        return self.metric.classical(row[index], self.predictions[name][index], self._errors(index), weight)
 
     @once
     def score(self, name: str) -> Score:
         """All that the metric says about one model."""
-        yerr = self.labels.errors_of(np.arange(self.n))
+        yerr = self.labels.model[np.arange(self.n)]
         return self.metric.score(self.labels.shown, self.predictions[name], yerr, self.weight)
 
     @once
@@ -248,10 +304,13 @@ class ModelsOnSameLabels:
     @once
     def redrawn(self, name: str) -> FloatArray:
         """The metric on redrawn labels, the same for all models."""
-        rng = np.random.default_rng(_SEED)
-        step = rows_at_a_time(self.n)
-        sizes = [min(step, self.draws_of_law - start) for start in range(0, self.draws_of_law, step)]
-        return np.concatenate([self.values(self.labels.draw(size, rng), name) for size in sizes])
+        drawn = self._drawn(self.draws_of_law, np.random.default_rng(_SEED))
+        return np.concatenate([self.values(rows, name) for rows in drawn])
+
+    def _drawn(self, count: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
+        """Redrawn labels, some rows at a time."""
+        for start in range(0, count, rows_at_a_time(self.n)):
+            yield self.labels.draw(min(rows_at_a_time(self.n), count - start), rng)
 
     # the test set as a sample ------------------------------------------------------------------
 
@@ -271,9 +330,8 @@ class ModelsOnSameLabels:
     def _jackknife(self, row: NDArray[Any], name: str) -> FloatArray:
         parts, factor, about_mean = self._parts
         values = np.array([self.value_of(row, name, index) for index in parts])
-        centre = (
-            float(np.nanmean(values)) if about_mean and np.isfinite(values).any() else self.value_of(row, name, ...)
-        )
+        about_mean = about_mean and bool(np.isfinite(values).any())
+        centre = float(np.nanmean(values)) if about_mean else self.value_of(row, name, ...)
         return np.asarray(math.sqrt(factor) * (values - centre))
 
     @cached_property
@@ -336,7 +394,7 @@ class ModelsOnSameLabels:
             return 0.0
         return float(np.mean(~np.isfinite(self.redrawn(a) - self.redrawn(b))))
 
-    def truth(self, a: str, b: str) -> TruthDifference:
+    def truth(self, a: str, b: str) -> Estimate:
         """The difference of the two truths; what both estimates share cancels.
 
         The intervals of the two truths are put together by their correlation, which the metric on common draws shows
@@ -350,20 +408,15 @@ class ModelsOnSameLabels:
             )
         notes = dict.fromkeys(note for note in (first.note, second.note) if note)
         methods = dict.fromkeys((first.method, second.method))
-        labels = partial(self._correlation, a, b)
-        return TruthDifference(
+        labels, items = partial(self._correlation, a, b), partial(self._item_correlation, a, b)
+        both = partial(_paired, first, second)
+        return Estimate(
             value,
-            partial(_std_of_difference, first, second, labels),
-            Paired(first.value, second.value, first.interval, second.interval, labels),
-            Paired(
-                first.value,
-                second.value,
-                first.total_interval,
-                second.total_interval,
-                partial(self._item_correlation, a, b),
-            ),
-            " and ".join(methods),
-            "; ".join([*notes, _PAIRED]),
+            lambda: _apart(first.std, second.std, labels),
+            method=" and ".join(methods),
+            note="; ".join([*notes, _PAIRED]),
+            interval=partial(both, labels, (first.interval, second.interval)),
+            total_interval=partial(both, items, (first.total_interval, second.total_interval)),
         )
 
     def _correlation(self, a: str, b: str) -> float:
@@ -409,26 +462,19 @@ class ModelsOnSameLabels:
         """Joint draws, shape (count, models), that order the models as their scores do; with `sampling` of items too."""
         count = min(count, self.draws_of_law)
         names = list(self.predictions)
-        out = np.empty((count, len(names)))
         if not sampling:
-            step = rows_at_a_time(self.n)
-            for start in range(0, count, step):
-                rows = self.labels.draw(min(step, count - start), rng)
-                out[start : start + step] = np.stack([self.values(rows, name) for name in names], axis=1)
-            return out
-        for k, index in enumerate(rng.integers(0, self.n, (count, self.n))):
+            drawn = self._drawn(count, rng)
+            return np.concatenate([np.stack([self.values(rows, name) for name in names], axis=1) for rows in drawn])
+        out = []
+        for index in rng.integers(0, self.n, (count, self.n)):
             row = self.labels.draw(1, rng)[0] if self.kind == "berkson" else self.labels.shown
-            out[k] = [self.value_of(row, name, index) for name in names]
-        return out + self._shifts_in_common(count, rng)
+            out.append([self.value_of(row, name, index) for name in names])
+        return np.array(out) + self._shifts_in_common(count, rng)
 
     def _shifts_in_common(self, count: int, rng: np.random.Generator) -> FloatArray:
         """What shared errors add to each model, shape (count, models): the scatter of items does not hold it."""
         moved = np.stack([self.common(name) for name in self.predictions], axis=1)
         return np.asarray(moved[rng.integers(0, len(moved), count)])
-
-    def noisy(self) -> bool:
-        """Whether label errors are large against the residuals."""
-        return False
 
 
 def _product(values: FloatArray) -> float:
@@ -453,7 +499,304 @@ def _correlation_of(moments: FloatArray) -> float:
     return min(max(float(moments[0, 1]) / size, -1.0), 1.0) if size > 0 else 0.0
 
 
-def _std_of_difference(a: Estimate, b: Estimate, correlation: Callable[[], float]) -> float:
-    if not (math.isfinite(a.std) and math.isfinite(b.std)):
+def _paired(
+    first: Estimate,
+    second: Estimate,
+    correlation: Callable[[], float],
+    intervals: tuple[IntervalAt, IntervalAt],
+    level: float,
+) -> Interval:
+    """The interval of first - second from the `intervals` of both, and the correlation of the two estimates.
+
+    With l and u the distances from an estimate to the ends of its own interval, the lower end lies
+    sqrt(l_a^2 + u_b^2 - 2 r l_a u_b) below a - b, the upper one sqrt(u_a^2 + l_b^2 - 2 r u_a l_b) above it.
+    """
+    (low_a, high_a), (low_b, high_b) = (interval(level) for interval in intervals)
+    a, b = float(first), float(second)
+    below, above = _apart(a - low_a, high_b - b, correlation), _apart(high_a - a, b - low_b, correlation)
+    return Interval(a - b - below, a - b + above)
+
+
+def _apart(one: float, other: float, correlation: Callable[[], float]) -> float:
+    """The error of a difference whose parts have these errors; an estimate beyond the range of its parameter has none."""
+    one, other = max(one, 0.0), max(other, 0.0)
+    if not (math.isfinite(one) and math.isfinite(other)):
         return math.inf
-    return math.sqrt(max(a.std**2 + b.std**2 - 2.0 * correlation() * a.std * b.std, 0.0))
+    return math.sqrt(max(one * one + other * other - 2.0 * correlation() * one * other, 0.0))
+
+
+# means over items --------------------------------------------------------------------------------
+
+
+class PairedMeans(ModelsOnSameLabels):
+    """A metric that is a mean over items, or the root of one."""
+
+    root = False
+
+    @abstractmethod
+    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
+        """What each item adds to the mean, for each row of labels."""
+
+    @abstractmethod
+    def expected_items(self, name: str) -> FloatArray:
+        """The same on average over redrawn labels, (n,)."""
+
+    def _of_mean(self, mean: Any) -> Any:
+        return np.sqrt(mean) if self.root else mean
+
+    @property
+    def draws_of_law(self) -> int:  # type: ignore[override]
+        return _DRAWS if self.n <= 20_000 else _SLOW_DRAWS
+
+    def values(self, rows: NDArray[Any], name: str) -> FloatArray:
+        return np.asarray(self._of_mean(self.items(rows, name) @ self.shares))
+
+    def _shown_items(self, name: str) -> FloatArray:
+        """What each item adds on the labels at hand; under Berkson error on average."""
+        return self.expected_items(name) if self.kind == "berkson" else self.items(self.labels.shown[None], name)[0]
+
+    @once
+    def influences(self, name: str) -> FloatArray:
+        """Deviations from the mean, exactly what leaving out single items gives for equal weights."""
+        return np.full(1, math.inf) if self.n < 2 else self._deviations(self._shown_items(name))
+
+    def _deviations(self, terms: FloatArray) -> FloatArray:
+        mean = float(np.sum(self.shares * terms))
+        slope = 0.5 / math.sqrt(max(mean, 1e-300)) if self.root else 1.0
+        return np.asarray(slope * math.sqrt(self.n / (self.n - 1)) * self.shares * (terms - mean))
+
+    def _total(self, value: float, terms: FloatArray, common: float) -> Symmetric:
+        """Where the mean of `terms` lies in the population."""
+        if self.n < 2:
+            return Symmetric(value, math.inf)
+        items = math.sqrt(float(np.sum(np.square(self._deviations(terms)))))
+        return Symmetric(value, math.hypot(items, common), df=self.n - 1)
+
+    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
+        if not sampling:
+            return super().draws(count, rng, sampling)
+        out = np.empty((count, len(self.predictions)))
+        step = rows_at_a_time(self.n)
+        terms = np.stack([self._shown_items(name) for name in self.predictions])
+        for start in range(0, count, step):
+            size = min(step, count - start)
+            times = rng.multinomial(self.n, np.full(self.n, 1.0 / self.n), size) * self.shares
+            out[start : start + size] = (times @ terms.T) / times.sum(axis=1, keepdims=True)
+        return np.asarray(self._of_mean(out)) + self._shifts_in_common(count, rng)
+
+
+class PairedLosses(PairedMeans):
+    """Means of a loss of measured numbers."""
+
+    labels: ComparedNumbers
+
+    def __init__(self, loss: Loss, root: bool, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.loss, self.root, self._squares = loss, root, isinstance(loss, SquaredError) and not root
+        if root:
+            self.same_order = PairedLosses(loss, False, *arguments)
+
+    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
+        with np.errstate(all="ignore"):
+            return self.loss(rows, self.predictions[name])
+
+    def expected_items(self, name: str) -> FloatArray:
+        y = self.labels.shown
+        return np.asarray(label_moments(self.loss, self.labels.errors, y, self.predictions[name]).mean)
+
+    @once
+    def law(self, a: str, b: str) -> Law:
+        """Exact and normal for squares; closed moments for absolute errors; else drawn."""
+        first, second = self.predictions[a], self.predictions[b]
+        shares, y, errors = self.shares, self.labels.shown, self.labels.errors
+        if self._squares:
+            moments = squared_difference(errors.mean(y), errors.variance(y), first, second)
+            method = "delta" if errors.normal is None else "exact"
+            return NormalLaw(float(shares @ moments.mean), self._label_std(a, b), method)
+        if not isinstance(self.loss, AbsoluteError) or not errors.plain_normal or self.labels.exact:
+            return super().law(a, b)
+        sd = np.sqrt(self.labels.model.absolute_level().variance(y))
+        moments = absolute_difference(y, sd, first, second)
+        mean, variance = float(shares @ moments.mean), float(np.square(shares) @ moments.variance)
+        if self.n > _DRAWN_UP_TO or variance == 0:
+            return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
+        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance)
+
+    def _levers(self, a: str, b: str) -> FloatArray:
+        """How far the difference of two mean squares moves with each label."""
+        return 2.0 * self.shares * (self.predictions[b] - self.predictions[a])
+
+    def _label_std(self, a: str, b: str) -> float:
+        """Standard deviation of the difference of two mean squares when labels err."""
+        return math.sqrt(self.labels.errors.variance_of_sum(self.labels.shown, self._levers(a, b)))
+
+    def common_std(self, a: str, b: str) -> float:
+        if not self._squares:
+            return super().common_std(a, b)
+        rows = self.labels.common
+        return 0.0 if rows is None else float(np.linalg.norm(rows @ self._levers(a, b)))
+
+    def truth(self, a: str, b: str) -> Estimate:
+        """Squares: the difference is linear in the labels, so unbiased labels give an unbiased difference."""
+        if not self._squares:
+            return super().truth(a, b)
+        first, second = self.predictions[a], self.predictions[b]
+        truth = self.labels.errors.unbiased_label(self.labels.shown)
+        terms = (second - first) * (2.0 * truth - first - second)
+        value, std = float(np.sum(self.shares * terms)), self._label_std(a, b)
+        total = self._total(value, terms, self.common_std(a, b))
+        return Estimate(value, std, method="unbiased", interval=Symmetric(value, std), total_interval=total)
+
+    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
+        normal = self.labels.errors.normal
+        if isinstance(self.loss, SquaredError) and normal is not None and not sampling:
+            return self._squared_draws(normal, count, rng)  # the root would not change any rank
+        return super().draws(count, rng, sampling)
+
+    def _squared_draws(self, errors: Normal, count: int, rng: np.random.Generator) -> FloatArray:
+        """Mean squared errors up to what all models share: exactly normal, so only (models, models) numbers are drawn."""
+        predictions = np.stack(list(self.predictions.values()))
+        levers = 2.0 * self.shares * (predictions - predictions.mean(axis=0))
+        values, vectors = np.linalg.eigh(errors.covariance_of_sums(levers))
+        centre = np.square(self.labels.shown - predictions) @ self.shares
+        drawn = rng.standard_normal((count, len(centre))) * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(centre - drawn @ vectors.T)
+
+    def noisy(self) -> bool:
+        """Whether label errors are large against the residuals."""
+        sd = np.sqrt(self.labels.errors.variance(self.labels.shown))
+        residuals = [np.abs(self.labels.shown - p) for p in self.predictions.values()]
+        return bool(np.median(sd) > 0.5 * min(float(np.median(r)) for r in residuals))
+
+
+class PairedAccuracies(PairedMeans):
+    """Shares of labels that the prediction meets, or misses: exact through the items on which two models differ."""
+
+    labels: ComparedClasses
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._sign = 1.0 if self.declaration.greater_is_better else -1.0
+        self._codes = {name: np.searchsorted(self.labels.data.classes, p) for name, p in self.predictions.items()}
+
+    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
+        met = (rows == self.predictions[name]).astype(np.float64)
+        return met if self._sign > 0 else 1.0 - met
+
+    def _met(self, table: FloatArray, name: str) -> FloatArray:
+        """The entry of each item's row that belongs to its prediction."""
+        return np.asarray(table[np.arange(self.n), self._codes[name]])
+
+    def expected_items(self, name: str) -> FloatArray:
+        met = sum(chance * self._met(p, name) for chance, p in self.labels.cases)
+        return np.asarray(met if self._sign > 0 else 1.0 - met)
+
+    @once
+    def law(self, a: str, b: str) -> Law:
+        differ = self._codes[a] != self._codes[b]
+        total = float(self.n) if self.weight is None else float(self.weight.sum())
+        weights = None if self.weight is None else self.weight[differ]
+        first, second = (a, b) if self._sign > 0 else (b, a)
+        laws = [
+            accuracy_difference_law(self._met(p, first)[differ], self._met(p, second)[differ], total, weights)
+            for _, p in self.labels.cases
+        ]
+        return laws[0] if len(laws) == 1 else MixtureLaw(laws, [chance for chance, _ in self.labels.cases])
+
+    def common_std(self, a: str, b: str) -> float:
+        means = np.array([np.sum(self.shares * (self._met(p, a) - self._met(p, b))) for _, p in self.labels.cases])
+        chances = np.array([chance for chance, _ in self.labels.cases])
+        return math.sqrt(float(chances @ np.square(means - chances @ means)))
+
+    def truth(self, a: str, b: str) -> Estimate:
+        """U_i = 1[true class is a's] - 1[... b's], each by its unbiased estimate from the label.
+
+        Given the truth its variance is E U_i^2 - E 1[...] - E 1[...] on items where the predictions differ, which U_i and
+        the indicators themselves estimate without bias.
+        """
+        data = self.labels.data
+        indicators = data.indicators
+        first, second = self._met(indicators, a), self._met(indicators, b)
+        differ = self._codes[a] != self._codes[b]
+        terms = np.where(differ, first - second, 0.0)
+        own = np.where(differ, np.square(terms) - first - second, 0.0)
+        variance, common = max(float(np.sum(np.square(self.shares) * own)), 0.0), 0.0
+        step = data.shared_step(of_truth=True)
+        if step is not None:
+            moved = self.shares * (self._met(step, a) - self._met(step, b))
+            off = float(np.sum(moved)) ** 2 - float(np.sum(np.square(moved)))
+            common = max(data.shared_correlation * off, 0.0)
+        value, std = self._sign * float(np.sum(self.shares * terms)), math.sqrt(variance + common)
+        total = self._total(value, self._sign * terms, math.sqrt(common))
+        interval = Symmetric(value, std, -1.0, 1.0)
+        return Estimate(value, std, method="unbiased", interval=interval, total_interval=total)
+
+
+# from what a user passes -------------------------------------------------------------------------
+
+
+def models_on_same_labels(
+    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
+) -> ModelsOnSameLabels:
+    """These models under this metric."""
+    if sample_weight is not None:
+        metric.require_weights_taken("Compare without weights, or by another metric.")
+    make = _with_classes if metric.declaration.task == "classification" else _with_numbers
+    return make(metric, y_true, models, yerr, sample_weight).checked()
+
+
+def _with_numbers(
+    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
+) -> ModelsOnSameLabels:
+    declaration = metric.declaration
+    data: dict[str, Measured] = {}
+    for name, p in models.items():
+        one = call.measured(y_true, p, yerr, sample_weight)
+        if len(one) > 1:
+            raise ValueError("compare takes one output at a time: y_true has several columns.")
+        one[0].require_valid()
+        data[name] = one[0]
+    scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
+    data = {name: one.scaled(scale) for name, one in data.items()}
+    first = next(iter(data.values()))
+    arguments = (
+        metric,
+        ComparedNumbers(first.y, first.errors),
+        {name: np.asarray(one.p, float) for name, one in data.items()},
+        first.weight,
+        (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
+    )
+    if declaration.name == "root_mean_squared_error":
+        return PairedLosses(SquaredError(), True, *arguments)
+    if metric.needs_errors:
+        return ModelsOnSameLabels(*arguments)
+    answers = metric.score(first.y, first.p, None, first.weight)._answers
+    if isinstance(answers, MeanLoss):
+        return PairedLosses(answers.loss, False, *arguments)
+    return ModelsOnSameLabels(*arguments)
+
+
+def _with_classes(
+    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
+) -> ModelsOnSameLabels:
+    y = class_array(held_labels(yerr) if y_true is None else y_true, "y_true")
+    n = len(y)
+    of_classes = "y_pred" in metric.parameters
+    predictions = {
+        name: class_array(p, "y_pred") if of_classes else np.asarray(to_host(p), dtype=np.float64)
+        for name, p in models.items()
+    }
+    for name, p in predictions.items():
+        checks.same_length(y, p, "y_true", f"y_pred[{name!r}]")
+    weight = checks.weights(sample_weight, n)
+    model = class_model(yerr, n)
+    model.check_labels(y)
+    named = metric.options.get("labels")
+    shown = [y, *([] if named is None else [np.asarray(named)]), *(predictions.values() if of_classes else ())]
+    classes = all_classes(model, *shown)
+    data = Labelled(classes, np.searchsorted(classes, y), None, model, weight)
+    first = next(iter(predictions.values()))
+    arguments = (metric.with_all_classes(classes, first), ComparedClasses(data), predictions, weight)
+    if metric.declaration.name in ("accuracy_score", "zero_one_loss") and not metric.options:
+        return PairedAccuracies(*arguments)
+    return ModelsOnSameLabels(*arguments)

@@ -1,0 +1,311 @@
+"""What a score shows: its answers as records, sentences and tables, its distribution as a curve, numbers as text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from scorebars.arrays import FloatArray
+from scorebars.laws.law import Law
+
+if TYPE_CHECKING:
+    from scorebars.answers.score import Interval, Score
+
+_BINS = 48
+_POINTS = 97
+
+
+class Question(NamedTuple):
+    """One question, as the page and notebooks ask it, with what to know about the answer."""
+
+    name: str
+    asks: str
+    meaning: str
+    """What the number means, for the page and ``scorebars explain``."""
+    brief: str
+    """The same in a few words, for tables and ``Score.explain``."""
+    label: str
+    """The same in fewer words, for figures; empty where no figure shows it."""
+
+
+QUESTIONS = (
+    Question(
+        "observed",
+        "What does the classical metric say?",
+        "The labels are taken as exact.",
+        "the classical metric, labels taken as exact",
+        "labels taken as exact",
+    ),
+    Question(
+        "expected",
+        "What would it be if every label were redrawn from its error bar?",
+        "The label values are taken as the true means, so an error that a label already carries counts a second time.",
+        "its mean ± std when the labels move within their errors",
+        "labels move within their errors",
+    ),
+    Question(
+        "truth",
+        "How far is the model from the true values behind the labels?",
+        "The part that the label errors add is taken out again.",
+        "the metric against the true values behind the labels",
+        "against the true values",
+    ),
+    Question(
+        "remeasured",
+        "What will it be on labels measured afresh?",
+        "The same items, each measured once more in the same way.",
+        "the metric to expect on labels measured once more in the same way",
+        "",
+    ),
+    Question(
+        "perfect",
+        "What would a perfect model score on these labels?",
+        "The noise floor (or ceiling): a score beyond it is luck, overfitting, or overstated errors.",
+        "what a perfect model would score on these labels",
+        "a perfect model on these labels",
+    ),
+)
+
+
+ANSWER_NAMES = tuple(question.name for question in QUESTIONS)
+
+
+class Answer(NamedTuple):
+    """One answer as numbers. `value` is None where it cannot be estimated, and `note` then says why."""
+
+    value: float | None
+    std: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        return "not to be had" if self.value is None else with_error(self.value, self.std)
+
+    @property
+    def between(self) -> str:
+        """The interval, to the digits that the error allows; empty where it has no width."""
+        if self.low is None or self.high is None or self.low == self.high:
+            return ""
+        return f"{rounded(self.low, self.std)} to {rounded(self.high, self.std)}"
+
+    def to_dict(self) -> dict[str, float | str | None]:
+        """Numbers for drawing, None where a picture has no place for them, and texts for reading."""
+        numbers = {"value": self.value, "low": self.low, "high": self.high}
+        drawn = {key: v if v is not None and math.isfinite(v) else None for key, v in numbers.items()}
+        return {**drawn, "text": self.text, "between": self.between, "note": self.note}
+
+
+def answers_of(
+    score: Score, names: Iterable[str] = ANSWER_NAMES, level: float | None = None, repeats: int = 1
+) -> dict[str, Answer]:
+    """The answers of these names (and "noise_share"), with their intervals where a `level` is given."""
+    return score._asked(names, level, repeats)
+
+
+def answer_records(answers: Mapping[str, Answer]) -> list[dict[str, float | str | None]]:
+    """All answers as plain data, in the order of the questions."""
+    records = [answers[name].to_dict() for name in ANSWER_NAMES]
+    return [{**records[0], "text": number(answers["observed"].value, 6)}, *records[1:]]  # it has no error of its own
+
+
+def table_cells(score: Score, level: float) -> list[str]:
+    """Observed, expected, interval, truth, perfect, noise share for a table; a dash for what cannot be estimated."""
+    expected = score._asked(("expected",), level)["expected"]
+    observed, truth, perfect, share = score._asked(("observed", "truth", "perfect", "noise_share")).values()
+    std = expected.std
+    ends = [rounded(end, std) for end in (expected.low, expected.high) if end is not None]
+    return [
+        rounded(observed.value or 0.0, std),
+        expected.text,
+        " to ".join(ends) or "-",
+        *("-" if answer.value is None else answer.text for answer in (truth, perfect)),
+        "-" if share.value is None else percent(share.value),
+    ]
+
+
+def flat(score: Score, level: float = 0.95) -> dict[str, float | int | str | None]:
+    """All answers under flat names, plain floats, for loggers and JSON."""
+    answers = score._asked((*ANSWER_NAMES, "noise_share", "sampling_std"), level)
+    out: dict[str, float | int | str | None] = {"name": score.name, "n": score.n}
+    out |= {name: getattr(score, name) for name in ("observed", "expected", "correction", "std")}
+    out |= {"interval_low": answers["expected"].low, "interval_high": answers["expected"].high}
+    for name in ANSWER_NAMES[2:]:
+        value, std, low, high, _ = answers[name]
+        out |= {name: value, f"{name}_std": None if value is None else std, f"{name}_low": low, f"{name}_high": high}
+    out |= {name: answers[name].value for name in ("noise_share", "sampling_std")}
+    return {**out, "method": score.method}
+
+
+def for_trackers(score: Score, *names: str) -> dict[str, float]:
+    """The finite numbers of `flat` as ``name/answer``, in the letters that experiment trackers allow."""
+    prefix = "/".join(re.sub(r"[^\w\-. ]", "_", name, flags=re.ASCII) for name in names)
+    numbers = {key: value for key, value in flat(score).items() if isinstance(value, float | int)}
+    return {f"{prefix}/{key}": float(value) for key, value in numbers.items() if math.isfinite(value)}
+
+
+def sentences(
+    heading: str, interval: Interval, answers: Mapping[str, Answer], warnings: list[str], repeats: int
+) -> str:
+    """The explanation of one score: question, answer, and what to beware of; labels are means of `repeats` repeats."""
+    expected, share = answers["expected"], answers["noise_share"].value
+    observed, low, high = (rounded(end, expected.std) for end in (answers["observed"].value or 0.0, *interval))
+    lines = [
+        heading,
+        f"observed {observed}: the classical metric, the labels taken as exact.",
+        f"expected {expected.text}: the metric if every label were redrawn from its error bar, the label values taken as "
+        f"the true means; 95 % of the time it falls between {low} and {high}.",
+    ]
+    same = "" if repeats == 1 else f", each the mean of {repeats} repeats"
+    for question in QUESTIONS[2:]:
+        found = answers[question.name]
+        if found.value is None:
+            lines.append(f"{question.name}: not to be had here. {found.note}")
+            continue
+        more = same if question.name == "remeasured" else ""
+        note = f" ({found.note})" if found.note else ""
+        lines.append(f"{question.name} {found.text}: {question.brief}{more}{note}.")
+    if share is not None:
+        lines.append(f"noise share {share:.3g}: how much of the observed error is label error.")
+    lines += [f"Warning: {warning}" for warning in warnings]
+    return "\n".join(lines)
+
+
+def notebook(score: Score) -> str:
+    """A small HTML table: each question with its answer."""
+    answers = score._asked(ANSWER_NAMES)
+    rows = []
+    for question in QUESTIONS:
+        found = answers[question.name]
+        shown = number(found.value, 6) if question.name == "observed" else found.text
+        rows.append(f"<tr><td>{question.name}</td><td><b>{escape(shown)}</b></td><td>{escape(question.asks)}</td></tr>")
+    head = f"<caption>{escape(score.declaration.title)}, n = {score.n}</caption>"
+    return f'<table class="scorebars">{head}<tbody>{"".join(rows)}</tbody></table>'
+
+
+# numbers and words ---------------------------------------------------------------------------------
+
+
+def decimals_for(std: float) -> int | None:
+    """Decimal places at which two significant digits of `std` end; None where `std` sets no limit."""
+    if not math.isfinite(std) or std <= 0:
+        return None
+    return 1 - int(f"{std:.1e}".split("e")[1])  # formatting rounds 0.0996 to 1.0e-01
+
+
+def with_error(value: float, std: float) -> str:
+    """``value ± std`` with two significant digits of std, the value to the same place.
+
+    >>> with_error(0.581123, 0.001234)
+    '0.5811 ± 0.0012'
+    >>> with_error(123456.7, 890.1)
+    '123460 ± 890'
+    >>> with_error(3.2e-12, 4.5e-14)
+    '(3.200 ± 0.045)e-12'
+    >>> with_error(0.25, 0.0)
+    '0.25'
+    """
+    places = decimals_for(std)
+    if places is None or not math.isfinite(value):
+        return f"{value:.6g}" if std == 0 else f"{value:.6g} ± {std:.2g}"
+    power = math.floor(math.log10(max(abs(value), std)))
+    digits = max(places + power, 0)
+    if digits > 14:  # the error is below what a double resolves
+        return f"{value:.15g} ± {std:.2g}"
+    if -4 <= power < 7:
+        return f"{round(value, places):.{max(places, 0)}f} ± {round(std, places):.{max(places, 0)}f}"
+    scaled_value, scaled_std = _times_power_of_ten(value, -power), _times_power_of_ten(std, -power)
+    return f"({scaled_value:.{digits}f} ± {scaled_std:.{digits}f})e{power:+03d}"
+
+
+def rounded(value: float, std: float) -> str:
+    """`value` alone, to the place where its error allows it.
+
+    >>> rounded(0.581123, 0.001234), rounded(3.2e-12, 4.5e-14), rounded(0.25, 0.0)
+    ('0.5811', '3.200e-12', '0.25')
+    """
+    shown = with_error(value, std)
+    head, _, tail = shown.partition(" ± ")
+    return head[1:] + tail[tail.index(")") + 1 :] if shown.startswith("(") else head
+
+
+def _times_power_of_ten(value: float, power: int) -> float:
+    half = power // 2
+    return value * 10.0**half * 10.0 ** (power - half)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number that has no error of its own."""
+    return "-" if value is None else f"{value:.{digits}g}"
+
+
+def percent(share: float) -> str:
+    """A share in per cent; of a score near zero the label error is a huge share, which says nothing more."""
+    return f"{share * 100:.1f} %" if share < 10 else "> 999 %"
+
+
+def counted(number: int, what: str) -> str:
+    """``1 label``, ``12 labels``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def left_out(rows: int) -> str:
+    """What to say of rows that miss a value.
+
+    >>> left_out(1)
+    '1 row with missing values was left out'
+    """
+    return f"{rows} row{' with missing values was' if rows == 1 else 's with missing values were'} left out"
+
+
+def shortened(text: str, longest: int) -> str:
+    """The text, cut where it is too long to show.
+
+    >>> shortened("uranium-238", 8)
+    'uranium…'
+    """
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+# curves ---------------------------------------------------------------------------------------------
+
+
+class Curve(NamedTuple):
+    """Heights of a distribution: densities at the points `x`, or probabilities of the bins between the edges `x`."""
+
+    x: FloatArray
+    height: FloatArray
+    binned: bool
+
+
+def law_curve(law: Law, low: float, high: float, n: int) -> Curve:
+    """The distribution of a metric of n labels between two values, from a few values of its distribution function.
+
+    Single values, as counts have them, and draws are taken together in bins. Else the normal scores of the distribution
+    function are a smooth curve, nearly a straight line for many labels: 9 of them give the density to 0.02 % of its
+    peak for 100 labels or more, 25 of them to 2 % for 10 labels (squared, absolute, R2 and Pearson).
+    """
+    if law.discrete or law.method.startswith("simul"):
+        step = 1.0 / n if law.discrete else (high - low) / _BINS
+        # bins hold equally many multiples of 1/n, the values that shares of n labels take: else the bars would alias
+        width = step * max(1, round((high - low) / step / _BINS))
+        start = (np.floor(low * n) - 0.5) / n if law.discrete else low
+        edges = np.arange(start, high + width, width)
+        return Curve(edges, np.diff(np.asarray(law.cdf(edges), dtype=np.float64)), True)
+    from scipy.interpolate import CubicSpline  # not before it is needed: it loads half of SciPy
+
+    knots = np.linspace(low, high, 9 if n >= 100 else 25)
+    scores = ndtri(np.asarray(law.cdf(knots), dtype=np.float64))
+    known = np.abs(scores) < 7.5  # beyond, 1 - cdf has lost its digits, and nothing is to be seen
+    if np.count_nonzero(known) < 2:
+        return Curve(knots, np.zeros_like(knots), False)
+    score = CubicSpline(knots[known], scores[known])
+    x = np.linspace(knots[known][0], knots[known][-1], _POINTS)
+    return Curve(x, np.maximum(np.exp(-0.5 * score(x) ** 2) / np.sqrt(2 * np.pi) * score(x, 1), 0.0), False)

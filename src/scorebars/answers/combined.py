@@ -1,0 +1,233 @@
+"""Answers made from others: a function of a metric, and an average over outputs."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+
+import numpy as np
+
+from scorebars.answers.base import Answers
+from scorebars.answers.intervals import IntervalAt, Symmetric, affine, times
+from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.arrays import FloatArray
+from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.samples import SampleLaw
+from scorebars.measured import Measured
+
+_TOO_LARGE = "it is above the largest double. Choose another unit for y_true, y_pred and yerr."
+_DRAWS = 20_000
+_SEED = 20240517
+
+
+# a function of a metric ----------------------------------------------------------------------------
+
+
+class TransformedAnswers(Answers):
+    """A monotone function of another metric, the `inner` one."""
+
+    def __init__(self, declaration: Declaration, inner: Answers) -> None:
+        self.declaration, self.inner = declaration, inner
+        self.n, self.kind, self.repeats = inner.n, inner.kind, inner.repeats
+
+    @abstractmethod
+    def _value_of(self, value: float) -> float:
+        """The function itself."""
+
+    @abstractmethod
+    def _std_of(self, value: float, std: float) -> float:
+        """The standard error of the function of a value with this one."""
+
+    @abstractmethod
+    def _interval_of(self, interval: IntervalAt) -> IntervalAt:
+        """An interval of the inner metric carried over."""
+
+    def _carried(self, found: Estimate) -> Estimate:
+        return Estimate(
+            self._value_of(float(found)),
+            self._std_of(float(found), found.std),
+            method=found.method,
+            note=found.note,
+            interval=self._interval_of(found.interval),
+            total_interval=None if found._total is None else self._interval_of(found._total),
+        )
+
+    def _truth(self) -> Estimate:
+        return self._carried(self.inner._truth())
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        return self._carried(self.inner._remeasured(repeats))
+
+    def perfect(self) -> Estimate:
+        return self._carried(self.inner.perfect())
+
+    def _berkson_population(self) -> IntervalAt:
+        return self._interval_of(self.inner._berkson_population())
+
+    def noise_share(self) -> float:
+        return self.inner.noise_share()
+
+    def sampling_std(self) -> float:
+        return self._std_of(self.inner._centre, self.inner.sampling_std())
+
+    def total_interval(self, level: float) -> Interval:
+        return self._interval_of(self.inner.total_interval)(level)
+
+    def warnings(self) -> list[str]:
+        return self.inner.warnings()
+
+    def why_undefined(self) -> str:
+        return self.inner.why_undefined()
+
+
+class LinearAnswers(TransformedAnswers):
+    """shift + scale * (another metric); a scale of several factors is multiplied one factor after the other."""
+
+    def __init__(
+        self,
+        declaration: Declaration,
+        inner: Answers,
+        scale: float | tuple[float, ...],
+        shift: float = 0.0,
+        observed: float | None = None,
+    ) -> None:
+        super().__init__(declaration, inner)
+        self._shift, self._factors = shift, scale if isinstance(scale, tuple) else (scale,)
+        self.observed = self._value_of(inner.observed) if observed is None else observed
+        self.expected = self._value_of(inner.expected) if inner.expected != inner.observed else self.observed
+
+    def _value_of(self, value: float) -> float:
+        return self._shift + times(value, self._factors)
+
+    def _std_of(self, value: float, std: float) -> float:
+        return abs(times(std, self._factors))
+
+    def _interval_of(self, interval: IntervalAt) -> IntervalAt:
+        return partial(affine, interval, self._factors, self._shift)
+
+    @property
+    def std(self) -> float:
+        return self._std_of(0.0, self.inner.std)
+
+    def law(self) -> Law:
+        scale = times(1.0, self._factors)
+        # all of it is 0 where the unit is below the smallest double
+        return ScaledLaw(self.inner.law(), scale, self._shift) if scale else NormalLaw(self._shift, 0.0)
+
+    def influences(self) -> FloatArray:
+        found = self.inner.influences()
+        for factor in self._factors:
+            found = found * factor
+        return found
+
+    def why_undefined(self) -> str:
+        return _TOO_LARGE if math.isfinite(self.inner.expected + self.inner.std) else self.inner.why_undefined()
+
+
+def in_units(inner: Answers, *factors: float) -> Answers:
+    """The answers in the unit of the user, of data that were divided by a power of two."""
+    return inner if all(factor == 1.0 for factor in factors) else LinearAnswers(inner.declaration, inner, factors)
+
+
+def in_ordinary_units(make: Callable[[Measured], Answers], data: Measured, unit: float, degree: int | None) -> Answers:
+    """The answers found in another unit, a power of two in which no power of the data leaves the doubles.
+
+    They grow with the degree-th power of the unit; a metric without unit (None or 0) does not grow.
+    """
+    return make(data) if unit == 1.0 else in_units(make(data.scaled(unit)), *(unit,) * (degree or 0))
+
+
+# an average over outputs ---------------------------------------------------------------------------
+
+
+class AverageAnswers(Answers):
+    """Weighted average over outputs whose labels err independently; mean and std are exact, the distribution is drawn."""
+
+    def __init__(self, parts: Sequence[Answers], weights: FloatArray) -> None:
+        self.declaration, self.n = parts[0].declaration, parts[0].n
+        self._parts, self._weights = list(parts), weights
+        self.observed = self._mean([part.observed for part in parts])
+        self.expected = self._mean([part.expected for part in parts])
+
+    def _mean(self, values: Sequence[float]) -> float:
+        return float(np.dot(self._weights, values))
+
+    def _hypot(self, values: Sequence[float]) -> float:
+        return math.hypot(*(w * v for w, v in zip(self._weights, values, strict=True)))
+
+    @property
+    def std(self) -> float:
+        return self._hypot([part.std for part in self._parts])
+
+    def law(self) -> Law:
+        rng = np.random.default_rng(_SEED)
+        draws = np.dot(self._weights, [np.asarray(part.law().rvs(_DRAWS, rng)) for part in self._parts])
+        unit = math.ldexp(1.0, math.frexp(max(abs(self.expected), self.std))[1] - 1)  # keeps the variance in range
+        law = SampleLaw(draws / unit, mean=self.expected / unit, var=(self.std / unit) ** 2)
+        return law if unit == 1.0 else ScaledLaw(law, unit)
+
+    def _combined(self, estimates: Sequence[Estimate]) -> Estimate:
+        value, std = self._mean(estimates), self._hypot([e.std for e in estimates])
+        totals = [e._total for e in estimates if e._total is not None]
+        return Estimate(
+            value,
+            std,
+            method=estimates[0].method,
+            note=estimates[0].note,
+            interval=Symmetric(value, std, *self._range),
+            total_interval=self._stacked(totals, estimates) if len(totals) == len(estimates) else None,
+        )
+
+    def _stacked(self, intervals: Sequence[IntervalAt], centres: Sequence[float]) -> IntervalAt:
+        low, high = self._range
+        centre = self._mean([min(max(float(centre), low), high) for centre in centres])
+        return partial(_stacked, tuple(intervals), tuple(self._weights), centre, self._togetherness)
+
+    @cached_property
+    def _togetherness(self) -> float:
+        """Scatter of the average over that of outputs which all move together, as the items show it; between 0 and 1.
+
+        All outputs belong to the same items. If items hard in one output are hard in all, the factor is 1.
+        """
+        try:
+            rows = np.array([w * part.influences() for w, part in zip(self._weights, self._parts, strict=True)])
+        except UndefinedEstimate:
+            return 1.0
+        rows = rows / (float(np.max(np.abs(rows))) or 1.0)  # squares of extreme units would leave the doubles
+        apart = float(np.sum(np.linalg.norm(rows, axis=1)))
+        return min(float(np.linalg.norm(rows.sum(axis=0))) / apart, 1.0) if 0 < apart < math.inf else 1.0
+
+    def _truth(self) -> Estimate:
+        return self._combined([part.truth() for part in self._parts])
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        return self._combined([part.remeasured(repeats) for part in self._parts])
+
+    def perfect(self) -> Estimate:
+        return self._combined([part.perfect() for part in self._parts])
+
+    def noise_share(self) -> float:
+        return self._mean([part.noise_share() for part in self._parts])
+
+    def sampling_std(self) -> float:
+        return self._togetherness * self._mean([part.sampling_std() for part in self._parts])
+
+    def total_interval(self, level: float) -> Interval:
+        return self._stacked([part.total_interval for part in self._parts], [part._centre for part in self._parts])(
+            level
+        )
+
+    def why_undefined(self) -> str:
+        wild = [part for part in self._parts if not (math.isfinite(part.expected) and math.isfinite(part.std))]
+        return wild[0].why_undefined() if wild else super().why_undefined()
+
+
+def _stacked(
+    parts: Sequence[IntervalAt], weights: Sequence[float], centre: float, factor: float, level: float
+) -> Interval:
+    """Average of intervals, end by end, brought nearer to the centre where the averaged scores do not move together."""
+    low, high = np.dot(weights, np.array([part(level) for part in parts]))
+    return Interval(float(centre + factor * (low - centre)), float(centre + factor * (high - centre)))

@@ -1,0 +1,392 @@
+"""Score, Estimate and Interval: what a metric returns.
+
+A `Score` is a float, the expected value of the metric when the labels move within their errors. Everything else it
+answers is computed when it is first asked for, by the `Answers` object that the metric gave it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from scorebars import checks
+from scorebars._shared import score_views
+from scorebars._shared.score_views import Answer, with_error
+from scorebars.laws.law import Law
+
+if TYPE_CHECKING:
+    from scorebars.answers.base import Answers
+
+
+class UndefinedEstimate(ValueError):
+    """The data and the error model do not determine what was asked for; the message says why."""
+
+
+class UndefinedMomentWarning(UserWarning):
+    """An expected value or a variance does not exist under these errors; the message says what to use instead."""
+
+
+class Interval(NamedTuple):
+    """Lower and upper end of an interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is true of a metric whatever the data: declared once, read by tests, docs and command line."""
+
+    name: str
+    title: str
+    greater_is_better: bool
+    task: str
+    """``"regression"`` or ``"classification"``."""
+    low: float
+    high: float
+    """The range of possible values."""
+    degree: int | None
+    """The metric scales with the degree-th power of the labels' unit; None if it does not scale."""
+    perfect: float
+    """The value of a perfect model on exact labels."""
+    scored: bool = True
+    """Whether the function returns a Score; False for an estimate or a matrix."""
+    takes: str = "labels"
+    """What is predicted: ``"labels"`` (numbers or classes), ``"probabilities"``, or ``"scores"`` (larger: more likely)."""
+    weights: bool = True
+    """Whether the function takes `sample_weight`."""
+    keeps: str | None = None
+    """What has to be kept of labels that come in pieces (see `engines.store`): "sums", "squares", "absolute", "ratio",
+    "within" or "pulls"; for classes "right" (or wrong) or "pairs" (of classes). None if it needs all labels at once."""
+
+    @property
+    def direction(self) -> str:
+        """Which way is better, in words."""
+        if self.low < self.perfect < self.high:
+            return f"best at {self.perfect:g}"
+        return "larger is better" if self.greater_is_better else "smaller is better"
+
+
+def _checked(level: float) -> float:
+    """The level of an interval, which most often is as it should be."""
+    return level if type(level) is float and 0.0 < level < 1.0 else checks.probability(level, "level")
+
+
+class Estimate(float):
+    """An estimated number with its uncertainty.
+
+    Attributes
+    ----------
+    value, std : the estimate and its standard error
+    method : how it was obtained
+    note : what to know about it, bounds included
+    """
+
+    method: str
+    note: str
+    _std: float | Callable[[], float]
+    _interval: Callable[[float], Interval]
+    _total: Callable[[float], Interval] | None
+    _bootstrap: Callable[[int, np.random.Generator, str], Estimate] | None
+
+    def __new__(
+        cls,
+        value: float,
+        std: float | Callable[[], float],
+        *,
+        method: str,
+        note: str = "",
+        interval: Callable[[float], Interval],
+        total_interval: Callable[[float], Interval] | None = None,
+        bootstrap: Callable[[int, np.random.Generator, str], Estimate] | None = None,
+    ) -> Estimate:
+        self = super().__new__(cls, value)
+        self.__dict__.update(_std=std, method=method, note=note, _interval=interval, _total=total_interval)
+        self.__dict__["_bootstrap"] = bootstrap
+        return self
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"an Estimate cannot be changed: {name} was not set")
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float, float | Callable[[], float]], dict[str, Any]]:
+        extra = {"method": self.method, "note": self.note, "interval": self._interval, "total_interval": self._total}
+        extra["bootstrap"] = self._bootstrap
+        return (float(self), self._std), extra
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        args, extra = self.__getnewargs_ex__()
+        return _rebuild_estimate, (args, extra)
+
+    @property
+    def value(self) -> float:
+        """The estimate as a plain float."""
+        return float(self)
+
+    @property
+    def std(self) -> float:
+        """The standard error of the estimate; where it costs more than the estimate, found when first asked for."""
+        if callable(self._std):
+            self.__dict__["_std"] = float(self._std())
+        return float(self._std)  # type: ignore[arg-type]
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Where the quantity lies, at this confidence level, the items of the test set taken as fixed."""
+        return Interval(*map(float, self._interval(_checked(level))))
+
+    def total_interval(self, level: float = 0.95) -> Interval:
+        """Where the quantity lies in the population that the test set was drawn from."""
+        if self._total is None:
+            raise UndefinedEstimate("this estimate has no interval for a population: it speaks of these items only.")
+        return Interval(*map(float, self._total(_checked(level))))
+
+    def bootstrap(self, draws: int = 200, rng: np.random.Generator | int | None = 0) -> Estimate:
+        """The same estimate, its uncertainty found by repeating the measurement `draws` times on the computer.
+
+        For estimates by the most likely law of the true residuals (``method="npmle"``): true residuals are drawn from
+        that law, labels measured again and fitted again. It costs `draws` fits; `std` and `interval` as they are come
+        from the likelihood profile, without any drawing. The same `rng` seed gives the same digits.
+        """
+        if self._bootstrap is None:
+            raise UndefinedEstimate(
+                f"an estimate by method={self.method!r} has no bootstrap: only those by 'npmle', which fit a law to the "
+                "residuals, have one. std and interval() say how well it is known."
+            )
+        if draws < 2:
+            raise ValueError(f"draws must be at least 2, got {draws}.")
+        return self._bootstrap(draws, np.random.default_rng(rng), self.note)
+
+    def __str__(self) -> str:
+        return with_error(float(self), self.std)
+
+    def __repr__(self) -> str:
+        return f"Estimate({with_error(float(self), self.std)}, method={self.method!r})"
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+
+def _rebuild_estimate(args: tuple[float, float | Callable[[], float]], extra: dict[str, Any]) -> Estimate:
+    return Estimate(*args, **extra)
+
+
+class Score(float):
+    """A metric's value with its error bar.
+
+    As a float it is `expected`. The attributes answer different questions:
+
+    ==================  ==========================================================================================
+    ``observed``        What does the classical metric say?
+    ``expected``        What does it become when the labels move within their errors?
+    ``std``             How far does it move? (also ``variance``, ``interval(level)``, ``distribution``)
+    ``truth``           How far is the model from the true values behind the labels?
+    ``remeasured(k)``   What will the metric be on labels measured afresh, each the mean of k repeats?
+    ``perfect``         What would a perfect model score on these labels?
+    ==================  ==========================================================================================
+    """
+
+    _answers: Answers
+    _cache: dict[str, Any]
+
+    def __new__(cls, answers: Answers) -> Score:
+        self = super().__new__(cls, answers.expected)
+        self.__dict__["_answers"] = answers
+        self.__dict__["_cache"] = {}
+        return self
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Score cannot be changed: {name} was not set")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Score, (self._answers,)
+
+    def _once(self, key: str, compute: Callable[[], Any]) -> Any:
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return self._cache[key]
+
+    # the six answers ---------------------------------------------------------------------------
+
+    @property
+    def observed(self) -> float:
+        """What the classical metric says: the labels taken as exact."""
+        return self._answers.observed
+
+    @property
+    def expected(self) -> float:
+        """What the metric becomes on average when the labels move within their errors."""
+        return float(self)
+
+    @property
+    def correction(self) -> float:
+        """expected - observed."""
+        return float(self) - self._answers.observed
+
+    @property
+    def std(self) -> float:
+        """How far the metric moves: its standard deviation when the labels move within their errors."""
+        return float(self._once("std", lambda: self._answers.std))
+
+    @property
+    def variance(self) -> float:
+        """The square of `std`."""
+        return float(np.square(self.std, dtype=np.float64)) if self.std < 1e154 else float("inf")
+
+    @property
+    def distribution(self) -> Law:
+        """The law of the metric when the labels move within their errors."""
+        law: Law = self._once("law", self._answers.law)
+        return law
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Where the metric falls with probability `level` when the labels move within their errors."""
+        level = _checked(level)
+        key, tail = f"interval {level!r}", (1.0 - level) / 2
+        if key not in self._cache:
+            law = self.distribution
+            self._cache[key] = Interval(float(law.ppf(tail)), float(law.ppf(1.0 - tail)))
+        found: Interval = self._cache[key]
+        return found
+
+    @property
+    def truth(self) -> Estimate:
+        """The metric against the true values behind the labels."""
+        estimate: Estimate = self._once("truth", self._answers.truth)
+        return estimate
+
+    def remeasured(self, repeats: float = 1) -> Estimate:
+        """What the metric will be on labels measured afresh, each the mean of `repeats` repeats."""
+        k = float(repeats) if type(repeats) is int and repeats > 0 else checks.repeats(repeats)
+        estimate: Estimate = self._once(f"remeasured {k}", lambda: self._answers.remeasured(k))
+        return estimate
+
+    @property
+    def perfect(self) -> Estimate:
+        """What a perfect model would score on these labels: the noise floor, or the noise ceiling."""
+        return self._answers.floor
+
+    def _asked(self, names: Iterable[str], level: float | None = None, repeats: float = 1) -> dict[str, Answer]:
+        """The answers of these names as records, with their intervals where a `level` is given."""
+        return {name: self._answer(name, level, repeats) for name in names}
+
+    def _answer(self, name: str, level: float | None, repeats: float) -> Answer:
+        try:
+            found = (
+                self
+                if name == "expected"
+                else self.remeasured(repeats)
+                if name == "remeasured"
+                else getattr(self, name)
+            )
+            if not isinstance(found, Score | Estimate):  # a plain number
+                return Answer(found)
+            low, high = (None, None) if level is None else found.interval(level)
+            return Answer(float(found), found.std, low, high, getattr(found, "note", ""))
+        except ValueError as why:  # UndefinedEstimate is one; labels that are gone leave the moments
+            return Answer(float(self), self.std) if name == "expected" else Answer(None, note=str(why))
+
+    # around them -----------------------------------------------------------------------
+
+    @property
+    def noise_share(self) -> float:
+        """How much of the observed error is label error: the perfect model's error over the observed one."""
+        return float(self._once("noise_share", self._answers.noise_share))
+
+    @property
+    def sampling_std(self) -> float:
+        """Standard deviation of the expected metric over test sets of this size drawn from the same population."""
+        return float(self._once("sampling_std", self._answers.sampling_std))
+
+    def total_interval(self, level: float = 0.95) -> Interval:
+        """Where the metric falls on a new test set of this size with its own label errors."""
+        return Interval(*map(float, self._answers.total_interval(_checked(level))))
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return self._answers.n
+
+    @property
+    def unit(self) -> Any:
+        """Unit of the metric, where the labels brought one (the MSE has its square); else None."""
+        return self._answers.unit
+
+    @property
+    def name(self) -> str:
+        """Name of the metric."""
+        return self._answers.declaration.name
+
+    @property
+    def method(self) -> str:
+        """How the law was found: "exact", "quadrature", "saddlepoint", "delta" or "simulation"."""
+        return self.distribution.method
+
+    @property
+    def undefined(self) -> str:
+        """What does not exist under these label errors, and what to use instead; empty where `expected` and `std` do."""
+        what = "expected value" if not math.isfinite(self) else "std" if not math.isfinite(self.std) else ""
+        return f"the {what} of {self.name} is infinite: {self._answers.why_undefined()}" if what else ""
+
+    @property
+    def greater_is_better(self) -> bool:
+        """The metric's direction."""
+        return self._answers.declaration.greater_is_better
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is true of the metric whatever the data."""
+        return self._answers.declaration
+
+    def explain(self) -> str:
+        """Plain sentences: what each number means here, and warnings."""
+        interval, warnings, repeats = self.interval(0.95), self._answers.warnings(), self._answers.present_repeats()
+        answers = self._asked((*score_views.ANSWER_NAMES, "noise_share"), repeats=repeats)
+        heading = f"{self.declaration.title} of {self.n} labels ({self.declaration.direction})."
+        return score_views.sentences(heading, interval, answers, warnings, repeats)
+
+    def to_dict(self, level: float = 0.95) -> dict[str, float | int | str | None]:
+        """All answers under flat names, intervals at this `level`; None where an answer cannot be estimated."""
+        return score_views.flat(self, level)
+
+    def to_metrics(self) -> dict[str, float]:
+        """The numbers of `to_dict` as ``"metric/answer"``, finite ones only: what experiment trackers take.
+
+        ``mlflow.log_metrics(score.to_metrics())``, ``wandb.log(score.to_metrics())``.
+        """
+        return score_views.for_trackers(self, self.name)
+
+    def __str__(self) -> str:
+        return with_error(float(self), self.std)
+
+    def __repr__(self) -> str:
+        return f"Score({self.name}: {self}, n={self.n})"
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+    def _repr_html_(self) -> str:
+        return score_views.notebook(self)
+
+
+class Scores(tuple[Score, ...]):
+    """One Score for each output; NumPy reads it as an array of the expected values."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array([float(s) for s in self], dtype=dtype or np.float64)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """As of the array of the expected values."""
+        return (len(self),)
+
+    def __getitem__(self, index: Any) -> Any:
+        """One Score, or several as arrays are indexed: by a slice, positions or booleans."""
+        if isinstance(index, int):
+            return super().__getitem__(index)
+        return Scores(super(Scores, self).__getitem__(int(k)) for k in np.arange(len(self))[index])
+
+    def __repr__(self) -> str:
+        return "Scores(" + ", ".join(map(repr, self)) + ")"

@@ -1,0 +1,263 @@
+"""Values that stand in for the true ones: they scatter as the true values do, and follow the predictions as these do.
+
+Labels scatter more than the truth behind them. With a fit of the labels on the predictions (or on their mean alone), the
+residuals r of that fit have an error of known variance v, so that the truth scatters by tau^2 = mean r^2 - mean v about
+it. Shrinking each residual by sqrt(tau^2 / (tau^2 + v)) gives it that scatter (constrained empirical Bayes: Louis 1984,
+Ghosh 1992). Any metric of the stand-ins estimates the metric of the truth, medians and ranks too. Sums of squares agree
+with the corrected sums of `ratio_of_sums`; what is assumed beyond is that true residuals have a law of the shape that the
+observed ones show.
+
+How well is the estimate known? The stand-ins hang on one number above all, the sum of squares that is left of the labels'
+residuals once their errors are taken off. Each value within its standard error has its stand-ins: one part of an interval,
+lopsided where it has to be. The other part is what remains when the stand-ins are measured again on the computer (or items
+drawn again, for the population), estimated anew, and compared with stand-ins of the same sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from scorebars.answers.intervals import ONE_SIGMA, half_width_in_std, kept_between, less_error
+from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
+from scorebars.answers.together.ratio_of_sums import (
+    NOTHING_LEFT,
+    RatioOfLabels,
+    finite_noise,
+    onto_scale,
+    pace_on_scale,
+)
+from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError, Normal
+from scorebars.measured import Measured
+from scorebars.moments.label_noise import PEARSON_SUMS, LabelNoise, RatioKind
+
+_SEED = 20240517
+_CELLS = 20_000_000
+_MOST, _FEWEST = 200, 30
+_BOUNDS = "an extreme has no error law of its own: the interval bounds it, and holds at least as often as it says"
+
+_Values = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk:
+    """Stand-ins, and how well their scatter about the fit is known."""
+
+    fit: FloatArray
+    residual: FloatArray
+    """Residuals of the fit, shrunk label by label but for a common factor."""
+    size: float
+    """sum w r^2 of these residuals."""
+    left: float
+    """sum w r^2 of the true ones, estimated; may be negative."""
+    left_std: float
+
+    def at(self, left: float) -> FloatArray:
+        """Stand-ins whose residuals have this sum of squares."""
+        if left <= 0 or self.size <= 0:
+            return self.fit
+        return self.fit + math.sqrt(left / self.size) * self.residual
+
+    @property
+    def values(self) -> FloatArray:
+        return self.at(self.left)
+
+
+def shrunk(y: FloatArray, p: FloatArray, errors: MeasurementError, weight: FloatArray | None, follows: bool) -> Shrunk:
+    """Stand-ins for the truth behind the labels y; `follows`: fitted on the predictions, else on their offset."""
+    w = np.ones(y.size) if weight is None else weight
+    noise = finite_noise(errors, y)
+    d = errors.unbiased_label(y) - p
+    total = float(w.sum())
+    columns = [np.ones_like(p)]
+    centred = p - float(w @ p) / total
+    if follows and float(w @ np.square(centred)) > 0:
+        columns.append(centred / np.sqrt(float(w @ np.square(centred)) / total))
+    removed, residual, fit = float(w @ noise.total), d, p
+    for z in columns:
+        size = float(w @ np.square(z))
+        part = float(w @ (z * residual)) / size * z
+        residual, fit = residual - part, fit + part
+        removed -= noise.product(w * z, w * z) / size
+    square = float(w @ np.square(residual))
+    left = square - removed
+    if not np.any(noise.total > 0):
+        return Shrunk(fit, residual, square, square, 0.0)
+    per_label = max(left, 0.0) / total
+    keep = np.where(noise.variance > 0, per_label / np.maximum(per_label + noise.variance, 1e-300), 1.0)
+    small = np.sqrt(keep) * residual if per_label > 0 else residual
+    spread = 4.0 * float(np.sum(np.square(w) * noise.variance * np.square(residual)))
+    least = 2.0 * float(np.sum(np.square(w * noise.variance)))
+    return Shrunk(fit, small, float(w @ np.square(small)), left, math.sqrt(max(spread - least, least)))
+
+
+class StandIns:
+    """The metric of stand-ins for the true values behind one set of labels."""
+
+    def __init__(
+        self, data: Measured, values: _Values, scale: RatioKind | None, low: float, high: float, follows: bool
+    ) -> None:
+        self._data, self._values, self._scale, self._follows = data, values, scale, follows
+        self._low, self._high = low, high
+        self._y, self._p = data.labels, data.predictions
+        self._errors, self._w = data.errors, data.weight
+        self._count = int(min(_MOST, max(_CELLS // data.n, _FEWEST)))
+        if follows and not RatioOfLabels(PEARSON_SUMS, data, -1.0, 1.0).shows_scatter():
+            raise UndefinedEstimate(NOTHING_LEFT)
+
+    def _metric(self, labels: FloatArray) -> float:
+        return float(self._values(labels[None], self._p, self._w)[0])
+
+    @cached_property
+    def shrunk(self) -> Shrunk:
+        return shrunk(self._y, self._p, self._errors, self._w, self._follows)
+
+    @cached_property
+    def value(self) -> float:
+        """The metric against the truth."""
+        return self._metric(self.shrunk.values)
+
+    def _with(self, left: float) -> float:
+        """The metric if this sum of squares were left."""
+        return self._metric(self.shrunk.at(left))
+
+    @cached_property
+    def _about(self) -> FloatArray:
+        """Stand-ins to measure again: with what could be left, where nothing seems to be."""
+        return self.shrunk.at(max(self.shrunk.left, self.shrunk.left_std))
+
+    # how well it is known ----------------------------------------------------------------------
+
+    @cached_property
+    def _remaining(self) -> float:
+        """Standard deviation of the estimate on labels measured again, the sum that is left apart."""
+        rng = np.random.default_rng(_SEED)
+        rows = self._errors.measured_again(self._y, self._about, self._count, rng)
+        found = (shrunk(labels, self._p, self._errors, self._w, self._follows) for labels in rows)
+        return float(np.std([self._metric(again.values) - self._with(again.left) for again in found]))
+
+    @cached_property
+    def _over_items(self) -> tuple[float, float, float]:
+        """Standard deviations over items drawn again: the sum left, the estimate but for it, the classical metric."""
+        rng = np.random.default_rng(_SEED)
+        n, rows = self._y.size, []
+        for _ in range(self._count):
+            pick = rng.integers(0, n, n)
+            y, p, w = self._y[pick], self._p[pick], None if self._w is None else self._w[pick]
+            if w is not None and not np.any(w > 0):
+                continue
+            again = shrunk(y, p, self._errors[pick], w, self._follows)
+            found, seen = (float(self._values(v[None], p, w)[0]) for v in (again.values, y))
+            rows.append((again.left, found - self._with(again.left), onto_scale(self._scale, seen)))
+        left, rest, seen = np.std(np.array(rows), axis=0, ddof=1)
+        return float(left), float(rest), float(seen)
+
+    def _interval(self, total: bool, level: float) -> Interval:
+        """Of an estimate that hangs on one poorly known number, the sum left, and scatters besides."""
+        left, rest = self._over_items[:2] if total else (self.shrunk.left_std, self._remaining)
+        z = half_width_in_std(level, max(self._y.size - 1, 1) if total else math.inf)
+        ends = [self._with(self.shrunk.left + c * z * left) - self.value for c in (-1.0, 1.0)]
+        low = self.value - math.hypot(min(*ends, 0.0), z * rest)
+        return kept_between(low, self.value + math.hypot(max(*ends, 0.0), z * rest), self._low, self._high)
+
+    def _std(self) -> float:
+        low, high = self._interval(False, ONE_SIGMA)
+        return (high - low) / 2
+
+    def truth(self) -> Estimate:
+        """The metric against the truth with its intervals."""
+        ends = partial(self._interval, False), partial(self._interval, True)
+        return Estimate(self.value, self._std, method="stand-ins", interval=ends[0], total_interval=ends[1])
+
+    # the classical metric ----------------------------------------------------------------------
+
+    def _fresh(self, repeats: float | None, errors: MeasurementError, seed: int) -> FloatArray:
+        """The classical metric on stand-ins measured afresh."""
+        count, rng = min(10 * self._count, 1000), np.random.default_rng((_SEED, seed))
+        labels = errors.measured_again(self._y, self._about, count, rng, repeats)
+        return np.asarray(self._values(labels, self._p, self._w))
+
+    @cached_property
+    def label_std(self) -> float:
+        """Standard deviation of the classical metric if the labels at hand were measured once more."""
+        return float(np.std(self._fresh(None, self._errors, 0)))
+
+    @cached_property
+    def shared_std(self) -> float:
+        """What the errors' being shared adds to the scatter of the classical metric; items do not show it."""
+        if self._errors.independent:
+            return 0.0
+        alone = Normal.trusted(np.sqrt(LabelNoise.of(self._errors, self._y).alone().variance))
+        return math.sqrt(max(self.label_std**2 - float(np.var(self._fresh(None, alone, 0))), 0.0))
+
+    @cached_property
+    def item_std(self) -> float:
+        """Standard error of the classical metric over test sets."""
+        pace = pace_on_scale(self._scale, self._metric(self._y))
+        return math.hypot(self._over_items[2] * pace, self.shared_std)
+
+    def remeasured(self, observed: float, repeats: float) -> Estimate:
+        """The classical metric on fresh means of `repeats`: as far from the observed one as two measurements are."""
+        same = bool(np.all(np.equal(repeats, self._errors.repeats)))
+        old, new = self._fresh(None, self._errors, 0), self._fresh(None if same else repeats, self._errors, 1)
+        value = observed if same else observed + float(np.mean(new) - np.mean(old))
+        value = min(max(value, self._low), self._high)
+        apart = np.subtract.outer(old - np.mean(old), new - np.mean(new)).ravel()
+        interval = partial(less_error, value, np.quantile(apart, np.linspace(0, 1, 2001)), self._low, self._high)
+        return Estimate(value, float(np.hypot(np.std(new), np.std(old))), method="stand-ins", interval=interval)
+
+
+def largest_truth(data: Measured, guess: float) -> Estimate:
+    """The largest true error: `guess`, kept within its bounds."""
+    low, high = _bounds_of_largest(data, ONE_SIGMA)
+    value = min(max(guess, low), high)
+    interval = partial(_bounds_of_largest, data)
+    return Estimate(value, (high - low) / 2, method="stand-ins", note=_BOUNDS, interval=interval)
+
+
+def _bounds_of_largest(data: Measured, level: float) -> Interval:
+    """Bounds of the largest true error.
+
+    The item that has it is some item: its label is off by more than its own quantile with the probability of the tail, so
+    the largest of |d| plus that quantile is an upper bound. From below it is at least |d| minus an error that none of the
+    labels exceeds.
+    """
+    y, p = data.labels, data.predictions
+    tail = (1.0 - level) / 2
+    low, high = data.errors.truth_between(y, tail / 2)
+    most = float(np.max(np.maximum(np.abs(low - p), np.abs(high - p))))
+    low, high = data.errors.truth_between(y, -math.expm1(math.log1p(-tail) / y.size) / 2)
+    least = np.where((low <= p) & (p <= high), 0.0, np.minimum(np.abs(low - p), np.abs(high - p)))
+    return Interval(float(np.max(least)), most)
+
+
+def possible_truths(
+    y: FloatArray, errors: MeasurementError, weight: FloatArray | None, count: int, rng: np.random.Generator
+) -> Iterator[FloatArray]:
+    """True values that could lie behind these labels: each drawn towards the mean, with what is not known about it.
+
+    The labels' scatter shows that of the truth only to within chance, so the pull towards the mean is drawn as well. What
+    the errors have in common moves all true values together.
+    """
+    w = np.ones(y.size) if weight is None else weight
+    n, total = int(np.count_nonzero(w)), float(w.sum())
+    noise = LabelNoise.of(errors, y)
+    label = errors.unbiased_label(y)
+    centre = float(w @ label) / total
+    shift_variance = noise.product(w, w) / total**2
+    own = float(w @ noise.total)
+    variance = noise.total * (max(own - total * shift_variance, 0.0) / own if own > 0 else 1.0)
+    shown = float(w @ np.square(label - centre)) / total
+    scatter = np.maximum(shown - float(w @ variance) / total, 0.0) + variance
+    pulled = (variance > 0) & (errors.kind != "berkson")
+    pull = np.where(pulled, variance / np.maximum(scatter, 1e-300), 0.0)
+    for _ in range(count):
+        drawn = np.minimum(pull * rng.chisquare(max(n - 1, 1)) / max(n - 1, 1), 1.0)
+        unknown = np.sqrt(variance * (1.0 - drawn)) * errors.standard_draws(y, rng)
+        shift = math.sqrt(max(shift_variance, 0.0)) * rng.standard_normal()
+        yield centre + (1.0 - drawn) * (label - centre) - unknown - shift

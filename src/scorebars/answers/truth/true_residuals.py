@@ -1,0 +1,373 @@
+"""The score against the truth from the most likely law of the true residuals.
+
+The law of D = truth - prediction is fitted to the labels that err (`moments.deconvolution`); labels without error keep
+their residuals as they are. The fit gives the mean of *any* loss of the residual, and quantiles too: absolute error,
+pinball, Huber, within tolerance. It needs independent errors and labels enough to show a law.
+
+Where true residuals are seen to follow normal label errors, D = m(s) + c(s) eta, the law is that of eta.
+
+Errors need not be normal: a label that is a count, or has an error of a factor, tells by its own density which true values
+it allows. A loss that is not one of the residual alone (a percentage, a difference of logarithms) is averaged over what
+each label tells about its own truth.
+
+A loss that jumps cannot be deconvolved: laws that no data can tell apart differ in it. Its interval is the range of its
+mean over all laws that fit the labels, and its estimate comes from a smooth law among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from scorebars.answers.intervals import ONE_SIGMA, half_width_in_std, kept_between, less_error
+from scorebars.answers.score import Estimate, Interval
+from scorebars.arrays import BoolArray, FloatArray
+from scorebars.errors import Normal
+from scorebars.losses import Loss
+from scorebars.measured import Measured
+from scorebars.moments import label_moments
+from scorebars.moments.deconvolution import (
+    Cells,
+    Deconvolution,
+    Trend,
+    central_half_width,
+    fitted_trend,
+    label_likelihood,
+    residual_grid,
+    typical_spacing,
+)
+
+_ROUNDING = 1e-9
+FEWEST = 30
+"""Fewer labels with errors do not show a law."""
+_KNOWN = 0.25
+"""A label whose error is below this part of the grid's spacing counts as known: the grid could not tell."""
+_MOST = 20_000
+"""Of errors that are not normal, more labels are represented by every k-th."""
+_NOTHING = 1e-100  # an error too small to be squared
+
+
+@dataclass(frozen=True, eq=False)
+class TrueResiduals:
+    """What the labels tell about the true residuals: a law for those with errors, the others as they are."""
+
+    fit: Deconvolution
+    fitted: BoolArray
+    """Which labels have a fitted law."""
+    fitted_share: float
+    """How much the labels with a fitted law count; all labels together count 1."""
+    known: FloatArray
+    known_sd: FloatArray
+    known_share: FloatArray
+    clustering: float = 1.0
+    """How much more a mean scatters because several outputs belong to one item."""
+    trend: Trend | None = None
+    """How the true residuals follow the label errors; the fit is one of residuals standardised by it."""
+    others: tuple[Trend, ...] = ()
+    """Trends a standard error away from what was taken: how much an answer changes with them is part of its error."""
+
+    @property
+    def method(self) -> str:
+        """How the law was found."""
+        return "npmle" if self.trend is None else "location-scale"
+
+    @property
+    def note(self) -> str:
+        """What the law assumes of residuals and label errors."""
+        if self.fit.likelihood is not None:
+            return ""
+        if self.trend is None:
+            return "true residuals taken as independent of the label errors, since no dependence is seen"
+        power = self.trend.log_variance[1] / 2
+        return (
+            "true residuals are seen to follow the label errors: their size is taken as a power of the error "
+            f"({power:.2g} ± {self.trend.errors[1] / 2:.1g}), their mean as a line in its logarithm"
+        )
+
+    def points(self) -> FloatArray:
+        """The true residuals that the grid stands for: one row, or where residuals follow the errors one for each cell."""
+        if self.trend is None:
+            return self.fit.grid
+        centre, scale = self.trend.at(self.fit.cells.group)
+        return np.asarray(centre[:, None] + scale[:, None] * self.fit.grid)
+
+    @cached_property
+    def with_other_trends(self) -> list[TrueResiduals]:
+        """What would be found with each of the other trends."""
+        cells = self.fit.cells
+        centre, scale = (0.0, 1.0) if self.trend is None else self.trend.at(cells.group)
+        observed, sd = centre + scale * cells.residual, scale * cells.sd
+        found = []
+        for trend in self.others:
+            centre, scale = trend.at(cells.group)
+            eta, error = (observed - centre) / scale, sd / scale
+            grid = residual_grid(eta, error, cells.share)
+            fit = Deconvolution.of_cells(cells._replace(residual=eta, sd=error), grid)
+            found.append(replace(self, fit=fit, trend=trend, others=()))
+        return found
+
+
+def true_residuals(data: Measured) -> TrueResiduals | None:
+    """The true residuals behind these labels; None where errors are not normal and independent or labels are few."""
+    if not data.plain_normal:
+        return None
+    residual, sd, share = data.residual, np.sqrt(data.errors.label_variance(data.labels)), data.shares
+    grid, fitted = _to_fit(residual, sd, share)
+    d, s, a = residual[fitted], sd[fitted], share[fitted]
+    if not _enough(a):
+        return None
+    rest = (share > 0) & ~fitted
+    trend = fitted_trend(d, s, a)
+    others = () if trend is None else trend.tilted() if trend.seen else (trend,)
+    if trend is None or not trend.seen:
+        trend, fit = None, Deconvolution.fit(d, s, a, grid)
+    else:
+        centre, scale = trend.at(s)
+        eta, error = (d - centre) / scale, s / scale
+        fit = Deconvolution.fit(eta, error, a, residual_grid(eta, error, a), s)
+    known = (residual[rest], sd[rest], share[rest])
+    return TrueResiduals(fit, fitted, float(a.sum()), *known, _clustering(data), trend, others)
+
+
+def _to_fit(d: FloatArray, sd: FloatArray, share: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """The grid of the law, and the labels to fit it to: those whose error the grid can tell. None if too few err."""
+    erring = (share > 0) & (sd > _NOTHING)
+    if int(erring.sum()) < FEWEST:
+        return np.zeros(0), np.zeros_like(erring)
+    grid = residual_grid(d[erring], sd[erring], share[erring])
+    return grid, erring & (sd > _KNOWN * typical_spacing(d[erring], grid))
+
+
+def _enough(share: FloatArray) -> bool:
+    """Whether as many labels of equal weight would show a law."""
+    return len(share) > 0 and float(share.sum()) ** 2 >= (FEWEST - 0.5) * float(np.sum(np.square(share)))
+
+
+def _clustering(data: Measured) -> float:
+    """Variance of the mean absolute residual over items of several outputs, relative to that over single labels."""
+    if data.outputs == 1:
+        return 1.0
+    loss = data.shares * np.abs(data.residual)
+    deviation = loss - data.shares * float(loss.sum())
+    single = float(np.sum(np.square(deviation)))
+    return float(np.sum(np.square(deviation.reshape(-1, data.outputs).sum(axis=1)))) / single if single > 0 else 1.0
+
+
+def mean_of_family(loss: Loss, data: Measured, low: float, high: float) -> MeanOfLoss | None:
+    """The mean loss against the truth behind labels of other errors; None where labels are few or no truth is possible.
+
+    Errors with sharp ends or a cusp are left to extrapolation. A flat density does not choose between the laws that it
+    allows, and one with a cusp draws the law to the labels themselves (Laplace: a bias of half its scatter at n = 60).
+    """
+    if data.errors.sharp:
+        return None
+    pick = slice(None, None, max(1, data.n // _MOST))
+    y, p, errors, a = data.labels[pick], data.predictions[pick], data.errors[pick], data.shares[pick]
+    a = a / float(a.sum())
+    centre, width = central_half_width(errors, y)
+    d = centre - p
+    if not np.all(np.isfinite(d)):
+        return None
+    grid, fitted = _to_fit(d, width, a)
+    if not fitted.any():
+        return None
+    rows = np.flatnonzero(fitted)
+    truth = p[rows][:, None] + grid
+    likelihood = label_likelihood(errors[rows], y[rows], truth)
+    if math.isfinite(loss.least_label):
+        likelihood = np.where(truth > loss.least_label, likelihood, 0.0)
+    possible = likelihood.max(axis=1) > 0
+    fitted[rows[~possible]] = False
+    rows, rest, share = rows[possible], (a > 0) & ~fitted, a[rows[possible]]
+    if not _enough(share):
+        return None
+    part = share / float(share.sum())
+    cells = Cells(d[rows], width[rows], part, np.square(part), width[rows])
+    fit = Deconvolution.of_cells(cells, grid, np.asfortranarray(likelihood[possible]))
+    residuals = TrueResiduals(fit, fitted, float(share.sum()), d[rest], width[rest], a[rest])
+    if loss.of_residual:
+        return MeanOfLoss(residuals, loss, low, high)
+    return MeanOfLoss(residuals, loss, low, high, prediction=p[rows], known_prediction=p[rest])
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOfLoss:
+    """The mean of a loss of the true residuals, and how well it is known.
+
+    With `fresh` > 0 the loss is that of labels measured afresh, with error variance fresh * (present one).
+    Intervals are kept between `low` and `high`.
+    """
+
+    residuals: TrueResiduals
+    loss: Loss
+    low: float = 0.0
+    high: float = math.inf
+    fresh: float = 0.0
+    prediction: FloatArray | None = None
+    """Of the labels with a fitted law; None where the loss is one of the residual alone."""
+    known_prediction: FloatArray | None = None
+
+    def _loss_at(self, residual: FloatArray, sd: FloatArray, prediction: FloatArray | None) -> FloatArray:
+        """The loss of each true residual, averaged over the errors of a fresh label."""
+        p = np.zeros_like(residual) if prediction is None else prediction
+        if self.fresh == 0:
+            return self.loss(p + residual, p)
+        return label_moments(self.loss, Normal.trusted(math.sqrt(self.fresh) * sd), residual, p).mean
+
+    @cached_property
+    def _values(self) -> FloatArray:
+        """The loss at each grid point.
+
+        In each cell where that differs: for fresh labels, residuals with a trend, a loss of label and prediction.
+        """
+        fit, points = self.residuals.fit, self.residuals.points()
+        shape = points.shape if self.fresh == 0 and self.prediction is None else (len(fit.cells.sd), len(fit.grid))
+        points = np.broadcast_to(points, shape)
+        sd = np.broadcast_to(fit.cells.group[:, None] if self.fresh else 0.0, shape)
+        if self.prediction is None:
+            return self._loss_at(points.reshape(-1), sd.reshape(-1), None).reshape(shape)
+        assert fit.likelihood is not None
+        p, possible = np.broadcast_to(self.prediction[:, None], shape), np.where(fit.likelihood > 0, points, 0.0)
+        values = self._loss_at(possible.reshape(-1), sd.reshape(-1), p.reshape(-1)).reshape(shape)
+        return np.where(np.isfinite(values), values, 0.0)
+
+    def _known_at(self, away: float) -> FloatArray:
+        """Losses of the labels that count as known, so many errors away."""
+        parts = self.residuals
+        if not parts.known.size:
+            return parts.known
+        return self._loss_at(parts.known + away * parts.known_sd, parts.known_sd, self.known_prediction)
+
+    @cached_property
+    def _known_losses(self) -> FloatArray:
+        return self._known_at(0.0)
+
+    @property
+    def _jumps(self) -> bool:
+        """Whether the loss jumps; averaged over the errors of fresh labels, it does not."""
+        return self.fresh == 0 and not self.loss.continuous
+
+    @cached_property
+    def value(self) -> float:
+        """The mean loss."""
+        return self._with_known(self._fitted_mean)
+
+    def _with_known(self, fitted_mean: float) -> float:
+        parts = self.residuals
+        return parts.fitted_share * fitted_mean + float(parts.known_share @ self._known_losses)
+
+    @cached_property
+    def _fitted_mean(self) -> float:
+        fit = self.residuals.fit
+        return float(fit.smooth_weights @ fit.averaged(self._values)) if self._jumps else fit.mean_of(self._values)
+
+    # how well it is known ----------------------------------------------------------------------
+
+    @cached_property
+    def _item_variance(self) -> float:
+        """Variance of the items' mean loss given the observed residuals and the law."""
+        parts = self.residuals
+        known = float(np.sum(np.square(parts.known_share * (self._known_at(1.0) - self._known_at(-1.0)) / 2)))
+        fitted = 0.0 if self._jumps else parts.fit.posterior_variance(self._values)
+        return parts.fitted_share**2 * fitted + known
+
+    @cached_property
+    def _sampling_variance(self) -> float:
+        """What a new test set adds to the uncertainty of the law: known losses, how many are known, other label errors."""
+        parts, values = self.residuals, self._values
+        by_error = 0.0
+        if values.ndim == 2:
+            means = values @ parts.fit.weights
+            by_error = float(parts.fit.cells.square @ np.square(means - float(parts.fit.cells.share @ means)))
+        gap = parts.fitted_share * (self._fitted_mean - self.value)
+        known = float(np.sum(np.square(parts.known_share * (self._known_losses - self.value))))
+        return parts.clustering * (known + gap * gap / parts.fit.effective_labels + parts.fitted_share**2 * by_error)
+
+    @cached_property
+    def _trend_variance(self) -> float:
+        """What the uncertain slopes of the trend add, or a trend that is too weak to be seen."""
+        others = self.residuals.with_other_trends
+        return sum((replace(self, residuals=other).value - self.value) ** 2 for other in others)
+
+    def _ends(self, values: FloatArray, quantile: float, variance: float, clustering: float = 1.0) -> Interval:
+        """The likelihood profile's ends, widened by an independent scatter."""
+        fit, share = self.residuals.fit, self.residuals.fitted_share
+        below, above = fit.profile_reach(values, 0.5 * quantile**2 * clustering / fit.effective_labels)
+        if self._jumps:  # a range that reaches the end of what is possible must not miss it by rounding
+            below, above = below + _ROUNDING, above + _ROUNDING
+        scatter = quantile * math.sqrt(variance + self._trend_variance)
+        centre = self._with_known(fit.law_mean_of(values)) if self._jumps else self.value
+        low, high = centre - math.hypot(share * below, scatter), centre + math.hypot(share * above, scatter)
+        return Interval(min(low, self.value), max(high, self.value))
+
+    def _for_items(self, level: float) -> Interval:
+        fit = self.residuals.fit
+        moved = fit.averaged(self._values) if self._jumps else fit.item_influence(self._values)
+        return self._ends(moved, half_width_in_std(level), self._item_variance)
+
+    def std(self) -> float:
+        """Half the length of the interval at one standard deviation (68 %)."""
+        low, high = self._for_items(ONE_SIGMA)
+        return (high - low) / 2
+
+    def interval(self, level: float) -> Interval:
+        """For the items at hand: their mean loss moves with the law and with each residual given its label.
+
+        A loss that jumps: all values that laws compatible with the labels allow.
+        """
+        return kept_between(*self._for_items(level), self.low, self.high)
+
+    def total_interval(self, level: float) -> Interval:
+        """For the population: all laws compatible with the labels."""
+        parts, fit = self.residuals, self.residuals.fit
+        quantile = half_width_in_std(level, max(fit.effective_labels + len(parts.known) - 1.0, 1.0))
+        if self.prediction is None:
+            ends = self._ends(fit.averaged(self._values), quantile, self._sampling_variance, parts.clustering)
+        else:  # a loss of label and prediction adds the scatter of the items' losses
+            means = fit._item_means(self._values)
+            fitted = parts.fitted_share**2 * float(fit.cells.square @ np.square(means - self.value))
+            known = float(np.sum(np.square(parts.known_share * (self._known_losses - self.value))))
+            ends = self._ends(fit.item_influence(self._values), quantile, fitted + known + self._item_variance)
+        return kept_between(*ends, self.low, self.high)
+
+    def bootstrap_of(self, data: Measured) -> Callable[[int, np.random.Generator, str], Estimate] | None:
+        """How to find the uncertainty of the estimate from these labels by bootstrap."""
+        return partial(_bootstrap, self, data) if self.residuals.fit.likelihood is None else None
+
+
+def _bootstrap(mean: MeanOfLoss, data: Measured, draws: int, rng: np.random.Generator, note: str) -> Estimate:
+    """The same estimate; how well it is known is found by repeating the measurement `draws` times on the computer.
+
+    True residuals are drawn from the fitted law, labels measured again and fitted again. The new estimate is compared with
+    the mean loss of the residuals drawn (for the items at hand) and with the mean under the law (for the population). It
+    assumes what the fit assumes, and no large number of labels, as the likelihood profile does.
+    """
+    of_items, of_population = np.array([_off_target(mean, data, rng) for _ in range(draws)]).T
+    value = min(max(mean.value, mean.low), mean.high)
+    return Estimate(
+        value,
+        float(np.sqrt(np.mean(np.square(of_items)))),
+        method=mean.residuals.method,
+        note=f"{note}; uncertainty from {draws} bootstrap draws" if note else f"from {draws} bootstrap draws",
+        interval=partial(less_error, value, of_items, mean.low, mean.high),
+        total_interval=partial(less_error, value, of_population, mean.low, mean.high),
+    )
+
+
+def _off_target(mean: MeanOfLoss, data: Measured, rng: np.random.Generator) -> tuple[float, float]:
+    """How far the estimate from one repetition falls from what it estimates: in these items, in the population."""
+    parts, sd = mean.residuals, np.sqrt(data.errors.label_variance(data.labels))
+    known = np.flatnonzero(~parts.fitted)
+    true = rng.choice(parts.fit.grid, len(sd), p=parts.fit.weights / parts.fit.weights.sum())
+    if parts.trend is not None:
+        centre, scale = parts.trend.at(np.where(parts.fitted, sd, 1.0))
+        true = centre + scale * true
+    true[known] = data.residual[rng.choice(known, len(known))] if len(known) else 0.0
+    labels = Measured(true + sd * rng.standard_normal(len(sd)), np.zeros(len(sd)), Normal.trusted(sd), data.weight)
+    estimate = MeanOfLoss(true_residuals(labels) or parts, mean.loss).value
+    drawn = float(data.shares @ mean.loss(true, np.zeros(len(sd))))
+    return estimate - drawn, math.sqrt(parts.clustering) * (estimate - mean.value)

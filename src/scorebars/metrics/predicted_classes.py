@@ -1,0 +1,629 @@
+"""Metrics of predicted classes: how labels and predictions agree, and shares of right decisions about a class."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from inspect import signature
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scorebars.answers.base import Answers
+from scorebars.answers.classes.accuracy_answers import AccuracyAnswers
+from scorebars.answers.classes.column_average import ShareAverage
+from scorebars.answers.classes.confusion_answers import (
+    Averaged,
+    BalancedAccuracy,
+    ConfusionAnswers,
+    Kappa,
+    Matthews,
+    OfPositives,
+    Share,
+)
+from scorebars.answers.classes.confusion_matrix import ConfusionMatrix
+from scorebars.answers.classes.item_average import ItemShare, SubsetAccuracy
+from scorebars.answers.classes.label_loss import LabelLossAnswers
+from scorebars.answers.classes.labelled import Labelled, LabelMatrix
+from scorebars.answers.combined import LinearAnswers
+from scorebars.answers.score import Declaration, Score, Scores
+from scorebars.arrays import FloatArray
+from scorebars.errors import Flip
+from scorebars.errors.measurement_error import LabelErrors
+from scorebars.metrics import class_inputs as inputs
+from scorebars.metrics.class_inputs import Given, class_declaration, class_metric
+from scorebars.metrics.parameter_texts import documented
+from scorebars.metrics.registry import take_over, warn_undefined
+
+_ACCURACY = class_declaration("accuracy_score", "Accuracy", keeps="right")
+_ZERO_ONE = class_declaration("zero_one_loss", "Zero-one loss", perfect=0.0, keeps="right")
+
+
+def _accuracy(given: Given) -> tuple[Answers, float, float]:
+    """The answers, with the total weight and that of the right predictions."""
+    if isinstance(given.y_true, inputs.Counted):
+        counted = AccuracyAnswers.counted(_ACCURACY, given.y_true.counts, given.y_true.kind)
+        return counted, float(counted.n), counted.n * counted.observed
+    cells = inputs.label_matrix(given)
+    if cells is not None:
+        subset = SubsetAccuracy(_ACCURACY, cells)
+        return subset, *_hits(subset.data.shown == 1, cells.item_weight)
+    labels = inputs.class_labels(given)
+    model, right = inputs.class_model(given.yerr, len(labels.y)), np.asarray(labels.y == labels.p)
+    if isinstance(model, Flip) and not model.correlation:  # all wrong classes alike: right or wrong is all to know
+        number = max(len(labels.classes), 2)  # a label that is wrong has another class to be
+        answers: Answers = AccuracyAnswers(_ACCURACY, right, model, number, labels.weight)
+    else:
+        data, _ = inputs.labelled(given)
+        answers = LabelLossAnswers(_ACCURACY, data, np.eye(data.k)[data.predicted])
+    return answers, *_hits(right, labels.weight)
+
+
+def _hits(right: NDArray[np.bool_], weight: FloatArray | None) -> tuple[float, float]:
+    """The total weight, and that of the right predictions."""
+    if weight is None:
+        return float(len(right)), float(np.count_nonzero(right))
+    return float(np.add.reduce(weight)), float(np.add.reduce(weight[right]))
+
+
+@class_metric(_ACCURACY)
+def accuracy_score(given: Given, *, normalize: bool = True) -> Score:
+    r"""What share of the predictions is right, when some labels are wrong?
+
+    $accuracy
+
+    Notes
+    -----
+    With q the probability that a label is wrong (then any of the other K - 1 classes), a the observed accuracy:
+
+    .. math::
+        \mathrm{expected} = a(1-q) + (1-a)\frac{q}{K-1}, \qquad
+        \mathrm{variance} = \frac{1}{M^2}\sum p_i(1-p_i),
+
+    for two classes :math:`a + q(1-2a)` and :math:`q(1-q)/M`; with a model :math:`p_i` is the probability that label i is
+    the predicted class. The number of agreements is Poisson-binomial. The score against the truth is
+    :math:`(a - r)/(1 - q - r)` with :math:`r = q/(K-1)`. Several labels an item, (n, L): the share of items whose labels
+    are all predicted right.
+
+    References
+    ----------
+    W. J. Rogan and B. Gladen, Estimating prevalence from the results of a screening test, American Journal of
+    Epidemiology 107, 71 (1978). C. Northcutt, A. Athalye, J. Mueller, Pervasive label errors in test sets destabilize
+    machine learning benchmarks, NeurIPS Datasets and Benchmarks (2021).
+
+    $cifar
+    >>> s = sb.accuracy_score(cifar.y, predicted, yerr=0.0054)
+    >>> print(s.observed, s, s.truth)
+    0.9294 0.92442 ± 0.00071 0.93441 ± 0.00072
+    """
+    answers, total, hits = _accuracy(given)
+    if normalize:
+        return Score(answers)
+    counted = replace(_ACCURACY, high=total, perfect=total)
+    return Score(LinearAnswers(counted, answers, total, observed=hits))
+
+
+@class_metric(_ZERO_ONE)
+def zero_one_loss(given: Given, *, normalize: bool = True) -> Score:
+    r"""What share of the predictions is wrong, when some labels are wrong themselves?
+
+    $accuracy
+
+    Notes
+    -----
+    One minus `accuracy_score`, in every answer:
+
+    .. math:: \mathrm{observed} = \frac1M\sum 1[\hat y_i \ne y_i]
+
+    References
+    ----------
+    See `accuracy_score`.
+
+    $cifar
+    >>> print(sb.zero_one_loss(cifar.y, predicted, yerr=0.0054))
+    0.07558 ± 0.00071
+    """
+    answers, total, hits = _accuracy(given)
+    if normalize:
+        return Score(LinearAnswers(_ZERO_ONE, answers, -1.0, 1.0))
+    return Score(LinearAnswers(replace(_ZERO_ONE, high=total), answers, -total, total, observed=total - hits))
+
+
+_BALANCED = class_declaration("balanced_accuracy_score", "Balanced accuracy", keeps="pairs")
+_MATTHEWS = class_declaration("matthews_corrcoef", "Matthews correlation", low=-1.0, keeps="pairs")
+_KAPPA = class_declaration("cohen_kappa_score", "Cohen's kappa", low=-1.0, keeps="pairs")
+
+
+@class_metric(_BALANCED)
+def balanced_accuracy_score(given: Given, *, adjusted: bool = False) -> Score:
+    r"""What share of each class is recognised, averaged over classes, when some labels are wrong?
+
+    Parameters
+    ----------
+    adjusted : bool
+        Rescale so that chance scores 0.
+    $class_parameters
+
+    Notes
+    -----
+    .. math:: \frac{1}{K} \sum_k \frac{C_{kk}}{\sum_l C_{kl}}
+
+    over the K classes that have labels, also inside the expectation.
+
+    $matrix_notes
+
+    References
+    ----------
+    K. H. Brodersen, C. S. Ong, K. E. Stephan, J. M. Buhmann, The balanced accuracy and its posterior distribution,
+    International Conference on Pattern Recognition (2010).
+
+    $cifar
+    >>> s = sb.balanced_accuracy_score(cifar.y, predicted, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9294 0.92443 ± 0.00071 0.93441 ± 0.00072
+    """
+    data, present = inputs.labelled(given)
+    if len(present) > len(np.unique(data.shown)):
+        warnings.warn("y_pred contains classes not in y_true", UserWarning, stacklevel=3)
+    declaration = replace(_BALANCED, low=-1.0) if adjusted else _BALANCED
+    return Score(ConfusionAnswers(declaration, data, BalancedAccuracy(bool(adjusted)), math.nan))
+
+
+@class_metric(_MATTHEWS)
+def matthews_corrcoef(given: Given) -> Score:
+    r"""How strongly are labels and predictions correlated, when some labels are wrong?
+
+    $class
+
+    Notes
+    -----
+    .. math:: \frac{s \sum_k C_{kk} - \sum_k t_k p_k}{\sqrt{(s^2 - \sum_k p_k^2)(s^2 - \sum_k t_k^2)}}
+
+    with :math:`t_k` labelled and :math:`p_k` predicted items of class k among s; 0 where labels or predictions are all
+    of one class, also inside the expectation.
+
+    $matrix_notes
+
+    References
+    ----------
+    B. W. Matthews, Comparison of the predicted and observed secondary structure of T4 phage lysozyme, Biochimica et
+    Biophysica Acta 405, 442 (1975).
+
+    $cifar
+    >>> s = sb.matthews_corrcoef(cifar.y, predicted, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9216 0.91605 ± 0.00079 0.92714 ± 0.00079
+    """
+    data, _ = inputs.labelled(given)
+    return Score(ConfusionAnswers(_MATTHEWS, data, Matthews(), 0.0))
+
+
+@class_metric(_KAPPA)
+def cohen_kappa_score(
+    given: Given,
+    *,
+    labels: ArrayLike | None = None,
+    weights: Literal["linear", "quadratic"] | None = None,
+    replace_undefined_by: float = math.nan,
+) -> Score:
+    r"""How far do labels and predictions agree beyond chance, when some labels are wrong?
+
+    Parameters
+    ----------
+    labels : sequence of classes, optional
+        The classes that count, in this order; items of other classes are left out. All classes unless given.
+    weights : {None, "linear", "quadratic"}
+        The cost of a disagreement.
+    replace_undefined_by : number
+        What stands for 0/0, also inside the expectation; with nan the score is conditional on being defined.
+    $class_parameters
+
+    Notes
+    -----
+    .. math:: \kappa = 1 - \frac{s \sum_{kl} w_{kl} C_{kl}}{\sum_{kl} w_{kl} t_k p_l}
+
+    with the cost :math:`w_{kl}` of predicting l for k: 1 for any two classes, or their distance or squared distance in
+    the order of the classes. The labels are the first argument, since they have errors and predictions do not.
+
+    $matrix_notes
+
+    References
+    ----------
+    J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20, 37 (1960).
+
+    $cifar
+    >>> s = sb.cohen_kappa_score(cifar.y, predicted, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9216 0.91603 ± 0.00079 0.92712 ± 0.00079
+    """
+    if weights not in (None, "linear", "quadratic"):
+        raise ValueError(f"weights must be None, 'linear' or 'quadratic', got {weights!r}.")
+    undefined = float(replace_undefined_by) if inputs.is_number(replace_undefined_by) else math.inf
+    if not (math.isnan(undefined) or -1 <= undefined <= 1):
+        raise ValueError(f"replace_undefined_by must be nan or between -1 and 1, got {replace_undefined_by!r}.")
+    named = inputs.given_labels(labels)
+    data, _ = inputs.labelled(given, named)
+    if named is not None and not np.any(np.isin(data.names, named)):
+        raise ValueError("At least one label in `labels` must be present in y_true.")
+    keep = np.arange(data.k) if named is None else np.searchsorted(data.classes, named)
+    _warn_if_no_chance(data, keep)
+    metric = Kappa(tuple(int(k) for k in keep), weights)
+    return Score(ConfusionAnswers(_KAPPA, data, metric, undefined))
+
+
+def _warn_if_no_chance(data: Labelled, keep: NDArray[np.intp]) -> None:
+    """Warn where agreement by chance is certain, or nothing is left to agree on: kappa is 0/0."""
+    assert data.predicted is not None
+    inside = np.isin(data.shown, keep) & np.isin(data.predicted, keep)
+    if not inside.any():
+        warn_undefined("`y2` contains no labels that are present in both `y1` and `labels`. Kappa is undefined.")
+    elif len(np.union1d(data.shown[inside], data.predicted[inside])) == 1:
+        warn_undefined("`y1`, `y2` and `labels` have only one label in common. Kappa is undefined.")
+
+
+@documented
+def confusion_matrix(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors = None,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    normalize: Literal["true", "pred", "all"] | None = None,
+) -> ConfusionMatrix:
+    r"""How many items of each class are predicted as which, when some labels are wrong?
+
+    Parameters
+    ----------
+    $classes
+    labels : sequence of classes, optional
+        The classes of rows and columns, in this order; those of `y_true` and `y_pred` unless given. Labels that err into
+        a class outside are not counted: name all classes that labels can be.
+    $sample_weight
+    normalize : {None, "true", "pred", "all"}
+        Divide by the sum of the row, of the column, or of all cells.
+
+    Returns
+    -------
+    ConfusionMatrix
+        With `observed`, `expected`, `std`, `covariance`, `truth`, `truth_constrained`, `remeasured(k)`, `perfect`;
+        ``np.asarray`` gives the expected matrix.
+
+    Notes
+    -----
+    With :math:`P_i(k)` the probability that label i is class k:
+
+    .. math::
+        E\,C_{kl} = \sum_{i:\,\hat y_i = l} P_i(k), \qquad
+        \mathrm{Cov}(C_{kl}, C_{k'l}) = \sum_{i:\,\hat y_i = l} \left(1[k=k'] P_i(k) - P_i(k) P_i(k')\right),
+
+    columns are independent. If true class k is shown as j with probability :math:`T_{kj}`, the matrix of true classes is
+    estimated without bias by :math:`(T')^{-1} C`. Its cells can be negative; `truth_constrained` is the most likely
+    matrix without such cells.
+
+    Means and covariances of counts are exact. Normalised by rows, each cell's mean and std are exact for independent
+    labels without weights; otherwise by the delta method; `method` says which.
+
+    References
+    ----------
+    W. J. Rogan and B. Gladen, Estimating prevalence from the results of a screening test, American Journal of
+    Epidemiology 107, 71 (1978).
+
+    $cifar
+    >>> import numpy as np
+    >>> c = sb.confusion_matrix(cifar.y == 3, predicted == 3, yerr=0.0054)
+    >>> c.observed
+    array([[8848,  152],
+           [ 154,  846]])
+    >>> np.asarray(c).round(1)
+    array([[8801.1,  155.7],
+           [ 200.9,  842.3]])
+    >>> c.truth.value.round(1)
+    array([[8895.5,  148.2],
+           [ 106.5,  849.8]])
+    """
+    if normalize not in (None, "true", "pred", "all"):
+        raise ValueError(f"normalize must be one of None, 'true', 'pred', 'all', got {normalize!r}.")
+    named = inputs.given_labels(labels)
+    data, present = inputs.labelled(Given(y_true, y_pred, yerr, sample_weight), named)
+    if named is not None and not np.any(np.isin(data.names, named)):
+        raise ValueError("At least one label specified must be in y_true.")
+    if named is None and len(present) == 1:
+        warnings.warn(
+            "A single label was found in 'y_true' and 'y_pred'. For the confusion matrix to have the correct shape, use the "
+            "'labels' parameter to pass all known labels.",
+            UserWarning,
+            stacklevel=2,
+        )
+    keep = np.searchsorted(data.classes, present if named is None else named)
+    return ConfusionMatrix(data, keep, normalize)
+
+
+_AVERAGES = ("binary", "micro", "macro", "samples", "weighted", None)
+_SHARES = {
+    "precision": ("Precision", "predicted"),
+    "recall": ("Recall", "true"),
+    "specificity": ("Specificity", "true negative"),
+    "f_beta": ("F-score", "true nor predicted"),
+    "jaccard": ("Jaccard", "true or predicted"),
+}
+"""How scikit-learn's warnings name each share, and what it lacks where it is 0/0."""
+
+
+def _share_metric(title: str) -> Callable[[Callable[..., Share]], Callable[..., Score | Scores]]:
+    """A public metric of the share that the decorated function gives, with its name, docstring and options."""
+
+    def made(share: Callable[..., Share]) -> Callable[..., Score | Scores]:
+        declaration = class_declaration(share.__name__, title, keeps="pairs")
+
+        def score(
+            given: Given,
+            *,
+            labels: ArrayLike | None = None,
+            pos_label: Any = 1,
+            average: str | None = "binary",
+            zero_division: str | float = "warn",
+            **options: Any,
+        ) -> Score | Scores:
+            return _score(declaration, share(**options), given, labels, pos_label, average, zero_division)
+
+        take_over(score, share, signature(score))
+        return class_metric(declaration)(score)
+
+    return made
+
+
+@_share_metric("Precision")
+def precision_score() -> Share:
+    r"""Of the items predicted positive, what share is positive, when some labels are wrong?
+
+    $share
+
+    Notes
+    -----
+    .. math:: \mathrm{precision} = \frac{TP}{TP + FP}.
+
+    The predictions are fixed, so precision is linear in the labels: its expectation is the mean of the probabilities
+    that the labels of the predicted positives are positive.
+
+    $share_notes_and_book
+
+    $cats
+    >>> s = sb.precision_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.8477 0.8439 ± 0.0023 0.8515 ± 0.0023
+    """
+    return Share("precision")
+
+
+@_share_metric("Recall")
+def recall_score() -> Share:
+    r"""Of the positive items, what share is found, when some labels are wrong?
+
+    $share
+
+    Notes
+    -----
+    .. math:: \mathrm{recall} = \frac{TP}{TP + FN}.
+
+    Wrong labels change numerator and denominator: of a rare class most labels may be wrong ones, which no model can
+    find. In the example half a percent of wrong labels hides four percent of the recall.
+
+    $share_notes_and_book
+
+    $cats
+    >>> s = sb.recall_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.8460 0.8074 ± 0.0054 0.8886 ± 0.0065
+    """
+    return Share("recall")
+
+
+@_share_metric("Specificity")
+def specificity_score() -> Share:
+    r"""Of the negative items, what share is recognised as negative, when some labels are wrong?
+
+    $share
+
+    Notes
+    -----
+    .. math:: \mathrm{specificity} = \frac{TN}{TN + FP}.
+
+    $share_notes
+
+    References
+    ----------
+    J. Yerushalmy, Statistical problems in assessing methods of medical diagnosis, Public Health Reports 62, 1432 (1947).
+
+    $cats
+    >>> s = sb.specificity_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.9831 0.98261 ± 0.00025 0.98361 ± 0.00025
+    """
+    return Share("specificity")
+
+
+@_share_metric("F1 score")
+def f1_score() -> Share:
+    r"""How good are the decisions about a class, precision and recall taken together, when some labels are wrong?
+
+    $share
+
+    Notes
+    -----
+    .. math:: F_1 = \frac{2\,TP}{2\,TP + FP + FN}.
+
+    $share_notes_and_book
+
+    $cats
+    >>> s = sb.f1_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.8468 0.8253 ± 0.0031 0.8696 ± 0.0034
+    """
+    return Share("f_beta")
+
+
+@_share_metric("Jaccard index")
+def jaccard_score() -> Share:
+    r"""How far do the predicted and the labelled items of a class overlap, when some labels are wrong?
+
+    $share
+
+    Notes
+    -----
+    .. math:: J = \frac{TP}{TP + FP + FN}.
+
+    $share_notes
+
+    References
+    ----------
+    P. Jaccard, The distribution of the flora in the alpine zone, New Phytologist 11, 37 (1912).
+
+    $cats
+    >>> s = sb.jaccard_score(cat, called, yerr=0.0054)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.7344 0.7025 ± 0.0045 0.7694 ± 0.0053
+    """
+    return Share("jaccard")
+
+
+@_share_metric("F-beta score")
+def fbeta_score(*, beta: float) -> Share:
+    r"""How good are the decisions about a class, with recall beta times as important as precision?
+
+    Parameters
+    ----------
+    beta : number of at least 0
+        How much recall counts against precision; infinity gives recall.
+    $share_parameters
+
+    Notes
+    -----
+    .. math:: F_\beta = \frac{(1+\beta^2)\,TP}{(1+\beta^2)\,TP + FP + \beta^2 FN}.
+
+    $share_notes_and_book
+
+    $cats
+    >>> s = sb.fbeta_score(cat, called, yerr=0.0054, beta=2)
+    >>> print(f"{s.observed:.4f}", s, s.truth)
+    0.8463 0.8145 ± 0.0044 0.8809 ± 0.0052
+    """
+    if not inputs.is_number(beta) or not float(beta) >= 0:
+        raise ValueError(f"beta must be a number of at least 0, got {beta!r}.")
+    return Share("f_beta", float(beta))
+
+
+def _score(
+    declaration: Declaration, share: Share, given: Given, labels: Any, pos_label: Any, average: Any, zero_division: Any
+) -> Score | Scores:
+    """The score of a share of one class, of each class, or averaged over classes."""
+    if average not in _AVERAGES:
+        raise ValueError(f"average has to be one of {_AVERAGES}, got {average!r}.")
+    undefined = inputs.value_of_undefined(zero_division, allow_nan=share.name != "jaccard")
+    named = inputs.given_labels(labels)
+    if average != "binary" and pos_label is not None and pos_label != 1:
+        warnings.warn(
+            f"Note that pos_label (set to {pos_label!r}) is ignored when average != 'binary' (got {average!r}). You may use "
+            "labels=[pos_label] to specify a single positive class.",
+            UserWarning,
+            stacklevel=3,
+        )
+    cells = inputs.label_matrix(given)
+    if cells is not None:
+        return _share_of_cells(declaration, share, cells, named, average, zero_division == "warn", undefined)
+    data, present = inputs.labelled(given, None if average == "binary" else named)
+    if average == "samples":
+        raise ValueError(
+            "Samplewise metrics are not available outside of multilabel classification: average='samples' needs several "
+            "labels for each item, y_true and y_pred of shape (n, labels)."
+        )
+    if average == "binary":
+        if len(present) > 2:
+            raise ValueError(
+                "Target is multiclass but average='binary'. Please choose another average setting, one of "
+                "[None, 'micro', 'macro', 'weighted']."
+            )
+        if pos_label not in present:
+            if len(present) == 2 or isinstance(pos_label, str) != (present.dtype.kind == "U"):
+                raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present}.")
+            data, _ = inputs.labelled(given, np.array([pos_label]))
+        positive = int(np.searchsorted(data.classes, pos_label))
+        of_one = ConfusionAnswers(declaration, data.column(positive), OfPositives(share), undefined)
+        if zero_division == "warn" and of_one.observed_undefined:
+            _warn(share, "due to", "sample")
+        return Score(of_one)
+    keep = np.searchsorted(data.classes, present if named is None else named)
+    if zero_division == "warn":
+        _warn_where_undefined(share, _counts(data)[:, keep], average == "micro")
+    if average is None:
+        each = [ConfusionAnswers(declaration, data.column(k), OfPositives(share), undefined) for k in keep.tolist()]
+        return Scores(map(Score, each))
+    metric = Averaged(share, average, tuple(keep.tolist()), undefined)
+    return Score(ConfusionAnswers(declaration, data, metric, undefined))
+
+
+def _share_of_cells(
+    declaration: Declaration, share: Share, cells: LabelMatrix, named: Any, average: Any, warn: bool, undefined: float
+) -> Score | Scores:
+    """The score of a share of multilabel data: of each output, of all cells pooled, or averaged over outputs or items."""
+    if average == "binary":
+        raise ValueError(
+            "Target is multilabel-indicator but average='binary'. Please choose another average setting, one of "
+            "[None, 'micro', 'macro', 'weighted', 'samples']."
+        )
+    if named is not None:
+        cells = cells.columns(_output_numbers(named, cells.outputs))
+    if warn:
+        by_item = average == "samples"
+        shown, chosen = cells.matrix(cells.shown), cells.matrix(cells.predicted)  # type: ignore[arg-type]
+        marked = np.stack([shown * chosen, chosen, shown, np.ones(shown.shape)]) * cells.item_weights[:, None]
+        _warn_where_undefined(share, np.add.reduce(marked, axis=2 if by_item else 1), average == "micro", by_item)
+    if average is None:
+        columns = [cells.column(k) for k in range(cells.outputs)]
+        return Scores(Score(ConfusionAnswers(declaration, one, OfPositives(share), undefined)) for one in columns)
+    if average == "micro":
+        return Score(ConfusionAnswers(declaration, cells, OfPositives(share), undefined))
+    if average == "samples":
+        return Score(ItemShare(declaration, cells, share, undefined))
+    return Score(ShareAverage(declaration, cells, share, average, undefined))
+
+
+def _output_numbers(named: NDArray[Any], outputs: int) -> NDArray[np.intp]:
+    if named.dtype.kind not in "biu":
+        raise ValueError("labels of multilabel targets are the numbers of columns, whole numbers from 0.")
+    wrong = [f"{named.max()} > {outputs - 1}"] if named.max() >= outputs else []
+    wrong += [f"{named.min()} < 0"] if named.min() < 0 else []
+    if wrong:
+        raise ValueError(f"All labels must be in [0, n labels) for multilabel targets. Got {wrong[0]}.")
+    return named.astype(np.intp)
+
+
+def _counts(data: Labelled) -> NDArray[Any]:
+    """Right, predicted, labelled and all items of each class, (4, K)."""
+    assert data.predicted is not None
+    right, w = data.shown == data.predicted, data.masses
+    found = [(data.shown[right], w[right]), (data.predicted, w), (data.shown, w)]
+    counts = [np.bincount(index, weight, data.k) for index, weight in found]
+    return np.stack([*counts, np.full(data.k, w.sum())])
+
+
+def _warn_where_undefined(share: Share, counts: NDArray[Any], pooled: bool, by_item: bool = False) -> None:
+    """Warn where the share of a class, an item, or of all decisions pooled is 0/0 on the labels as they are."""
+    if pooled:
+        counts = counts.sum(axis=1, keepdims=True)
+    if not np.isnan(share(*counts)).any():
+        return
+    counted, scored = ("label", "sample") if by_item else ("sample", "label")
+    _warn(share, "due to" if counts.shape[1] == 1 else f"in {scored}s with", counted, more=1 + by_item)
+
+
+def _warn(share: Share, where: str, counted: str, more: int = 0) -> None:
+    title, missing = _SHARES[share.name]
+    warn_undefined(
+        f"{title} is ill-defined and being set to 0.0 {where} no {missing} {counted}s. Use `zero_division` parameter to "
+        "control this behavior.",
+        stacklevel=4 + more,
+    )

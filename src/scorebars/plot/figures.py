@@ -1,0 +1,638 @@
+"""Figures of one model (its predictions, its pulls, its score), and figures to decide by (which model, what to measure)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import scorebars as sb
+from scorebars._shared.given_data import plain_array, plain_labels
+from scorebars._shared.score_views import answers_of, law_curve
+from scorebars.plot import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_HEIGHT = 1.6
+"""Height of the distribution, in rows."""
+_RASTER = 1000
+"""With more points than this, vector files hold the points as an image, so that they stay small."""
+_REACH = 5.0
+"""Pulls farther out are counted in the outermost bins."""
+
+
+def parity(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    metric: Any = "root_mean_squared_error",
+    yerr: Any = None,
+    unit: str | None = None,
+    sample_weight: Any = None,
+    most: int = 5000,
+    ax: Any = None,
+) -> Axes:
+    """How do predictions compare with the labels, given the labels' error bars?
+
+    Each point is a label with its horizontal error bar; on the diagonal the prediction equals the label. The corner
+    holds the score: as observed, as expected if every label is redrawn from its error bar, and against the true values.
+
+    Parameters
+    ----------
+    y_true, y_pred, yerr, sample_weight : as in every metric
+        Error bars are the quoted errors; for families without a width the middle 68 % of a fresh label. The area of a
+        point grows with its weight.
+    metric : name or function
+        The score in the corner.
+    unit : text, optional
+        Unit of the labels, where they bring none of their own.
+    most : whole number
+        With more labels than this, cells are coloured by the number (weight) of the labels in them, none is left out,
+        and one error bar shows the median error.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> logp = sb.datasets.load_sampl6_logp()
+    >>> ax = sb.plot.parity(logp.y, logp.predictions["hmz0n"], yerr=logp.yerr, metric="mean_absolute_error")
+    >>> ax.get_xlabel()
+    'measured label'
+    """
+    score = canvas.score_of_model(y_true, y_pred, yerr, metric, sample_weight)
+    labels = plain_labels(y_true, yerr)
+    y, p = labels.values.astype(np.float64), plain_array(y_pred, labels.unit).astype(np.float64)
+    bars = np.zeros((2, len(y))) if labels.bars is None else labels.bars
+    weight = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float).ravel(), y.shape)
+    ax = canvas.axes_of(ax)
+    low, high = min((y - bars[0]).min(), p.min()), max((y + bars[1]).max(), p.max())
+    margin = 0.05 * (high - low) or 0.5
+    low, high = float(low - margin), float(high + margin)
+    ax.plot([low, high], [low, high], color="0.5", linestyle="--", label="prediction = label", zorder=1)
+    if len(y) <= most:
+        _points(ax, y, p, bars, weight)
+    else:
+        _cells(ax, y, p, bars, weight, (low, high))
+    name = canvas.power_of(labels.unit or unit, 1)
+    ax.set(xlim=(low, high), ylim=(low, high), xlabel=canvas.with_unit("measured label", name))
+    ax.set_ylabel(canvas.with_unit("prediction", name))
+    ax.set_aspect("equal", adjustable="box")
+    ax.text(0.03, 0.97, _corner(score, unit), transform=ax.transAxes, va="top", bbox=_box(ax))
+    ax.legend(loc="lower right")
+    return ax
+
+
+def _points(ax: Axes, y: Any, p: Any, bars: Any, weight: Any) -> None:
+    raster, crowded = len(y) > _RASTER, len(y) > 100
+    if np.any(bars > 0):
+        look = {"fmt": "none", "ecolor": "C0", "elinewidth": 0.8, "alpha": 0.4 if crowded else 0.8}
+        ax.errorbar(y, p, xerr=bars, label="label error", rasterized=raster, **look)  # type: ignore[arg-type]
+    area = (9.0 if crowded else 25.0) * (1.0 if weight is None else weight / weight.mean())
+    what = f"{len(y)} labels" + ("" if weight is None else ", area as their weight")
+    edges = "none" if crowded else "face"
+    ax.scatter(y, p, s=area, color="C0", edgecolors=edges, label=what, rasterized=raster, zorder=3)
+
+
+def _cells(ax: Axes, y: Any, p: Any, bars: Any, weight: Any, ends: tuple[float, float]) -> None:
+    cells = ax.hexbin(
+        y,
+        p,
+        C=weight,
+        reduce_C_function=np.sum,
+        gridsize=60,
+        bins="log",
+        mincnt=None if weight is not None else 1,
+        extent=(*ends, *ends),
+        linewidths=0.1,
+        zorder=2,
+    )
+    figure = ax.get_figure()
+    assert figure is not None
+    figure.colorbar(cells, ax=ax, label="labels in a cell" if weight is None else "weight of the labels in a cell")
+    if np.any(bars > 0):
+        width, median = ends[1] - ends[0], np.median(bars, axis=1)
+        place = [ends[1] - 0.12 * width - median[1]], [ends[0] + 0.3 * width]
+        ax.errorbar(*place, xerr=median[:, None], fmt="o", color="C1", capsize=3, label="median label error", zorder=4)
+
+
+def _corner(score: sb.Score, unit: str | None) -> str:
+    """The three numbers that belong to these points."""
+    observed, *others = answers_of(score, ("observed", "expected", "truth")).values()
+    lines = [
+        canvas.with_unit(score.declaration.title, canvas.score_unit(score, unit)),
+        f"observed {observed.value:.4g}",
+    ]
+    names = zip(("expected", "truth"), others, strict=True)
+    return "\n".join([*lines, *(f"{name} {answer.text}" for name, answer in names if answer.value is not None)])
+
+
+def _box(ax: Axes) -> dict[str, Any]:
+    """A ground for text over points, as a legend has it."""
+    return {"boxstyle": "round", "facecolor": ax.get_facecolor(), "edgecolor": "0.8", "alpha": 0.8}
+
+
+def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None, ax: Any = None) -> Axes:
+    """Are the residuals as large as the label errors say?
+
+    The pull of a label is (label - prediction) / error. If the model were perfect and the errors right, pulls would
+    follow the unit normal distribution. Wider: the model errs, or errors are understated. Narrower: errors are
+    overstated, or the model has seen these labels. Pulls beyond 5 are counted in the outermost bins; labels with error
+    zero have none.
+
+    Parameters
+    ----------
+    y_true, y_pred, yerr
+        Labels, predictions and label errors, as in `check_errors`.
+    bins : whole number, optional
+        Number of bins between -5 and 5; by default it grows with the number of labels.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> supernovae = sb.datasets.load_pantheon(binned=False)
+    >>> ax = sb.plot.pulls(supernovae.y, supernovae.predictions["LCDM_Om0.298"], yerr=supernovae.yerr)
+    >>> ax.get_xlabel()
+    'pull: (label − prediction) / label error'
+    """
+    check = sb.check_errors(y_true, y_pred, yerr=yerr)
+    found = check.pulls[~np.isnan(check.pulls)]
+    if bins is None:
+        bins = min(10 * max(1, round(len(found) ** (1 / 3) / 4)), 100)
+    elif not (isinstance(bins, int) and bins > 0):
+        raise ValueError(f"bins must be a whole number of at least 1, got {bins!r}.")
+    ax = canvas.axes_of(ax)
+    edges = np.linspace(-_REACH, _REACH, bins + 1)
+    beyond = int(np.count_nonzero(np.abs(found) > _REACH))
+    counts = np.histogram(np.clip(found, -_REACH, _REACH), edges)[0]
+    density = counts / (len(found) * (edges[1] - edges[0]))
+    outside = "" if not beyond else f", {beyond} beyond ±{_REACH:g} in the end bins"
+    ax.stairs(density, edges, fill=True, color="C0", alpha=0.4, label=f"{len(found)} labels{outside}")
+    x = np.linspace(-_REACH, _REACH, 201)
+    normal = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    ax.plot(x, normal, color="C1", linestyle="--", label="unit normal: a perfect model and right errors")
+    zero = "" if check.zero_share == 0 else f"\n{check.zero_share:.1%} of the labels have error 0"
+    text = f"mean {found.mean():.2f}\nstd {found.std():.2f}\nχ²/n {check.reduced_chi_squared:.3g}{zero}"
+    ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top")
+    ax.set(xlabel="pull: (label − prediction) / label error", ylabel="density", xlim=(-_REACH, _REACH))
+    ax.set_ylim(0, 1.45 * ax.get_ylim()[1])  # room for the legend above
+    ax.legend(loc="upper right")
+    return ax
+
+
+def distribution(score: sb.Score, *, level: float = 0.95, unit: str | None = None, ax: Any = None) -> Axes:
+    """What does a score say to each of its questions, and how far does the metric move?
+
+    One row for each answer: `expected` with the distribution of the metric if every label is redrawn from its error bar
+    (dark where it falls with probability `level`), `observed`, `truth` and `perfect`, the last two with their standard
+    errors. An answer that cannot be estimated says so.
+
+    Parameters
+    ----------
+    score : Score
+        What a metric returns.
+    level : probability
+        Of the dark part of the distribution.
+    unit : text, optional
+        Unit of the labels, where they bring none of their own; the mean squared error has its square.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> counties = sb.datasets.load_acs_poverty()
+    >>> score = sb.root_mean_squared_error(counties.y, counties.predictions["acs5_2018"], yerr=counties.yerr)
+    >>> ax = sb.plot.distribution(score, unit="%")
+    >>> ax.get_yticklabels()[1].get_text().splitlines()
+    ['observed 2.489', 'labels taken as exact']
+    """
+    canvas.need(score, sb.Score, "distribution draws a Score", "Pass what a metric returns.")
+    interval, answers = score.interval(level), answers_of(score, canvas.LOOKS)
+    ax = canvas.axes_of(ax)
+    moves = 0 < score.std < math.inf
+    places = range(len(answers) - 1, -1, -1)
+    names = []
+    for place, (name, answer) in zip(places, answers.items(), strict=True):
+        value, std, look = answer.value, answer.std, canvas.LOOKS[name]
+        drawn = value is not None and math.isfinite(value)
+        shown = (
+            f"{value:.4g}" if name == "observed" and drawn else answer.text if drawn or value is None else f"{value:g}"
+        )
+        dark = f"\n(dark: {level:.0%} of the time)" if name == "expected" and moves else ""
+        names.append(f"{name} {shown}\n{canvas.MEANINGS[name]}{dark}")
+        if value is None or not drawn:
+            continue
+        ax.axvline(value, color=look.color, linestyle=look.line, linewidth=0.8, alpha=0.6, zorder=1)
+        ax.errorbar(
+            [value],
+            [place],
+            xerr=[std] if 0 < std < math.inf else None,
+            color=look.color,
+            marker=look.marker,
+            capsize=4,
+            label=f"{name}: {canvas.MEANINGS[name]}",
+            zorder=3,
+        )
+    if moves:
+        _law(ax, score, interval, places[0] + 0.2)
+    ax.set_yticks(places, labels=names)
+    ax.set_ylim(-0.6, places[0] + 0.35 + _HEIGHT)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel(canvas.with_unit(score.declaration.title, canvas.score_unit(score, unit)))
+    return ax
+
+
+def _law(ax: Axes, score: sb.Score, interval: sb.Interval, base: float) -> None:
+    """The distribution over its row: all of it light, the interval dark."""
+    law, color = score.distribution, canvas.LOOKS["expected"].color
+    low, high = np.asarray(law.ppf(np.array([0.0005, 0.9995])), dtype=np.float64)
+    x, height, binned = law_curve(law, low, high, score.n)
+    if binned:
+        x, height = np.repeat(x, 2)[1:-1], np.repeat(height, 2)
+    top = base + _HEIGHT * height / height.max()
+    ax.fill_between(x, base, top, color=color, alpha=0.25, linewidth=0)
+    inside = (x >= interval.low) & (x <= interval.high)
+    ax.fill_between(x, base, top, where=inside.tolist(), color=color, alpha=0.35, linewidth=0)
+    ax.plot(x, top, color=color, linewidth=1)
+
+
+def sensitivity(
+    y_true: Any,
+    y_pred: Any,
+    yerr: Any = None,
+    *,
+    level: float = 0.95,
+    metric: Any = "root_mean_squared_error",
+    scales: Any = None,
+    unit: str | None = None,
+    sample_weight: Any = None,
+    ax: Any = None,
+) -> Axes:
+    """What would the score be if all label errors were smaller, or larger, than quoted?
+
+    All errors are multiplied by a common factor from 0 (exact labels) to 3. Where `truth` reaches the score of a flawless
+    model, errors that large would explain all that is observed. An answer that cannot be had at a factor is left out.
+
+    Parameters
+    ----------
+    y_true, y_pred, yerr, sample_weight : as in every metric
+        `yerr` must be standard deviations, probabilities of wrong labels, or a model with a width.
+    metric : name or function
+    scales : sequence of numbers, optional
+        The factors; by default from 0 to 3, or as far as probabilities allow.
+    level : probability
+        Of the band in which the metric falls if labels are redrawn.
+    unit : text, optional
+        Unit of the labels, where they bring none of their own.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> counties = sb.datasets.load_acs_poverty()
+    >>> ax = sb.plot.sensitivity(counties.y, counties.predictions["acs5_2018"], yerr=counties.yerr, scales=[0, 1, 2])
+    >>> ax.get_xlabel()
+    'label errors, as multiples of those quoted'
+    """
+    if y_true is None and hasattr(yerr, "labels"):
+        y_true = yerr.labels()
+    quoted = canvas.score_of_model(y_true, y_pred, yerr, metric, sample_weight)
+    scaled = canvas.scaled_errors(yerr)
+    top = 3.0
+    if quoted.declaration.task == "classification":
+        top = min(top, 1.0 / max(float(np.max(getattr(yerr, "q", yerr))), 1e-300))
+    x = np.linspace(0.0, top, 49) if scales is None else _factors(scales)
+    scores = [canvas.score_of_model(y_true, y_pred, scaled(float(factor)), metric, sample_weight) for factor in x]
+    ax = canvas.axes_of(ax)
+    canvas.curves(ax, x, scores, level, {1.0: "as quoted"})
+    ax.set_xlabel("label errors, as multiples of those quoted")
+    ax.set_ylabel(canvas.with_unit(quoted.declaration.title, canvas.score_unit(quoted, unit)))
+    return ax
+
+
+def _factors(scales: Any) -> Any:
+    x = np.sort(np.asarray(scales, dtype=np.float64).ravel())
+    if len(x) < 2 or not np.all(np.isfinite(x)) or x[0] < 0:
+        raise ValueError(f"scales must be at least two finite factors of at least 0, got {scales!r}.")
+    return x
+
+
+def accuracy_vs_q(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    q: Any = None,
+    marked: float | None = None,
+    metric: Any = "accuracy_score",
+    sample_weight: Any = None,
+    kind: str = "classical",
+    level: float = 0.95,
+    ax: Any = None,
+) -> Axes:
+    """What does a classification score mean if labels are wrong with probability q?
+
+    For every q: the score as observed, as expected when labels flip with probability q, against the true classes, and
+    that of a perfect model. An observed accuracy above that of a perfect model says that q is smaller than this.
+
+    Parameters
+    ----------
+    y_true, y_pred, sample_weight : as in every metric
+    q : sequence of probabilities, optional
+        By default from 0 to 0.4.
+    marked : probability, optional
+        The q that you believe in, marked by a line.
+    metric : name or function
+        A metric of classes.
+    kind : {"classical", "berkson"}
+        As in `Flip`.
+    level : probability
+        Of the band in which the metric falls when the labels flip.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> ax = sb.plot.accuracy_vs_q([1] * 40 + [0] * 60, [1] * 30 + [0] * 70, q=[0, 0.05, 0.1], marked=0.05)
+    >>> ax.get_ylabel()
+    'Accuracy'
+    """
+    x = np.linspace(0.0, 0.4, 41) if q is None else np.sort(np.asarray(sb.Flip(q).q, dtype=np.float64).ravel())
+    if len(x) < 2:
+        raise ValueError(f"q must be at least two probabilities, to draw a line between them, got {q!r}.")
+    scores = [
+        canvas.score_of_model(y_true, y_pred, sb.Flip(float(value), kind=kind), metric, sample_weight) for value in x
+    ]
+    ax = canvas.axes_of(ax)
+    canvas.curves(ax, x, scores, level, {} if marked is None else {float(sb.Flip(marked).q): f"q = {marked:g}"})
+    ax.set(xlabel="probability q that a label is wrong", ylabel=scores[0].declaration.title)
+    return ax
+
+
+_VERDICTS = {
+    "better": ("C0", "o", "full"),
+    "worse": ("C1", "s", "full"),
+    "equivalent": ("C2", "D", "full"),
+    "cannot tell": ("0.5", "o", "none"),
+}
+_WRITTEN_UP_TO = 12
+"""With more models, cells are too small for numbers and the colour alone is read off the bar."""
+
+
+def forest(comparison: sb.Comparison, *, reference: str | None = None, unit: str | None = None, ax: Any = None) -> Axes:
+    """Which models differ from a reference model, by how much, and how surely?
+
+    A row for each other model: metric(model) - metric(reference) with its interval at the comparison's level, and at the
+    right the verdict with the probability that the model is strictly better than the reference. Differences in the
+    shaded band (`rope`) do not matter.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `compare` returns.
+    reference : name, optional
+        The model that the others are compared with; by default the best one.
+    unit : text, optional
+        Unit of the labels; the axis shows that of the metric.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> counties = sb.datasets.load_acs_poverty()
+    >>> ax = sb.plot.forest(sb.compare(counties.y, counties.predictions, yerr=counties.yerr))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['rf', 'ridge']
+    """
+    canvas.need(comparison, sb.Comparison, "forest draws a Comparison", "Pass what sb.compare(...) returns.")
+    best_first = _ordered(comparison)
+    chosen = best_first[0] if reference is None else reference
+    others = [name for name in best_first if name != chosen]
+    differences = [comparison.difference(name, chosen) for name in others]
+    ax = canvas.axes_of(ax, rows=len(others))
+    ax.axvline(0, color="0.3", linewidth=1, zorder=1)
+    if comparison.rope:
+        ax.axvspan(-comparison.rope, comparison.rope, color="0.5", alpha=0.25, linewidth=0, zorder=0)
+    for row, (name, d) in enumerate(zip(others, differences, strict=True)):
+        low, high = d.interval(comparison.level)
+        verdict = comparison.verdict(name, chosen)
+        color, marker, fill = _VERDICTS[verdict]
+        ends = [[max(d.expected - low, 0.0)], [max(high - d.expected, 0.0)]]
+        ax.errorbar([d.expected], [row], xerr=ends, color=color, marker=marker, fillstyle=fill, capsize=3)
+        text = f"{verdict} ({canvas.chance(comparison.probability(name, chosen))})"
+        ax.annotate(text, (1.02, row), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
+    ax.annotate("verdict (P better)", (1.02, 1.01), xycoords="axes fraction", va="bottom", annotation_clip=False)
+    ax.set_yticks(range(len(others)), labels=others)
+    ax.set_ylim(len(others) - 0.4, -0.6)
+    title = differences[0].declaration
+    what = f"{comparison.metric.replace('_', ' ')}, model − {chosen}"
+    side = "← worse          better →" if title.greater_is_better else "← better          worse →"
+    rope = f"\nshaded: too small to matter (up to {comparison.rope:g})" if comparison.rope else ""
+    moves = "labels and items vary" if comparison.sampling else "labels vary within their errors"
+    name = canvas.with_unit(what, canvas.power_of(unit, title.degree))
+    ax.set_xlabel(f"{name}\n{side}\n{comparison.level:.0%} intervals, {moves}{rope}")
+    return ax
+
+
+def _ordered(comparison: sb.Comparison) -> list[str]:
+    """The models by their score, best first."""
+    first = comparison.models[0]
+    gap = {name: comparison.difference(name, first) for name in comparison.models[1:]}
+    sign = -1.0 if next(iter(gap.values())).greater_is_better else 1.0
+    return sorted(comparison.models, key=lambda name: 0.0 if name == first else sign * gap[name].expected)
+
+
+def ranking(comparison: sb.Comparison | sb.Ranking, *, ax: Any = None) -> Axes:
+    """Which rank does each model have, and how surely?
+
+    Rows are models by expected rank, columns are ranks, and a cell is the probability in per cent that the model has that
+    rank if every label is redrawn from its error bar (and the items too, for a comparison with ``sampling=True``).
+
+    Parameters
+    ----------
+    comparison : what `compare` returns, or its `ranking()`
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> models = {"far": [2.0, 1.0, 3.0], "near": [1.1, 2.1, 3.9]}
+    >>> ax = sb.plot.ranking(sb.compare([1.0, 2.0, 4.0], models, yerr=0.2))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['near', 'far']
+    """
+    canvas.need(
+        comparison,
+        (sb.Comparison, sb.Ranking),
+        "ranking draws a Comparison or a Ranking",
+        "Pass what sb.compare(...) returns.",
+    )
+    found = comparison.ranking() if isinstance(comparison, sb.Comparison) else comparison
+    names = found.order()
+    table = np.array([found.probabilities[name] for name in names])
+    ax = canvas.axes_of(ax, rows=len(names))
+    image = ax.imshow(100 * table, vmin=0, vmax=100, aspect="auto")
+    figure = ax.get_figure()
+    assert figure is not None
+    figure.colorbar(image, ax=ax, label="probability (%)")
+    if len(names) <= _WRITTEN_UP_TO:
+        for row, column in np.ndindex(table.shape):
+            if table[row, column] >= 0.005:
+                ground = image.cmap(image.norm(100 * table[row, column]))
+                ax.text(column, row, f"{100 * table[row, column]:.0f}", ha="center", va="center", color=_ink(ground))
+    ax.set_yticks(range(len(names)), labels=names)
+    step = 1 if len(names) <= 20 else 5
+    ranks = [1, *range(step, len(names) + 1, step)] if step > 1 else list(range(1, len(names) + 1))
+    ax.set_xticks([rank - 1 for rank in ranks], labels=[str(rank) for rank in ranks])
+    moves = ""
+    if isinstance(comparison, sb.Comparison):
+        vary = "labels and items vary" if comparison.sampling else "labels vary within their errors"
+        moves = f"\n{comparison.metric.replace('_', ' ')}: {vary}"
+    ax.set_xlabel(f"rank (1: best){moves}")
+    return ax
+
+
+def _ink(ground: tuple[float, ...]) -> str:
+    """Black on light, white on dark."""
+    return "black" if float(np.dot(ground[:3], (0.299, 0.587, 0.114))) > 0.5 else "white"
+
+
+def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> Axes:
+    """How much of each model's observed error is label error?
+
+    A bar for each model, in the order given, split at `score.noise_share` (root mean squared errors are split as their
+    squares, which add up). A bar beyond 100 % belongs to a model that does better than a perfect one should: label errors
+    are overstated, or the model has seen these labels.
+
+    Parameters
+    ----------
+    scores : Evaluation, mapping of model names to Scores, or Score
+    metric : name, optional
+        Which metric of an Evaluation; by default its first.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> counties = sb.datasets.load_acs_poverty()
+    >>> evaluation = sb.evaluate(counties.y, counties.predictions, yerr=counties.yerr)
+    >>> ax = sb.plot.noise_budget(evaluation)
+    >>> [text.get_text() for text in ax.texts]
+    ['41 %', '34 %', '40 %']
+    """
+    chosen = canvas.score_of_each_model(scores, metric)
+    shares = {name: answers_of(score, ["noise_share"])["noise_share"].value for name, score in chosen.items()}
+    ax = canvas.axes_of(ax, rows=len(shares))
+    rows = range(len(shares))
+    known = np.array([0.0 if share is None else share if share < math.inf else 1.0 for share in shares.values()])
+    own = np.array([0.0 if share is None else max(1.0 - share, 0.0) for share in shares.values()])
+    ground = ax.get_facecolor()
+    ax.barh(rows, 100 * known, color="C0", hatch="//", edgecolor=ground, label="label error")
+    ax.barh(rows, 100 * own, left=100 * known, color="C1", alpha=0.5, label="the rest")
+    ax.axvline(100, color="0.3", linewidth=1)
+    for row, share, drawn in zip(rows, shares.values(), known, strict=True):
+        ax.text(1.01 * max(100.0, 100 * drawn), row, _text(share), va="center", ha="left")
+    ax.set_yticks(rows, labels=list(shares))
+    ax.set_ylim(len(shares) - 0.4, -0.6)
+    ax.set_xlim(0, 1.12 * max(100.0, 100 * known.max()))
+    title = ", ".join(dict.fromkeys(score.declaration.title for score in chosen.values()))
+    ax.set_xlabel(f"share of the observed error (%)\n{title}")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    return ax
+
+
+def _text(share: float | None) -> str:
+    """What stands beside the bar."""
+    if share is None:
+        return "not to be had"
+    return f"{share:.0%}".replace("%", " %") if share < math.inf else "no error\nobserved"
+
+
+def plan(plan: sb.Plan, *, repeats: Sequence[int] | None = None, unit: str | None = None, ax: Any = None) -> Axes:
+    """How many labels, with how many repeats, reach the goal?
+
+    The power to detect the difference (or the standard error of the score) against the number of labels, a curve for
+    each number of repeats (raters, for classes). The goal is a horizontal line, the cheapest plan a star.
+
+    Parameters
+    ----------
+    plan : Plan
+        What `sb.plan` returns.
+    repeats : whole numbers, optional
+        The curves to draw; by default about the planned number.
+    unit : text, optional
+        Unit of the labels: the mean squared error, whose std is planned, has its square.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> ax = sb.plot.plan(sb.plan(difference=0.15, sampling_variance=2.0, measurement_variance=8.0, cost_label=5))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('number of labels', 'power to detect a difference of 0.15')
+    """
+    canvas.need(plan, sb.Plan, "plan draws a Plan", "Pass what sb.plan(...) returns.")
+    voters = isinstance(getattr(plan.budget, "q", None), float)
+    numbers = _around(plan.repeats, voters) if repeats is None else _checked(repeats)
+    ax = canvas.axes_of(ax)
+    from matplotlib import rcParams
+
+    # wide enough for every curve to reach the goal
+    needed = [plan.labels_for(n) for n in (*numbers, plan.repeats)]
+    x = np.geomspace(max(min(needed) / 10, 1.0), max(max(needed) * 3, 20.0), 200)
+    word = "rater" if voters else "repeat"
+    powered = plan.difference is not None
+    value = plan.power_at if powered else plan.std_at
+    for k, n in enumerate(numbers):
+        ax.plot(
+            x,
+            [value(labels, n) for labels in x],
+            color=f"C{k}",
+            linestyle=canvas.DASHES[k % len(canvas.DASHES)],
+            label=f"{n} {word}{'s' if n > 1 else ''} each",
+        )
+    goal = value(plan.labels_for(plan.repeats), plan.repeats)
+    ax.axhline(goal, color="0.5", linewidth=1, zorder=1, label=f"goal: {goal:.3g}")
+    ax.plot(
+        [plan.labels],
+        [value(plan.labels, plan.repeats)],
+        linestyle="none",
+        marker="*",
+        markersize=2.5 * rcParams["lines.markersize"],
+        color=rcParams["text.color"],
+        label=f"cheapest: {plan.labels} × {plan.repeats}, cost {plan.cost:g}",
+        zorder=4,
+    )
+    _count_axis(ax, x)
+    ax.set_xlabel("number of labels")
+    if powered:
+        assert plan.difference is not None
+        ax.set_ylabel(f"power to detect a difference of {abs(plan.difference):.3g}")
+        ax.set_ylim(0, 1.03)
+    else:
+        ax.set_yscale("log")
+        ax.set_ylabel(canvas.with_unit("std of the mean squared error", canvas.power_of(unit, 2)))
+    ax.margins(x=0)
+    ax.legend(loc="lower right" if powered else "upper right")
+    return ax
+
+
+def _count_axis(ax: Axes, x: NDArray[np.float64]) -> None:
+    """Numbers of labels on a log scale: 200, 500, 1k rather than powers of ten, as long as they find room."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if x[-1] < 500 * x[0] else (1,)))
+    ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _around(planned: int, voters: bool) -> list[int]:
+    """One repeat, the planned number, and some fewer and more; raters in odd numbers, which cannot tie."""
+    near = {1, planned, max(1, math.ceil(planned / 2)), 2 * planned}
+    if planned <= 2:
+        near |= {4}
+    return sorted({n | 1 for n in near} | {planned} if voters else near)
+
+
+def _checked(repeats: Sequence[int]) -> list[int]:
+    for k, n in enumerate(repeats):
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(f"repeats must be whole numbers of at least 1, got {n!r} at index {k}.")
+    if len(repeats) == 0:
+        raise ValueError("repeats is empty: name at least one number of repeats, or leave it out.")
+    return sorted({int(n) for n in repeats})
