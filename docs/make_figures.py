@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import scorebars as sb
+from scorebars._shared.answer_colours import ANSWER_COLOURS
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -23,16 +24,17 @@ def questions() -> None:
     s = sb.mean_squared_error(y, prediction, yerr=sigma)
     x = np.linspace(*s.distribution.ppf([0.0005, 0.9995]), 400)
     fig, ax = plt.subplots(figsize=(8, 4), constrained_layout=True)
-    ax.fill_between(x, s.distribution.pdf(x), alpha=0.25, label="law of the metric when the labels move")
+    moved = "distribution of the metric if labels are redrawn"
+    ax.fill_between(x, s.distribution.pdf(x), color=ANSWER_COLOURS["expected"].light, alpha=0.25, lw=0, label=moved)
     top = float(np.max(s.distribution.pdf(x)))
     marks = (
         ("perfect", float(s.perfect), "a perfect model on these labels"),
         ("truth", float(s.truth), "against the true values"),
         ("observed", s.observed, "the classical metric"),
-        ("expected", s.expected, "labels moving within their errors"),
+        ("expected", s.expected, "labels redrawn from their error bars"),
     )
-    for k, (name, value, meaning) in enumerate(sorted(marks, key=lambda m: m[1])):
-        ax.axvline(value, color=f"C{k + 1}", lw=2, label=f"{name}: {meaning}")
+    for name, value, meaning in sorted(marks, key=lambda m: m[1]):
+        ax.axvline(value, color=ANSWER_COLOURS[name].light, lw=2, label=f"{name}: {meaning}")
     ax.axvline(
         float(np.mean((truth - prediction) ** 2)), color="k", ls=":", label="the true value, known in this simulation"
     )

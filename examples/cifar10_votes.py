@@ -31,7 +31,7 @@ def show(title: str, s: sb.Score) -> None:
         try:
             print(f"  {name:12} {getattr(s, name)}")
         except sb.UndefinedEstimate as why:
-            print(f"  {name:12} not to be had: {why}")
+            print(f"  {name:12} cannot be estimated: {why}")
 
 
 def main() -> None:

@@ -12,11 +12,15 @@ import scorebars as sb
 CUT = 15.0
 
 
+def with_label_error(found: sb.Score | sb.Estimate) -> str:
+    return f"{found:.4f} ± {found.std:.4f}"
+
+
 def truth_of(s: sb.Score) -> str:
     try:
-        return str(s.truth)
+        return with_label_error(s.truth)
     except sb.UndefinedEstimate:
-        return "not to be had"
+        return "cannot be estimated"
 
 
 def main() -> None:
@@ -28,8 +32,17 @@ def main() -> None:
     )
     q = classical.q
     print(f"a label is on the wrong side with probability {np.mean(q):.3f} on average, at most {q.max():.3f}\n")
-    header = ("model", "metric", "observed", "expected ± std", "95 % interval", "perfect", "truth", "truth if Berkson")
-    widths = (10, 8, 8, 15, 16, 15, 14, 16)
+    header = (
+        "model",
+        "metric",
+        "observed",
+        "expected ± labels",
+        "95 % (labels)",
+        "perfect ± labels",
+        "truth",
+        "if Berkson",
+    )
+    widths = (10, 8, 8, 17, 16, 16, 19, 15)
     print("  ".join(f"{name:>{width}}" for name, width in zip(header, widths, strict=True)))
     print("  ".join("-" * width for width in widths))
     for name, rate in counties.predictions.items():
@@ -41,11 +54,11 @@ def main() -> None:
                 name,
                 title,
                 f"{s.observed:.4f}",
-                str(s),
+                with_label_error(s),
                 f"{low:.4f} - {high:.4f}",
-                str(s.perfect),
+                with_label_error(s.perfect),
                 truth_of(s),
-                str(metric(None, predicted, yerr=berkson).truth),
+                with_label_error(metric(None, predicted, yerr=berkson).truth),
             )
             print("  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
     print("\nWhy there is no truth:")
@@ -55,7 +68,7 @@ def main() -> None:
         print(f"  {why}")
     print(
         "\nexpected: the score when the survey is repeated about the rates found, which are taken as the true ones."
-        "\ntruth if Berkson: the same number read as the score against the true classes, right only if the true rate"
+        "\nif Berkson: the same number read as the score against the true classes, right only if the true rate"
         "\nscatters about the measured one. Survey errors are classical (the measured rate scatters about the true one),"
         "\nso that number is too low here: wrong labels are in `observed` already, and `expected` counts them twice."
     )

@@ -32,7 +32,7 @@ def main() -> dict[str, Checked]:
     quoted = float(np.mean(masses.yerr[both] ** 2 + np.nan_to_num(later_error[both]) ** 2))
     print(f"{both.sum()} nuclei in both evaluations; mean squared error in MeV^2\n")
     print(
-        f"{'model':>10}  {'observed 2003':>13}  {'truth from 2003':>16}  {'on 2020 labels':>14}  {'error shared with label':>23}"
+        f"{'model':>10}  {'observed 2003':>13}  {'truth from 2003':>40}  {'on 2020 labels':>14}  {'error shared with label':>23}"
     )
     found = {}
     for name, prediction in masses.predictions.items():
@@ -40,7 +40,7 @@ def main() -> dict[str, Checked]:
         better = sb.mean_squared_error(later[both], prediction[both]).observed
         product = moved * (prediction - later)[both]
         shared, std = float(product.mean()), float(product.std() / np.sqrt(len(product)))
-        print(f"{name:>10}  {s.observed:13.4f}  {s.truth!s:>16}  {better:14.4f}  {shared:14.4f} ± {std:.4f}")
+        print(f"{name:>10}  {s.observed:13.4f}  {s.truth!s:>40}  {better:14.4f}  {shared:14.4f} ± {std:.4f}")
         found[name] = Checked(s, better, shared, std)
     print(
         f"\nThe labels moved by a mean square of {np.mean(moved**2):.4f}, the quoted errors of both evaluations make {quoted:.4f}:\n"

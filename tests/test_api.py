@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 import scorebars as sb
+from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars.metrics.registry import declarations, entry_of
 
 NAMES = {
@@ -13,7 +14,7 @@ NAMES = {
         "Estimate Interval ChiSquaredScore ConfusionMatrix Law Score Scores UndefinedEstimate UndefinedMomentWarning"
     ),
     "what is known about the labels": (
-        "errors ClassFlip Empirical Flip LabelProbabilities Laplace LogNormal Normal Poisson Repeats Rounding "
+        "errors ClassFlip Empirical Flip LabelProbabilities Laplace LogNormal Normal Poisson Relative Repeats Rounding "
         "SplitNormal StudentT Thresholded Transition Triangular Uniform Votes"
     ),
     "regression": (
@@ -99,8 +100,31 @@ def test_every_metric_is_declared():
 
 
 def test_unknown_metric_is_named():
-    with pytest.raises(ValueError, match=r"there is no metric 'mse'\. The metrics are: .*mean_squared_error"):
-        entry_of("mse")
+    with pytest.raises(ValueError, match=r"there is no metric 'nonsense'\. The metrics are: .*mean_squared_error"):
+        entry_of("nonsense")
+    with pytest.raises(ValueError, match=r"there is no metric 'rsme'\. Did you mean root_mean_squared_error or"):
+        entry_of("rsme")
+
+
+def test_short_names():
+    assert entry_of("rmse").function is entry_of("RMSE").function is sb.root_mean_squared_error
+    assert set(SHORT_NAMES.values()) <= set(declarations())
+    y, models = [1.0, 2.0, 4.0, 3.0], {"a": [1.1, 2.2, 3.5, 3.1], "b": [1.3, 1.9, 4.5, 3.3]}
+    found = sb.evaluate(y, models, yerr=0.1, metrics=["rmse", "mae"])
+    assert found.metrics == ["root_mean_squared_error", "mean_absolute_error"]
+    assert found["a", "mae"] is found["a", "mean_absolute_error"]
+    assert sb.compare(y, models, yerr=0.1, metric="mae").metric == "mean_absolute_error"
+    assert sb.Accumulator(["rmse"]).metrics == ("root_mean_squared_error",)
+    with pytest.raises(ValueError, match="Did you mean root_mean_squared_error"):
+        sb.evaluate(y, models, metrics=["rsme"])
+
+
+def test_short_names_of_scorers():
+    pytest.importorskip("sklearn")
+    full = str(sb.scorers["neg_root_mean_squared_error"])
+    assert str(sb.scorers["neg_rmse"]) == str(sb.scorers.get_scorer("rmse")) == full
+    with pytest.raises(ValueError, match="there is no scorer 'neg_r2_score'"):
+        sb.scorers["neg_r2"]
 
 
 def test_version():

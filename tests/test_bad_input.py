@@ -95,7 +95,7 @@ def test_two_outputs_name_row_and_column(score):
 @every_regression
 def test_texts_and_mixtures(score):
     refuses(
-        "y_true holds values of type <U1, not numbers. Convert the column to floats before scoring.",
+        "y_true holds texts that are no numbers: the first is a at index 0, 4 in all. Correct these rows, or drop them.",
         score,
         list("abcd"),
         P,
@@ -222,7 +222,9 @@ def test_shape_of_errors(score):
     )
     refuses("yerr has shape (2, 3) but y_true has shape (4,): ...", score, Y, P, yerr=np.ones((2, 3)))
     refuses("yerr has shape (4, 2) but y_true has shape (4,): ...", score, Y, P, yerr=np.ones((4, 2)))
-    refuses("yerr holds values of type <U3, not numbers. ...", score, Y, P, yerr="0.1")
+    refuses(
+        "yerr holds numbers written as texts. Convert them: np.asarray(yerr, dtype=float).", score, Y, P, yerr="0.1"
+    )
     refuses("yerr holds complex numbers. ...", score, Y, P, yerr=1j)
     refuses(
         "yerr mixes numbers with other values (NoneType): the first is None at index 1, ...",
@@ -335,7 +337,13 @@ def test_weights(score):
         p,
         sample_weight=np.ones((2, 4)),
     )
-    refuses("sample_weight holds values of type <U1, not numbers. ...", score, y, p, sample_weight=list("abcd"))
+    refuses(
+        "sample_weight holds texts that are no numbers: the first is a at index 0, ...",
+        score,
+        y,
+        p,
+        sample_weight=list("abcd"),
+    )
     refuses("sample_weight mixes numbers with other values (NoneType): ...", score, y, p, sample_weight=[1, None, 1, 1])
 
 
@@ -466,7 +474,52 @@ def test_flip_probabilities(score):
         p,
         yerr=np.zeros((2, 3)),
     )
-    refuses("yerr holds values of type <U3, not numbers. ...", score, y, p, yerr="0.1")
+    refuses(
+        "yerr holds numbers written as texts. Convert them: np.asarray(yerr, dtype=float).", score, y, p, yerr="0.1"
+    )
+
+
+# what people try first ---------------------------------------------------------------------------------------------
+
+
+@every_regression
+def test_remedies_for_measured_labels(score):
+    refuses(
+        "yerr has shape (4, 4), one row and column for each label. A covariance matrix is yerr=sb.Normal(cov=...).",
+        score,
+        Y,
+        P,
+        yerr=np.eye(4),
+    )
+    refuses(
+        "yerr is a dict, which has no order. ... sb.ClassFlip({class: probability}); ...", score, Y, P, yerr={0: 0.1}
+    )
+    refuses(
+        "y_true holds texts that are no numbers: the first is n.d. at index 2, 1 in all. Correct these rows, or drop them.",
+        score,
+        ["1", "2", "n.d.", "4"],
+        P,
+    )
+    measured = pytest.importorskip("uncertainties").ufloat(1.0, 0.1)
+    refuses(
+        "y_pred holds no numbers but ...: the first is ... at index 0, 4 in all. Errors of y_pred are not used by this metric: "
+        "score the values alone, [v.nominal_value for v in y_pred]. Only errors of labels enter, through y_true or yerr.",
+        score,
+        Y,
+        [measured] * 4,
+    )
+
+
+@every_class_metric
+def test_remedies_for_classes(score):
+    refuses("yerr is a dict, which has no order. ...", score, [0, 1], [0, 1], yerr={0: 0.1, 1: 0.2})
+    refuses(
+        "yerr has shape (2, 2). How often each class is shown as another is yerr=sb.Transition(matrix, labels).",
+        score,
+        [0, 1],
+        [0, 1],
+        yerr=[[0.9, 0.1], [0.2, 0.8]],
+    )
 
 
 # models ------------------------------------------------------------------------------------------------------------
@@ -490,7 +543,7 @@ def test_normal():
     refuses("sigma contains NaN: the first is nan at index 0, 1 in all. ...", sb.Normal, [NAN, 1])
     refuses("sigma = inf is not finite. ...", sb.Normal, INF)
     refuses("sigma must have one number for each label, shape (n,), but has shape (2, 2). ...", sb.Normal, np.eye(2))
-    refuses("sigma holds values of type <U1, not numbers. ...", sb.Normal, "x")
+    refuses("sigma = 'x' is a text, not a number.", sb.Normal, "x")
     refuses(
         "kind must be 'classical' (label = truth + error: a measurement) or 'berkson' (truth = label + error: a set point, a "
         "calibrated posterior), got 'bayes'.",
@@ -534,7 +587,9 @@ def test_shared_shifts():
     refuses("shared must have shape (n,) or (k, n), but has shape (0,).", sb.Normal, 1, shared=[])
     refuses("shared must have shape (n,) or (k, n), but has shape ().", sb.Normal, 1, shared=0.5)
     refuses("shared contains NaN: the first is nan at index (0, 1), 1 in all. ...", sb.Normal, 1, shared=[1, NAN])
-    refuses("shared holds values of type <U1, not numbers. ...", sb.Normal, 1, shared=["a"])
+    refuses(
+        "shared holds texts that are no numbers: the first is a at index 0, 1 in all. ...", sb.Normal, 1, shared=["a"]
+    )
 
 
 def test_split_normal():

@@ -16,7 +16,8 @@ def run(name, capsys):
 
 def test_nuclear_masses(capsys):
     _, out = run("nuclear_masses.py", capsys)
-    assert "FRDM2012     0.5811" in out and "noise share" in out
+    assert "FRDM2012     0.5811       0.568 ± 0.005 ± 0.013" in out
+    assert "* WS3_RBF: on the noisiest labels" in out and out.count("*") == 2
 
 
 def test_truth_check(capsys):
@@ -37,6 +38,15 @@ def test_sampl_ranking(capsys):
         best = labels.best()
         assert molecules.probabilities[best][0] < labels.probabilities[best][0]
     assert "reliability of a single one" in out
+
+
+def test_paper_tables(capsys):
+    found, out = run("paper_tables.py", capsys)
+    mse, mae, accuracy = (found[name] for name in ("MSE", "MAE", "accuracy"))
+    assert mse[0] == pytest.approx(mse[2], rel=1e-13) and mse[1] == pytest.approx(mse[3], rel=1e-13)
+    assert mae[0] < mae[2] and mae[1] < 0 < mae[3]  # misprinted: the variance is negative
+    assert accuracy[0] == pytest.approx(accuracy[2], rel=1e-13) and accuracy[1] == pytest.approx(100 * accuracy[3])
+    assert "Table 1: expected values" in out and "Table 2: variances" in out
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in EXAMPLES.glob("*.py")))

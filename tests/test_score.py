@@ -5,6 +5,7 @@ import functools
 import json
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -88,7 +89,8 @@ def test_a_score_is_a_float(name):
 @every_score
 def test_all_answers_are_plain_floats(name):
     score = made(name)
-    numbers = [getattr(score, k) for k in ("observed", "expected", "correction", "std", "variance", "noise_share")]
+    numbers = [getattr(score, k) for k in ("observed", "expected", "correction", "std", "variance")]
+    numbers += [] if score.noise_share is None else [score.noise_share]
     numbers += [score.sampling_std, *score.interval(), *score.total_interval(), score.truth.value, score.truth.std]
     numbers += [*score.truth.interval(), score.perfect.value, score.perfect.std, *score.perfect.interval()]
     numbers += [*score.truth.total_interval()]
@@ -222,54 +224,67 @@ def test_digits_rule(exponent, lead):
 
 def test_texts_of_a_score():
     score = mse()
-    assert str(score) == "0.62 ± 0.35"
-    assert repr(score) == "Score(mean_squared_error: 0.62 ± 0.35, n=4)"
-    assert f"{score}" == "0.62 ± 0.35"
+    assert str(score) == "0.62 ± 0.35 (labels)"
+    assert repr(score) == "Score(mean_squared_error: 0.62 ± 0.35 (labels), n=4)"
+    assert f"{score}" == "0.62 ± 0.35 (labels)"
     assert f"{score:.3f}" == "0.625"
     assert f"{score:>8.2e}" == "6.25e-01"
     assert f"{score:10.4f}".strip() == "0.6250"
     assert "%.3f" % score == "0.625"  # noqa: UP031
-    assert str(score.truth) == "0.12 ± 0.25"
-    assert repr(score.truth) == "Estimate(0.12 ± 0.25, method='unbiased')"
+    assert str(score.truth) == "0.12 ± 0.25 (labels)"
+    assert repr(score.truth) == "Estimate(0.12 ± 0.25 (labels), method='unbiased')"
     assert f"{score.truth:.3f}" == "0.125"
-    assert str(sb.mean_squared_error(Y, P)) == "0.375"
-    assert str(sb.accuracy_score(LABELS, GUESSES, yerr=0.05)) == "0.815 ± 0.022"
+    assert str(sb.mean_squared_error(Y, P)) == "0.38 ± 0.22 (sample)"
+    assert str(sb.accuracy_score(LABELS, GUESSES, yerr=0.05)) == "0.815 ± 0.022 (labels) ± 0.029 (sample)"
 
 
 def test_a_score_in_a_notebook():
-    assert mse()._repr_html_() == (
-        '<table class="scorebars"><caption>Mean squared error, n = 4</caption><tbody>'
-        "<tr><td>observed</td><td><b>0.375</b></td><td>What does the classical metric say?</td></tr>"
-        "<tr><td>expected</td><td><b>0.62 ± 0.35</b></td>"
+    def plain(score):
+        return re.sub(r' style="[^"]*"', "", score._repr_html_())
+
+    assert plain(mse()) == (
+        '<div><table class="scorebars"><caption>Mean squared error, n = 4</caption>'
+        "<thead><tr><th></th><th>answer</th><th>question</th></tr></thead><tbody>"
+        "<tr><td>observed</td><td>0.375</td><td>What does the classical metric say?</td></tr>"
+        "<tr><td>expected</td><td>0.62 ± 0.35 (labels)</td>"
         "<td>What would it be if every label were redrawn from its error bar?</td></tr>"
-        "<tr><td>truth</td><td><b>0.12 ± 0.25</b></td>"
+        "<tr><td>truth</td><td>0.12 ± 0.25 (labels)</td>"
         "<td>How far is the model from the true values behind the labels?</td></tr>"
-        "<tr><td>remeasured</td><td><b>0.38 ± 0.35</b></td><td>What will it be on labels measured afresh?</td></tr>"
-        "<tr><td>perfect</td><td><b>0.25 ± 0.18</b></td><td>What would a perfect model score on these labels?</td></tr>"
-        "</tbody></table>"
+        "<tr><td>remeasured</td><td>0.38 ± 0.35 (labels)</td><td>What will it be on labels measured afresh?</td></tr>"
+        "<tr><td>perfect</td><td>0.25 ± 0.18 (labels)</td>"
+        "<td>What would a perfect model score on these labels?</td></tr></tbody></table></div>"
     )
-    berkson = MAKERS["mse berkson"]()._repr_html_()
-    assert "<td>remeasured</td><td><b>not to be had</b></td>" in berkson
+    assert "<td>remeasured</td><td>cannot be estimated</td>" in plain(MAKERS["mse berkson"]())
 
 
 def test_explanation():
     lines = mse().explain().split("\n")
     assert lines[0] == "Mean squared error of 4 labels (smaller is better)."
     assert lines[1] == "observed 0.38: the classical metric, the labels taken as exact."
-    assert lines[2].startswith("expected 0.62 ± 0.35: the metric if every label were redrawn from its error bar")
+    assert lines[2].startswith(
+        "expected 0.62 ± 0.35 (labels): the metric if every label were redrawn from its error bar"
+    )
     assert "95 % of the time it falls between 0.11 and 1.46." in lines[2]
-    assert lines[3].startswith("truth 0.12 ± 0.25: the metric against the true values behind the labels")
-    assert lines[4].startswith("remeasured 0.38 ± 0.35: the metric to expect on labels measured once more")
-    assert lines[5].startswith("perfect 0.25 ± 0.18: what a perfect model would score on these labels")
-    assert lines[6] == "noise share 0.667: how much of the observed error is label error."
-    assert lines[7].startswith("Warning: more than half of the observed error is label error")
+    assert lines[3].startswith("truth 0.12 ± 0.25 (labels): the metric against the true values behind the labels")
+    assert lines[4].startswith("remeasured 0.38 ± 0.35 (labels): the metric to expect on labels measured once more")
+    assert lines[5].startswith("perfect 0.25 ± 0.18 (labels): what a perfect model would score on these labels")
+    assert lines[7] == "noise share 66.7 %: how much of the observed error is label error."
+    assert lines[8].startswith("Warning: more than half of the observed error is label error")
     assert "larger is better" in sb.accuracy_score(LABELS, GUESSES, yerr=0.05).explain()
+    assert sb.mean_squared_error([1.0], [2.0]).explain().startswith("Mean squared error of 1 label (")
+
+
+@pytest.mark.parametrize("metric", [sb.mean_squared_error, sb.root_mean_squared_error, sb.mean_error, sb.r2_score])
+def test_errors_larger_than_the_spread_of_labels_may_be_per_cent(metric):
+    y = np.linspace(0.0, 1.0, 20)
+    assert "are these per cent" in metric(y, y + 0.1, yerr=5.0).explain()
+    assert "are these per cent" not in metric(y, y + 0.1, yerr=0.2).explain()
 
 
 @every_score
 def test_every_explanation_answers_every_question(name):
     text = made(name).explain()
-    for name in ("observed", "expected", "truth", "remeasured", "perfect", "noise share"):
+    for name in ("observed", "expected", "truth", "remeasured", "perfect"):
         assert f"\n{name}" in text
     assert "nan" not in text
 
@@ -323,7 +338,8 @@ KEYS = [
     "std",
     "interval_low",
     "interval_high",
-    *(f"{q}{end}" for q in ("truth", "remeasured", "perfect") for end in ("", "_std", "_low", "_high")),
+    *("truth", "truth_std", "truth_low", "truth_high", "truth_sampling_std"),
+    *(f"{q}{end}" for q in ("remeasured", "perfect") for end in ("", "_std", "_low", "_high")),
     "noise_share",
     "sampling_std",
     "method",

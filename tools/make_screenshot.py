@@ -40,7 +40,7 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=options
         )
-        shown = browser.new_page(viewport={"width": 1120, "height": 2700}, color_scheme="light")
+        shown = browser.new_page(viewport={"width": 1120, "height": 3000}, color_scheme="light")
         shown.goto(page(Path(folder)).as_uri())
         shown.get_by_label("Model", exact=True).select_option("DZ28")
         shown.locator("#heavy button").first.hover()  # the label that weighs most

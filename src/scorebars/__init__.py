@@ -20,7 +20,7 @@ _NAMES = {
     "adapters.sklearn": "scorers",
     "engines.engine": "show_config",
     "errors": (
-        "ClassFlip Empirical Flip LabelProbabilities Laplace LogNormal Normal Poisson Repeats Rounding "
+        "ClassFlip Empirical Flip LabelProbabilities Laplace LogNormal Normal Poisson Relative Repeats Rounding "
         "SplitNormal StudentT Thresholded Transition Triangular Uniform Votes"
     ),
     "metrics.all_labels": (

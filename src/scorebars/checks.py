@@ -53,9 +53,31 @@ def real_array(values: Any, argument: str) -> NDArray[Any]:
         return array.astype(np.float64)
     if array.dtype.kind == "O":
         return _from_objects(array, argument)
+    if array.dtype.kind in "US":
+        raise _texts(array, argument)
     raise ValueError(
         f"{argument} holds values of type {array.dtype}, not numbers. Convert the column to floats before scoring."
     )
+
+
+def _texts(array: NDArray[Any], argument: str) -> ValueError:
+    """What to say of texts where numbers are needed: those that are no numbers, with the first place."""
+    bad = np.asarray(np.frompyfunc(_no_number, 1, 1)(array.astype(object)), dtype=bool)
+    if not bad.any():
+        return ValueError(
+            f"{argument} holds numbers written as texts. Convert them: np.asarray({argument}, dtype=float)."
+        )
+    if array.ndim == 0:
+        return ValueError(f"{argument} = {array.item()!r} is a text, not a number.")
+    return complain(argument, "holds texts that are no numbers", bad, array, "Correct these rows, or drop them.")
+
+
+def _no_number(text: Any) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False
 
 
 def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
@@ -63,13 +85,25 @@ def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
     other = np.frompyfunc(lambda v: not isinstance(v, numbers.Real | np.number | np.bool_), 1, 1)
     bad = np.asarray(other(array), dtype=bool)
     if bad.any():
+        first = array[bad].flat[0]
+        if isinstance(first, dict):
+            raise ValueError(
+                f"{argument} is a dict, which has no order. A probability of being wrong for each class is "
+                "sb.ClassFlip({class: probability}); numbers for each label are an array in the order of the labels."
+            )
         types = ", ".join(sorted({type(v).__name__ for v in array[bad].flat}))
+        hint = "Convert the column to floats, or drop these rows."
+        if hasattr(first, "nominal_value"):
+            hint = (
+                f"Errors of {argument} are not used by this metric: score the values alone, "
+                f"[v.nominal_value for v in {argument}]. Only errors of labels enter, through y_true or yerr."
+            )
         raise complain(
             argument,
             f"mixes numbers with other values ({types})" if not bad.all() else f"holds no numbers but {types}",
             bad,
             array,
-            "Convert the column to floats, or drop these rows.",
+            hint,
         )
     return array.astype(np.float64)
 

@@ -126,6 +126,11 @@ class Measured:
         """y - p as float64."""
         return np.subtract(self.y, self.p, dtype=np.float64)
 
+    def dwarfed_by_errors(self) -> bool:
+        """Whether the typical label error exceeds the spread of the labels, which holds it: then it has another unit."""
+        error, spread = float(np.median(self.errors.label_variance(self.labels))), float(np.var(self.labels))
+        return self.n > 2 and 0.0 < spread < error < np.inf
+
     @cached_property
     def shares(self) -> FloatArray:
         """Weights that sum to 1."""

@@ -110,14 +110,17 @@ def test_what_cannot_be_read(tmp_path, table):
     with pytest.raises(ValueError, match="sample_weight must be the name"):
         sb.evaluate(path, y="y", pred="a", sample_weight=3)
     with pytest.raises(ValueError, match="name the columns of a dataset"):
-        sb.evaluate(path, y="y")
+        sb.evaluate(pads.dataset(path), y="y")
     with pytest.raises(ValueError, match="needs all labels at once"):
         sb.evaluate(path, y="y", pred="a", metrics="max_error")
     with pytest.raises(FileNotFoundError, match="there is no file or folder"):
         sb.evaluate(tmp_path / "none.parquet", y="y", pred="a")
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(ValueError, match=r"notes.txt' holds \.txt: one kind of file"):
+    with pytest.raises(ValueError, match=r"notes\.txt has column names but no rows"):
         sb.evaluate(tmp_path / "notes.txt", y="y", pred="a")
+    (tmp_path / "notes.doc").write_text("hello")
+    with pytest.raises(ValueError, match=r"the ending of notes\.doc does not say what it is"):
+        sb.Accumulator().update_from(tmp_path / "notes.doc", y="y", pred="a")
     pq.write_table(table.slice(0, 0), tmp_path / "empty.parquet")
     with pytest.raises(ValueError, match="the dataset has no rows"):
         sb.evaluate(tmp_path / "empty.parquet", y="y", pred="a")

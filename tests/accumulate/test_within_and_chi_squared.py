@@ -37,7 +37,7 @@ def accumulated(metrics, sigma, weight=None, cuts=(0, 50, 66_000, N), p=P):
 def test_share_within_a_tolerance(sigma):
     total = accumulated([WITHIN, "mean_error"], sigma)
     one, whole = total.result()["fraction_within"], WITHIN(Y, P, yerr=sigma)
-    for name in ("n", "observed", "expected", "std", "sampling_std", "noise_share"):
+    for name in ("n", "observed", "expected", "std", "sampling_std"):
         assert getattr(one, name) == pytest.approx(getattr(whole, name), rel=1e-12, abs=1e-15), name
     assert one.interval() == pytest.approx(whole.interval(), abs=1e-12)
     assert one.perfect == pytest.approx(float(whole.perfect), rel=1e-12)

@@ -39,3 +39,10 @@ def watched(browser):
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     yield Watched(context.new_page())
     context.close()
+
+
+@pytest.fixture
+def phone(browser):
+    context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    yield Watched(context.new_page())
+    context.close()

@@ -71,7 +71,7 @@ def hostile_page(tmp_path_factory):
 
 
 def number(page, name):
-    return page.locator(f"#{name}-number").inner_text()
+    return page.locator(f"#{name}-number").inner_text().replace("\u00a0", " ")
 
 
 def test_no_complaint_and_nothing_fetched(watched, masses_page):
@@ -84,7 +84,8 @@ def test_no_complaint_and_nothing_fetched(watched, masses_page):
 
 def test_the_numbers_are_the_score_s(watched, masses_page):
     page = watched.visit(masses_page)
-    s = sb.root_mean_squared_error(masses.y, masses.predictions["FRDM2012"], yerr=masses.yerr)
+    s = sb.root_mean_squared_error(masses.y, masses.predictions["DZ28"], yerr=masses.yerr)
+    assert page.locator("#sentence").inner_text() == s.sentence()
     assert number(page, "expected") == str(s) and number(page, "truth") == str(s.truth)
     assert number(page, "perfect") == str(s.perfect) and number(page, "remeasured") == str(s.remeasured())
 
@@ -92,18 +93,18 @@ def test_the_numbers_are_the_score_s(watched, masses_page):
 def test_switching_model_and_metric(watched, masses_page):
     page = watched.visit(masses_page)
     before = page.locator("#points .dots").first.get_attribute("d")
-    page.get_by_label("Model", exact=True).select_option("DZ28")
-    s = sb.root_mean_squared_error(masses.y, masses.predictions["DZ28"], yerr=masses.yerr)
+    page.get_by_label("Model", exact=True).select_option("FRDM2012")
+    s = sb.root_mean_squared_error(masses.y, masses.predictions["FRDM2012"], yerr=masses.yerr)
     assert number(page, "truth") == str(s.truth)
-    assert page.locator("#score-title").inner_text() == "Root mean squared error of DZ28"
+    assert page.locator("#score-title").inner_text() == "Root mean squared error of FRDM2012"
     assert page.locator("#points .dots").first.get_attribute("d") != before
     page.get_by_label("Metric", exact=True).select_option("Mean error (bias)")
-    s = sb.mean_error(masses.y, masses.predictions["DZ28"], yerr=masses.yerr)
+    s = sb.mean_error(masses.y, masses.predictions["FRDM2012"], yerr=masses.yerr)
     assert number(page, "expected") == str(s).replace("-", "−")
     assert page.locator(".contest").first.is_hidden()
     page.locator("#forest").get_by_role("button", name="HFB26").click()
     assert page.locator("#score-title").inner_text() == "Mean error (bias) of HFB26"
-    assert page.get_by_label("Model", exact=True).input_value() == "2"
+    assert page.get_by_label("Model", exact=True).input_value() == "1"
     page.get_by_label("Metric", exact=True).select_option("Explained variance")
     assert page.locator("#heavy-title").inner_text() == "Labels with the largest residuals"
     assert watched.said == []
@@ -111,7 +112,7 @@ def test_switching_model_and_metric(watched, masses_page):
 
 def test_hover_tells_label_error_and_share(watched, masses_page):
     page = watched.visit(masses_page)
-    residual = masses.predictions["FRDM2012"] - masses.y
+    residual = masses.predictions["DZ28"] - masses.y
     heaviest = int(np.argmax(np.abs(residual)))
     tip = page.locator("#point-tip")
     assert tip.is_hidden()
@@ -124,6 +125,55 @@ def test_hover_tells_label_error_and_share(watched, masses_page):
     assert "label " in said and "±" in said and "times the label's error" in said
     page.mouse.move(5, 5)
     assert tip.is_hidden()
+
+
+def test_a_tap_shows_the_tip_until_another_tap(phone, masses_page, classes_page):
+    page = phone.visit(masses_page)
+    mark = page.locator("#points .dots.heavy").get_attribute("d")
+    x, y = (float(part) for part in mark[1 : mark.index("h")].split())
+    page.locator("#points").tap(position={"x": x, "y": y})
+    first = page.locator("#heavy button").first.inner_text()
+    assert page.locator("#point-tip .id").inner_text() == first
+    page.locator("#law-title").tap()
+    assert page.locator("#point-tip").is_hidden()
+    page.locator("#heavy button").nth(1).tap()
+    assert page.locator("#point-tip .id").inner_text() == page.locator("#heavy button").nth(1).inner_text()
+    page = phone.visit(classes_page)
+    page.locator("#matrix").tap(position={"x": 100, "y": 100})
+    assert "predicted" in page.locator("#matrix-tip").inner_text()
+    assert phone.said == []
+
+
+def test_a_cut_table_says_that_it_scrolls(phone, watched, masses_page):
+    page = phone.visit(masses_page)
+    hint = "(table) => getComputedStyle(table, '::before').content"
+    assert "Scroll sideways" in page.locator(".scroll:has(.all)").evaluate(hint)
+    wide = watched.visit(masses_page)
+    assert wide.locator(".scroll:has(.forest)").evaluate(hint) == "none"
+
+
+CROSSED = """() => [...document.querySelectorAll("#law .said")].filter((text) => {
+    const a = text.getBoundingClientRect();
+    return [...document.querySelectorAll("#law .rule")].some((line) => {
+        const b = line.getBoundingClientRect();
+        return b.left < a.right && b.right > a.left && b.top < a.bottom - 2 && b.bottom > a.top + 2;
+    });
+}).map((text) => text.textContent)"""
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_the_curve_of_each_answer_crosses_no_name(watched, masses_page, width):
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    page = watched.visit(masses_page)
+    assert page.locator("input[name=answer]:checked").input_value() == "truth"
+    for metric in ("Root mean squared error", "Mean error (bias)"):
+        page.get_by_label("Metric", exact=True).select_option(metric)
+        for name in ("truth", "expected", "remeasured", "perfect"):
+            page.locator(f"input[name=answer][value={name}]").check()
+            assert page.locator(f"#law .law.{name}").count() == 1 and page.locator(f"#law .mark.{name}").count() == 1
+            assert page.locator("#law .said").count() == 5
+            assert page.evaluate(CROSSED) == []
+    assert watched.said == []
 
 
 def test_keys_step_through_the_labels(watched, masses_page):

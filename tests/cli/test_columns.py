@@ -2,8 +2,8 @@
 
 import pytest
 
-from scorebars.cli.column_roles import assign
-from scorebars.cli.console import Failure
+from scorebars.files.columns import assign
+from scorebars.files.problem import TableProblem as Failure
 
 
 @pytest.mark.parametrize(

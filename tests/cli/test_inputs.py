@@ -209,7 +209,7 @@ def test_bad_cells(run, tmp_path, table, change, text):
     [
         (b"", "t.csv is empty"),
         (b"1.0,0.1,1.2\n2.0,0.1,2.2\n", "t.csv starts with numbers, not with column names"),
-        (b"y,y_err,pred\xff\n1,2,3\n", "t.csv is not a text in UTF-8"),
+        (b"y,y_err,pred\n1,2,3\n\0\0\0,1,1\n", "t.csv cannot be read as a text: it holds bytes of 0."),
         (b"y,y,pred\n1,2,3\n", "t.csv has 2 columns called 'y'. Rename them."),
     ],
 )

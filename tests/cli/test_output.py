@@ -1,7 +1,9 @@
 """Where results go, which format is chosen, what is missing is named."""
 
 import json
+import subprocess
 import sys
+from html import unescape
 
 import pytest
 
@@ -67,7 +69,7 @@ def test_wrong_commands_end_with_2(run, masses, arguments, text):
     ("name", "module", "text"),
     [
         ("t.csv", "pyarrow", "needs arrow: pip install 'scorebars[arrow]'"),
-        ("t.fits", "astropy.table", "reading FITS and ECSV files needs astropy: pip install 'scorebars[astropy]'"),
+        ("t.fits", "astropy.table", "reading FITS, ECSV and VO tables needs astropy: pip install 'scorebars[astropy]'"),
         ("t.nc", "xarray", "reading NetCDF files needs xarray: pip install 'scorebars[xarray]'"),
     ],
 )
@@ -120,6 +122,55 @@ def test_report(run, masses, tmp_path):
     assert "masses.csv" in text
     assert "Ti44" in text
     assert str(page) in "".join(done.stderr.split("\n"))
+
+
+def test_the_code_of_the_report_runs_as_it_stands(run, masses, tmp_path):
+    page = tmp_path / "page.html"
+    assert run("evaluate", masses, "-m", "median_absolute_error", "--report", page).exit_code == 0
+    code = unescape(page.read_text(encoding="utf-8").partition('<pre id="code">')[2].partition("</pre>")[0])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "Median absolute error against the true values behind" in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["compare", "check"])
+def test_report_of_other_verbs(run, masses, tmp_path, verb):
+    page = tmp_path / "page.html"
+    done = run(verb, masses, "--report", page)
+    assert done.exit_code == (verb == "check"), done.stderr
+    assert "masses.csv" in page.read_text(encoding="utf-8")
+    again = run(verb, masses, "--report", page)
+    assert "an older file was replaced" in " ".join(again.stderr.split())
+
+
+def test_report_of_the_demo(run, tmp_path):
+    run("demo", "-q", "--report", tmp_path / "page.html")
+    assert "WS3_RBF" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("option", ["-o", "--report"])
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "check", "plan"])
+def test_data_are_never_written_over(run, masses, verb, option, monkeypatch):
+    if (verb, option) == ("plan", "--report"):
+        pytest.skip("plan has no report")
+    monkeypatch.setattr("scorebars.cli.options.opened_with_roles", None)  # refused before the file is read
+    before = masses.read_bytes()
+    done = run(verb, masses, option, masses)
+    assert done.exit_code == 2
+    assert "is the file that the data come from: give another name." in " ".join(done.stderr.split())
+    assert masses.read_bytes() == before
+
+
+def test_two_outputs_are_two_files(run, masses, tmp_path):
+    done = run("evaluate", masses, "-o", tmp_path / "x.html", "--report", tmp_path / "x.html")
+    assert done.exit_code == 2
+    assert "--output and --report are the same file" in done.stderr
+
+
+def test_an_older_result_that_is_replaced_is_said(run, masses, tmp_path):
+    path = tmp_path / "x.json"
+    assert "older" not in run("evaluate", masses, "-o", path).stderr
+    assert "an older file was replaced" in " ".join(run("evaluate", masses, "-o", path).stderr.split())
 
 
 def test_report_without_jinja2(run, masses, tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ def test_killed_while_writing(tmp_path):
         "from pathlib import Path\n"
         "from scorebars._shared import writing\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"  # after the write, before the move
-        "writing.replace_file(Path(sys.argv[1]), 'new ' * 100_000)\n"
+        "writing.write_text(Path(sys.argv[1]), 'new ' * 100_000)\n"
     )
     result = tmp_path / "result.txt"
     result.write_text("old")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_compare_refuses(run, masses):
         "--against: there is no model 'x'. The models are: drop, shell."
         in run("compare", masses, "--against", "x").stderr
     )
-    assert "at least two models" in run("compare", masses, "--pred", "pred_drop").stderr
+    assert "only one was given" in run("compare", masses, "--pred", "pred_drop").stderr
 
 
 def test_compare_one_line_a_model(run):
@@ -127,6 +128,8 @@ def test_check_ends_with_1_where_something_is_odd(run, masses):
     expected = sb.check_errors(Y, MODELS["shell"], yerr=YERR)
     row = json.loads(done.stdout)["models"][1]
     assert row["warnings"] == expected.warnings
+    assert row["verdict"] == expected.verdict
+    assert expected.verdict in run("check", masses).stdout
     assert row["reduced_chi_squared"] == expected.reduced_chi_squared
 
 
@@ -176,6 +179,74 @@ def test_demo(run):
     assert done.exit_code == 0
     assert "FRDM2012" in done.stdout
     assert "scorebars compare dataset:nuclear_masses" in done.stderr
+    assert "Warning: WS3_RBF: on the noisiest labels" in done.stderr
+    assert "DZ28:" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "check"])
+def test_errors_that_may_be_per_cent_are_asked_about(run, masses, verb):
+    quiet = run(verb, masses, "--yerr", "20", "-q")
+    asked = run(verb, masses, "--yerr", "20")
+    assert "are these per cent" in " ".join((asked.stdout + asked.stderr).split())
+    assert quiet.stderr == ""
+    assert "are these per cent" not in run(verb, masses).stderr
+
+
+def test_errors_of_zero_raise_no_doubt(run, masses):
+    assert run("evaluate", masses, "--yerr", "0").exit_code == 0
+
+
+def test_sentences(run, masses):
+    rmse = sb.root_mean_squared_error(Y, MODELS["shell"], yerr=YERR)
+    lines = run("evaluate", masses, "--sentence").stdout.split("\n\n")
+    assert lines[0] == f"shell: {rmse.sentence()}"
+    assert len(lines) == 2
+    assert len(run("evaluate", masses, "--sentence", "-m", "mae", "-m", "r2").stdout.split("\n\n")) == 4
+    assert "shell, heavy: " in run("evaluate", masses, "--by", "shell", "--sentence").stdout
+    assert run("compare", masses, "--sentence").stdout == sb.compare(Y, MODELS, yerr=YERR).sentence() + "\n"
+    one = run("evaluate", "dataset:nuclear_masses", "--pred", "pred_DZ28", "-m", "mse", "--sentence").stdout
+    assert "(sample) MeV²; 0.1296 MeV² as observed" in one
+    assert "exclude each other" in run("evaluate", masses, "--sentence", "--json").stderr
+
+
+def test_the_best_model_comes_first_and_long_tables_say_that_they_are_cut(run):
+    lines = run("evaluate", "dataset:sampl6_logp", "-m", "rmse", "-q").stdout.split("\n")
+    assert lines[4].split()[0] == "hmz0n"
+    assert lines[-2] == "... and 81 more rows; --csv and --json hold all"
+    assert "more rows" in run("compare", "dataset:sampl7_logp", "-q").stdout
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 100, 120])
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "check"])
+def test_no_width_loses_a_column(run, masses, monkeypatch, verb, width):
+    monkeypatch.setenv("COLUMNS", "400")
+    whole = run(verb, masses, "-q").stdout
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = run(verb, masses, "-q").stdout
+    assert max(map(len, text.split("\n"))) <= width
+    for cell in re.split(r"\s{2,}", whole):
+        if len(cell) < 20:
+            assert cell in " ".join(text.split()) or cell in text
+
+
+def test_datasets(run):
+    rows = json.loads(run("datasets", "--json").stdout)["datasets"]
+    masses = next(row for row in rows if row["name"] == "nuclear_masses")
+    assert (masses["labels"], masses["models"], masses["errors"]) == (2149, 7, "one for each label")
+    text = run("datasets").stdout
+    assert all(f"dataset:{row['name']}" in text and row["licence"] in text for row in rows)
+    assert "errors: none, 1 model\n" in text
+
+
+def test_completion(monkeypatch, capsys):
+    from scorebars.cli.app import app
+
+    for name, value in {"COMP_WORDS": "scorebars explain rms", "COMP_CWORD": "2"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("_SCOREBARS_COMPLETE", "complete_bash")
+    with pytest.raises(SystemExit):
+        app(prog_name="scorebars")
+    assert capsys.readouterr().out.split() == ["rmse", "rmsle"]
 
 
 def test_explain_every_metric(run):
@@ -193,12 +264,12 @@ def test_explain_every_metric(run):
 
 def test_every_formula_is_readable():
     """No LaTeX command is left in what explain shows of any metric."""
+    import inspect
+
     from scorebars.cli.explain_command import UNDECLARED, sections
-    from scorebars.cli.options import SHORT_NAMES, metric_names
+    from scorebars.cli.options import metric_names
 
     names = metric_names()
-    assert set(SHORT_NAMES.values()) <= set(names)
-    import inspect
 
     for name in [*names, *UNDECLARED]:
         for kind, text in sections(inspect.getdoc(getattr(sb, name))):

@@ -19,7 +19,7 @@ BAD = [
     ),
     (lambda: errors.Laplace(np.nan), "scale = nan is not finite"),
     (lambda: errors.Laplace([0.1, np.inf]), "scale contains infinity: the first is inf at index 1, 1 in all"),
-    (lambda: errors.Rounding("0.1"), "step holds values of type"),
+    (lambda: errors.Rounding("0.1"), "step holds numbers written as texts"),
     (lambda: errors.StudentT(0.1, 0.0), "df = 0.0 is not positive. df is the number of degrees of freedom"),
     (lambda: errors.StudentT(0.1, [3.0, -1.0]), "df has values that are not positive: the first is -1.0 at index 1"),
     (

@@ -78,7 +78,7 @@ def test_all_answers_exist_or_say_why(metric, model):
         assert float(s.remeasured()) == s.observed
     elif model != "Votes":
         assert float(s.remeasured()) == s.observed
-    assert s.noise_share >= 0
+    assert s.noise_share is None or 0 <= s.noise_share <= 1
     assert s.sampling_std >= 0  # 0 where the labels' own errors explain all the scatter of the items
     low, high = s.total_interval(0.9)
     assert low < (float(s) if kind == "berkson" else s.observed) < high

@@ -114,7 +114,7 @@ def test_every_metric_answers_under_every_family(name: str, family: str) -> None
     assert not math.isnan(score.expected)
     assert math.isfinite(score.observed)
     assert score.perfect.interval().low <= score.perfect.interval().high
-    assert score.noise_share >= 0
+    assert score.noise_share is None or 0 <= score.noise_share <= 1
     assert score.total_interval().low <= score.total_interval().high
     if family == "berkson":
         assert score.truth == score.expected

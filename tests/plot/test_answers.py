@@ -70,7 +70,7 @@ def test_rows_say_what_they_answer(texts):
     score = sb.mean_squared_error(Y, P, yerr=0.4)
     ax = sb.plot.distribution(score, level=0.68, unit="eV")
     words = "\n".join(texts(ax))
-    assert f"expected {score}\nlabels move within their errors\n(dark: 68% of the time)" in words
+    assert f"expected {score}\nlabels redrawn from their error bars\n(dark: 68% of the time)" in words
     assert f"truth {score.truth}\nagainst the true values" in words
     assert f"perfect {score.perfect}\na perfect model on these labels" in words
     assert ax.get_xlabel() == "Mean squared error (eV²)"
@@ -78,7 +78,7 @@ def test_rows_say_what_they_answer(texts):
 
 def test_what_cannot_be_had_is_said(texts):
     ax = sb.plot.distribution(sb.accuracy_score(LABELS, CLASSES, yerr=0.5))
-    assert "truth not to be had\nagainst the true values" in texts(ax)
+    assert "truth cannot be estimated\nagainst the true values" in texts(ax)
     assert "truth" not in markers(ax)
 
 

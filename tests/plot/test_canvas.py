@@ -10,6 +10,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 import scorebars as sb
+from scorebars._shared.answer_colours import ANSWER_COLOURS
 
 Y = np.array([1.0, 2.0, 3.0, 4.0])
 P = np.array([1.1, 1.9, 3.2, 3.7])
@@ -60,6 +61,15 @@ def test_follows_the_style(name):
             to_hex(patch.get_facecolor()) for patch in ax.patches
         }
     assert not drawn & {"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728"}
+
+
+@pytest.mark.parametrize(("style", "ground"), [("default", "light"), ("dark_background", "dark")])
+def test_each_answer_has_its_colour(style, ground):
+    with plt.style.context(style):
+        ax = DRAWN["sensitivity"](plt.subplots()[1])
+        drawn = {line.get_label().split(":")[0]: line.get_color() for line in ax.lines}
+    for name in ("observed", "expected", "truth", "perfect"):
+        assert drawn[name] == getattr(ANSWER_COLOURS[name], ground)
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -42,7 +42,7 @@ def answers(score: sb.Score, degree: int = 1) -> dict[str, tuple[float, int]]:
     law = score.distribution
     found = {name: (getattr(score, name), degree) for name in ("observed", "expected", "std", "correction")}
     found["sampling std"] = score.sampling_std, degree
-    found["noise share"] = score.noise_share, 0
+    found["noise share"] = score.noise_share or 0.0, 0
     _ends(found, "interval", score.interval(0.8), degree)
     _ends(found, "total interval", score.total_interval(0.9), degree)
     found["cdf of median"] = law.cdf(law.ppf(0.5)), 0

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from report_pages import Page, policy
 
 import scorebars as sb
 from scorebars import report
+from scorebars._shared.answer_colours import ANSWER_COLOURS
 
 METRICS = ["root_mean_squared_error", "mean_error"]
 EVIL = '</script><img src=x onerror="window.hacked=1">'
@@ -53,6 +55,7 @@ def test_every_answer_is_the_score_s(page, masses, two_models):
             "perfect": float(s.perfect),
         }
         assert told["answers"][1]["text"] == str(s) and told["answers"][2]["text"] == str(s.truth)
+        assert told["sentence"] == s.sentence()
         assert (told["answers"][1]["low"], told["answers"][1]["high"]) == s.interval(0.95)
         assert told["method"] == s.method
         assert told["explained"] == [x for x in s.explain().splitlines() if not x.startswith("Warning")]
@@ -122,6 +125,87 @@ def test_texts_of_the_data_are_texts():
     assert len([tag for tag, _ in page.tags if tag == "script"]) == 2
 
 
+def test_the_headline_is_the_result_and_whether_to_believe_it(page, masses, two_models):
+    """The best model was fitted to these labels: that is said at once, and at the model."""
+    assert page.data["models"] == ["WS3_RBF", "DZ28"]
+    rbf, dz = (sb.root_mean_squared_error(masses.y, p, yerr=masses.yerr) for p in two_models.values())
+    assert f"Root mean squared error: WS3_RBF is best, with {rbf.truth} against the true" in page.texts["result"]
+    assert "Beware of WS3_RBF" in page.texts["warning"] and "probably fitted to these labels" in page.texts["warning"]
+    assert f"The best model without this warning is DZ28, with {dz.truth}" in page.texts["more"]
+    doubts = [check["too_good"] for check in page.data["checks"]]
+    assert doubts[1] == "" and "fitted to these labels" in doubts[0] and page.texts["sentence-doubt"] == doubts[0]
+    assert page.texts["badge"] == "too good?" * 2  # one row of each metric
+
+
+def test_models_stand_best_first(masses, two_models):
+    turned = dict(reversed(two_models.items()))
+    assert Page(report.build(masses.y, turned, yerr=masses.yerr, metrics=METRICS)).data["models"] == ["WS3_RBF", "DZ28"]
+    scored = Page(report.build([1, 0, 1, 1], {"a": [1, 1, 0, 1], "b": [1, 0, 1, 0]}, yerr=0.1, task="classification"))
+    assert scored.data["models"] == ["b", "a"] and "Accuracy: b is best" in scored.texts["result"]
+
+
+def test_every_number_has_its_unit(masses, two_models):
+    metrics = ["mean_squared_error", "mean_error", "r2_score"]
+    page = Page(report.build(masses.y, two_models, yerr=masses.yerr, metrics=metrics, unit="MeV"))
+    assert [metric["unit"] for metric in page.data["metrics"]] == ["MeV²", "MeV", ""]
+    for metric, score in zip(page.data["metrics"], page.data["scores"][1], strict=True):
+        texts = [answer["text"] for answer in score["answers"] if answer["value"] is not None]
+        assert all(text.endswith(f" {metric['unit']}" if metric["unit"] else (")", *"0123456789")) for text in texts)
+        assert f" {metric['unit']} as observed" in score["sentence"] or not metric["unit"]
+    assert page.texts["result"].count("MeV²") == 2 and page.texts["sentence"] == page.data["scores"][0][0]["sentence"]
+
+
+def test_both_intervals_of_the_truth(page, masses, two_models):
+    s = sb.root_mean_squared_error(masses.y, two_models["DZ28"], yerr=masses.yerr)
+    total = page.data["scores"][1][0]["total"]
+    assert (total["low"], total["high"]) == s.truth.total_interval(0.95)
+    assert page.data["scores"][0][0]["total"] is None  # of WS3_RBF the sample adds nothing
+
+
+def test_a_comparison_of_any_metric_is_shown(masses, two_models):
+    comparison = sb.compare(masses.y, two_models, yerr=masses.yerr, metric="mean_absolute_error")
+    page = Page(report.build(masses.y, two_models, yerr=masses.yerr, comparison=comparison))
+    contest = page.data["contests"][0]
+    assert [metric["name"] for metric in page.data["metrics"]] == ["mean_absolute_error"]
+    assert contest["labels"] == [None, round(comparison.probability("WS3_RBF", "DZ28"), 4)]
+    assert page.texts["contest-sentence"] == comparison.sentence()
+    with pytest.raises(ValueError, match="comparison is by mean_absolute_error, but the page shows mean_error"):
+        report.build(masses.y, two_models, yerr=masses.yerr, metrics="mean_error", comparison=comparison)
+
+
+def test_answers_have_the_colours_of_the_figures(text):
+    for name, colour in ANSWER_COLOURS.items():
+        assert text.count(f"--{name}: {colour.light};") == 2 and text.count(f"--{name}: {colour.dark};") == 1
+
+
+def test_the_reference_is_complete(text):
+    for part in (
+        "eprint        = {2209.15588}",
+        "year          = {2022}",
+        "doi           = {10.48550/arXiv.2209.15588}",
+    ):
+        assert part in text
+
+
+def test_code_for_a_file_runs_as_it_stands(tmp_path, monkeypatch):
+    y = np.linspace(1, 5, 20)
+    rows = [f"{label},{0.1},{label + 0.2},{label - 0.3}" for label in y]
+    (tmp_path / "my data.csv").write_text("\n".join(["mass,err,near,far's", *rows]))
+    roles = {"y": "mass", "yerr": "err", "predictions": ("near", "far's"), "weight": None, "by": None}
+    given = {"yerr": 0.1, "source": "my data.csv", "columns": roles}
+    metrics = ["mean_error", sb.mean_absolute_error, partial(sb.fraction_within, tolerance=0.25)]
+    models = {"near": y + 0.2, "far's": y - 0.3}
+    code = Page(report.build(y, models, metrics=metrics, unit="MeV", **given)).texts["code"]
+    monkeypatch.chdir(tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "fraction_within" in done.stdout and "mean_absolute_error" in done.stdout and "0.20" in done.stdout
+    assert (
+        "Mean error (bias) against the true values behind 20 labels" in done.stdout
+        and " MeV as observed" in done.stdout
+    )
+
+
 def test_methods_paragraph_and_code(page):
     said = page.texts["methods"]
     for part in (
@@ -158,7 +242,8 @@ def test_save_is_whole_or_nothing(tmp_path):
     with pytest.raises(ValueError, match="y_pred"):
         report.save(path, [1.0, 2.0], [1.0, np.nan])
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["report.html"]
-    report.save(path, [1.0, 2.0, 4.0], [1.0, 2.5, 3.0], yerr=0.2, title="ü")
+    with pytest.warns(UserWarning, match="an older file was replaced"):
+        report.save(path, [1.0, 2.0, 4.0], [1.0, 2.5, 3.0], yerr=0.2, title="ü")
     assert Page(path.read_text(encoding="utf-8")).texts["h1"] == "ü" and os.listdir(tmp_path) == ["report.html"]
     with pytest.raises(FileNotFoundError):
         report.save(tmp_path / "nowhere" / "report.html", [1.0, 2.0], [1.0, 2.5])
@@ -180,6 +265,12 @@ def test_a_single_column_is_a_column():
     assert two["models"] == ["model 1", "model 2"] and two["points"]["models"][1]["residual"][0] == pytest.approx(1.1)
 
 
+def test_without_errors_nothing_is_said_of_label_errors():
+    page = Page(report.build([1.0, 2.0, 4.0], {"a": [1.1, 2.3, 3.8], "b": [2.0, 2.9, 4.2]}, metrics=METRICS))
+    assert page.texts["result"] == "Root mean squared error: a is best, with 0.216025, the labels taken as exact."
+    assert page.texts["more"].endswith("(sample).") and "labels alone" not in page.texts["more"]
+
+
 def test_without_errors(page):
     data = Page(report.build([1.0, 2.0, 4.0], [1.1, 2.3, 3.8], metrics=METRICS)).data
     assert data["points"]["lower"] is None and data["scores"][0][0]["law"] is None and data["checks"] == [None]
@@ -193,7 +284,7 @@ def test_what_does_not_exist_is_said():
     assert any("mean_absolute_percentage_error" in note or "percentage" in note for note in data["notes"])
     coins = Page(report.build(["a", "b", "b"], ["a", "b", "a"], yerr=0.5, metrics="accuracy_score")).data
     truth = coins["scores"][0][0]["answers"][2]
-    assert truth["value"] is None and truth["text"] == "not to be had" and "0.5" in truth["note"]
+    assert truth["value"] is None and truth["text"] == "cannot be estimated" and "0.5" in truth["note"]
 
 
 def test_bad_input():

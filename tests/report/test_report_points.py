@@ -61,7 +61,7 @@ def test_large_data_stay_small_and_say_so():
     assert len(text.encode()) <= 3_000_000 and 300 < drawn <= MOST_POINTS
     assert f"{drawn} of 8000 labels are drawn" in text
     assert page.data["points"]["ids"][0] == "x" * 79 + "…"
-    s = sb.mean_squared_error(y, models["model 0"], yerr=0.1)
+    s = sb.mean_squared_error(y, models[page.data["models"][0]], yerr=0.1)
     assert page.data["scores"][0][0]["answers"][0]["value"] == s.observed
 
 

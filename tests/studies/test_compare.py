@@ -186,7 +186,7 @@ def test_nuclear_masses_told_apart():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y_pred": [1.0, 2.0]}, "at least two models"),
+        ({"y_pred": [1.0, 2.0]}, "only one was given"),
         ({"y_pred": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "level": 1.0}, "level must be a probability"),
         ({"y_pred": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "rope": -1.0}, "rope must be a number of at least 0"),
         ({"y_pred": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "metric": "mean_error"}, "does not take mean_error"),

@@ -25,6 +25,20 @@ def test_overstated_errors():
     assert check.pvalue_low < 1e-6 and "overstated, or the model has seen these labels" in check.warnings[0]
 
 
+def test_doubts_are_the_warnings_that_spoil_the_scores():
+    seen = Y + 0.1 * SIGMA
+    errors = np.where(np.arange(400) < 20, 20.0, 0.1)
+    assert sb.check_errors(Y, TRUTH + 5, yerr=SIGMA).doubts == []
+    per_cent = sb.check_errors(Y, TRUTH, yerr=100 * SIGMA)
+    assert "are these per cent" in per_cent.doubts[0] and "overstated" in per_cent.doubts[1]
+    fitted = sb.check_errors(Y, np.where(errors > 1, seen, Y + 5), yerr=errors)
+    assert (
+        [w for w in fitted.doubts if "probably fitted to these labels" in w]
+        == fitted.doubts[-1:]
+        == fitted.warnings[:1]
+    )
+
+
 def test_zero_and_default_errors():
     errors = SIGMA.copy()
     errors[:40], errors[40:200] = 0.0, 1.0
@@ -59,3 +73,48 @@ def test_covariance():
 def test_all_zero():
     with pytest.raises(ValueError, match="all label errors are zero"):
         sb.check_errors(Y, TRUTH, yerr=0.0)
+
+
+# labels that the model has seen --------------------------------------------------------------------
+
+
+def test_the_one_model_that_was_fitted_to_its_labels_is_found():
+    masses = sb.datasets.load_nuclear_masses()
+    checks = {name: sb.check_errors(masses.y, p, yerr=masses.yerr) for name, p in masses.predictions.items()}
+    assert [name for name, check in checks.items() if check.pvalue_noisiest < 0.01] == ["WS3_RBF"]
+    fitted = checks["WS3_RBF"]
+    assert "probably fitted to these labels" in fitted.warnings[0] and "has probably seen" in fitted.verdict
+
+
+@pytest.mark.parametrize("error", [0.0, 0.3, 3.0])
+def test_a_model_that_has_not_seen_the_labels_is_seldom_blamed(error):
+    rng = np.random.default_rng(17)
+    found = []
+    for _ in range(300):
+        sigma, y = np.exp(rng.normal(0.0, 1.2, 150)), rng.normal(size=150)
+        check = sb.check_errors(y + sigma * rng.normal(size=150), y + error * rng.normal(size=150), yerr=sigma)
+        if check.pvalue_noisiest is not None:
+            found.append(check.pvalue_noisiest)
+    assert len(found) > 100 and np.mean(np.less(found, 0.05)) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / len(found))
+
+
+def test_a_model_that_follows_its_labels_is_blamed():
+    rng = np.random.default_rng(5)
+    sigma, y = np.exp(rng.normal(0.0, 1.5, 400)), rng.normal(size=400)
+    labels = y + sigma * rng.normal(size=400)
+    check = sb.check_errors(labels, labels + 0.3 * rng.normal(size=400), yerr=sigma)
+    assert check.pvalue_noisiest < 1e-6
+
+
+def test_errors_alike_or_correlated_have_no_noisiest_labels():
+    rng = np.random.default_rng(6)
+    y, p = rng.normal(size=(2, 40))
+    assert sb.check_errors(y, p, yerr=0.3).pvalue_noisiest is None
+    cov = np.diag(np.exp(rng.normal(0, 2, 40))) + 0.1
+    assert sb.check_errors(y, p, yerr=sb.Normal(cov=cov)).pvalue_noisiest is None
+
+
+def test_pulls_have_the_sign_of_a_bias():
+    check = sb.check_errors([1.0, 2.0, 3.0], [1.5, 2.5, 3.5], yerr=0.25)
+    assert check.pulls.tolist() == [2.0, 2.0, 2.0]
+    assert sb.mean_error([1.0, 2.0, 3.0], [1.5, 2.5, 3.5], yerr=0.25).observed > 0

@@ -1,12 +1,12 @@
-"""Evaluations as tables: plain, Markdown, LaTeX, HTML and rich."""
+"""Evaluations as tables: plain and HTML, Markdown, LaTeX and rich."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from scorebars._shared.score_views import answers_of, left_out, number
+from scorebars._shared.score_views import answers_of, left_out, number, percent
+from scorebars._shared.shown import Table, View
 
 if TYPE_CHECKING:
     from scorebars.evaluation.scoring import Evaluation
@@ -16,31 +16,29 @@ _SHOWN = ("observed", "expected", "truth", "perfect", "noise_share")
 
 def header(evaluation: Evaluation) -> list[str]:
     group = [] if evaluation.groups == [None] else ["group"]
-    return ["model", *group, "metric", "observed", "expected ± std", "truth", "perfect", "noise share"]
+    errors = ("expected ± labels", "truth ± labels ± sample", "perfect ± labels")
+    return ["model", *group, "metric", "observed", *errors, "noise share"]
 
 
 def cells(evaluation: Evaluation) -> list[list[str]]:
-    """One row of texts for each score; a dash stands for what cannot be estimated."""
+    """One row of texts for each score, the best model by the first metric first; a dash for what cannot be estimated."""
     grouped = evaluation.groups != [None]
+    place = {model: k for k, model in enumerate(evaluation.ranked())}
     rows = []
-    for (model, metric, group), score in evaluation.scores.items():
+    for (model, metric, group), score in sorted(evaluation.scores.items(), key=lambda item: place[item[0][0]]):
         first = [model, *(["all" if group is None else str(group)] if grouped else []), metric]
-        observed, *others, share = answers_of(score, _SHOWN).values()
-        texts = ["-" if answer.value is None else answer.text for answer in others]
-        rows.append([*first, number(observed.value), *texts, number(share.value, 3)])
+        observed, expected, truth, perfect, share = answers_of(score, _SHOWN).values()
+        texts = [expected.labels_only, truth.cell, perfect.labels_only]
+        rows.append([*first, number(observed.value), *texts, "-" if share.value is None else percent(share.value)])
     return rows
 
 
-def plain(evaluation: Evaluation) -> str:
-    """Aligned columns, and below them how many rows were left out."""
-    table = aligned([header(evaluation), *cells(evaluation)])
-    return "\n".join([table, *([left_out(evaluation.omitted)] if evaluation.omitted else [])])
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Columns of texts, each as wide as its widest cell."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+def view(evaluation: Evaluation) -> View:
+    """The scores as a table, what was left out, and what was assumed."""
+    head = header(evaluation)
+    notes = [left_out(evaluation.omitted)] if evaluation.omitted else []
+    notes += [f"Note: {evaluation.assumed}."] if evaluation.assumed else []
+    return View(tables=[Table(head, cells(evaluation), head.index("metric") + 1)], notes=notes)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -63,14 +61,19 @@ def latex_text(text: str) -> str:
 
 
 def _latex_number(shown: str) -> str:
-    """``value ± std`` as siunitx reads it."""
+    """``value ± std`` as siunitx reads it; two errors as a formula, a single one with its name where it has one."""
     if shown == "-":
         return "{--}"
-    factor = ""
+    if shown.endswith(" %"):
+        return shown.replace(" %", r"\,\%")
+    name = next((f" ({one})" for one in ("labels", "sample") if f" ({one})" in shown), "")
+    shown, factor = shown.replace(name, ""), ""
     if shown.startswith("("):
         shown, _, exponent = shown[1:].partition(")e")
         factor = f" e{int(exponent)}"
-    return rf"\num{{{shown.replace(' ± ', ' +- ')}{factor}}}"
+    if shown.count("±") < 2:
+        return rf"\num{{{shown.replace(' ± ', ' +- ')}{factor}}}{name}"
+    return "$" + r" \pm ".join(rf"\num{{{number}{factor}}}" for number in shown.split(" ± ")) + "$"
 
 
 def booktabs(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
@@ -90,25 +93,12 @@ def latex(evaluation: Evaluation) -> str:
     return booktabs(head, rows, names)
 
 
-def html(evaluation: Evaluation) -> str:
-    """An HTML table; every text is escaped."""
-    return html_table(header(evaluation), cells(evaluation), left_out(evaluation.omitted) if evaluation.omitted else "")
-
-
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """An HTML table of texts."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    note = f"<caption>{caption}</caption>" if caption else ""
-    return f'<table class="scorebars">{note}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-
 def rich_table(evaluation: Evaluation) -> Any:
     """A table for the terminal, as rich shows it."""
-    from rich.table import Table
+    from rich.table import Table as RichTable
 
     note = f"; {left_out(evaluation.omitted)}" if evaluation.omitted else ""
-    table = Table(caption=f"n = {evaluation.n}{note}")
+    table = RichTable(caption=f"n = {evaluation.n}{note}")
     for name in header(evaluation):
         table.add_column(name, justify="left" if name in ("model", "group", "metric") else "right")
     for row in cells(evaluation):

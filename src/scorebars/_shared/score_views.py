@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from html import escape
+from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from scorebars._shared.shown import Table, html_table
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
 
 if TYPE_CHECKING:
-    from scorebars.answers.score import Interval, Score
+    from scorebars.answers.score import Estimate, Interval, Score
 
 _BINS = 48
 _POINTS = 97
@@ -46,8 +49,8 @@ QUESTIONS = (
         "expected",
         "What would it be if every label were redrawn from its error bar?",
         "The label values are taken as the true means, so an error that a label already carries counts a second time.",
-        "its mean ± std when the labels move within their errors",
-        "labels move within their errors",
+        "its mean if every label were redrawn from its error bar",
+        "labels redrawn from their error bars",
     ),
     Question(
         "truth",
@@ -81,13 +84,27 @@ class Answer(NamedTuple):
 
     value: float | None
     std: float = 0.0
+    """What the label errors move it by."""
+    sample: float | None = None
+    """What the choice of the test items adds; None where that is not known."""
     low: float | None = None
     high: float | None = None
     note: str = ""
 
     @property
     def text(self) -> str:
-        return "not to be had" if self.value is None else with_error(self.value, self.std)
+        """The value with both errors, each named."""
+        return "cannot be estimated" if self.value is None else with_both_errors(self.value, self.std, self.sample)
+
+    @property
+    def cell(self) -> str:
+        """The same for a column headed ``± labels ± sample``; a dash for what cannot be estimated."""
+        return "-" if self.value is None else unnamed(self.text)
+
+    @property
+    def labels_only(self) -> str:
+        """The value with the label errors alone, for a column headed ``± labels``."""
+        return "-" if self.value is None else with_error(self.value, self.std)
 
     @property
     def between(self) -> str:
@@ -124,11 +141,38 @@ def table_cells(score: Score, level: float) -> list[str]:
     ends = [rounded(end, std) for end in (expected.low, expected.high) if end is not None]
     return [
         rounded(observed.value or 0.0, std),
-        expected.text,
+        expected.labels_only,
         " to ".join(ends) or "-",
-        *("-" if answer.value is None else answer.text for answer in (truth, perfect)),
+        truth.cell,
+        perfect.labels_only,
         "-" if share.value is None else percent(share.value),
     ]
+
+
+def unnamed(text: str) -> str:
+    """A number whose errors are named by the head of its column; an error that stands alone there keeps its name.
+
+    >>> unnamed("0.568 ± 0.005 (labels) ± 0.015 (sample)"), unnamed("0.5681 ± 0.0051 (labels)")
+    ('0.568 ± 0.005 ± 0.015', '0.5681 ± 0.0051 (labels)')
+    """
+    return text.replace(" (labels)", "").replace(" (sample)", "") if text.count("±") == 2 else text
+
+
+def sampling_std(holder: Score | Estimate) -> float | None:
+    """What the choice of the test items adds to the error of a score or an estimate; None where that is not known."""
+    try:
+        return holder.sampling_std
+    except ValueError:
+        return None
+
+
+def with_named_errors(holder: Score | Estimate, together: bool = False) -> str:
+    """The value with its errors, each named; `together` where one number holds both."""
+    unit = getattr(holder, "unit", None)
+    if together:
+        tail = "" if unit is None or not str(unit) else f" {unit}"
+        return f"{with_error(float(holder), holder.std)} (labels and sample){tail}"
+    return with_both_errors(float(holder), holder.std, sampling_std(holder), unit)
 
 
 def flat(score: Score, level: float = 0.95) -> dict[str, float | int | str | None]:
@@ -138,8 +182,9 @@ def flat(score: Score, level: float = 0.95) -> dict[str, float | int | str | Non
     out |= {name: getattr(score, name) for name in ("observed", "expected", "correction", "std")}
     out |= {"interval_low": answers["expected"].low, "interval_high": answers["expected"].high}
     for name in ANSWER_NAMES[2:]:
-        value, std, low, high, _ = answers[name]
+        value, std, sample, low, high, _ = answers[name]
         out |= {name: value, f"{name}_std": None if value is None else std, f"{name}_low": low, f"{name}_high": high}
+        out |= {"truth_sampling_std": sample} if name == "truth" else {}
     out |= {name: answers[name].value for name in ("noise_share", "sampling_std")}
     return {**out, "method": score.method}
 
@@ -167,15 +212,71 @@ def sentences(
     for question in QUESTIONS[2:]:
         found = answers[question.name]
         if found.value is None:
-            lines.append(f"{question.name}: not to be had here. {found.note}")
+            lines.append(f"{question.name} cannot be estimated here: {found.note}")
             continue
         more = same if question.name == "remeasured" else ""
         note = f" ({found.note})" if found.note else ""
         lines.append(f"{question.name} {found.text}: {question.brief}{more}{note}.")
+    if any("±" in answer.text for answer in answers.values()):
+        lines.append(_ERRORS_NAMED)
     if share is not None:
-        lines.append(f"noise share {share:.3g}: how much of the observed error is label error.")
+        lines.append(f"noise share {percent(share)}: how much of the observed error is label error.")
     lines += [f"Warning: {warning}" for warning in warnings]
     return "\n".join(lines)
+
+
+_ERRORS_NAMED = (
+    "(labels): standard error from the label errors, for these test items; (sample): from the choice of the test items."
+)
+_HOW = {
+    "exact": "in closed form",
+    "unbiased": "without bias, in closed form",
+    "corrected sums": "from sums with the part of the label errors taken off",
+    "delta": "by propagation to first order",
+    "quadrature": "by numerical integration",
+    "saddlepoint": "by saddlepoint approximation",
+    "simulation": "by simulation with a fixed seed",
+    "npmle": "from the most likely distribution of the true residuals, given the measured ones and their errors",
+    "location-scale": "from the most likely distribution of the true residuals, whose size may grow with the label error",
+}
+
+
+def unit_of(score: Score, labels: object = None) -> str:
+    """The unit of a score, as its labels brought it, or made from the unit of the `labels`; empty where it has none."""
+    return power_of(labels, score.declaration.degree) if score.unit is None else str(score.unit)
+
+
+def for_paper(score: Score, kind: str, labels_unit: str | None = None) -> str:
+    """The sentence to publish: which number depends on how the labels were made and on what they determine."""
+    title, unit, count = score.declaration.title, unit_of(score, labels_unit), counted(score.n, "label")
+    tail = f" {unit}" if unit else ""
+    answers = answers_of(score, ("truth", "perfect"))
+    truth, perfect = answers["truth"], answers["perfect"]
+    by = f"scorebars {version('scorebars')}, after Michelucci and Venturini, arXiv:2209.15588"
+    if score.std == 0 or truth.value is None:
+        shown = with_both_errors(score.observed, 0.0, sampling_std(score), unit)
+        named = "; (sample) is the standard error from the choice of the test items" if "±" in shown else ""
+        if score.std == 0:
+            return f"{title} on {count}, taken as exact: {shown}{named}. Computed with {by}."
+        return (
+            f"{title} on {count}, as observed, label errors included: {shown}{named}. The labels do not determine "
+            f"the score against the true values: {truth.note.rstrip('.')}. Computed with {by}."
+        )
+    published = with_both_errors(truth.value, truth.std, truth.sample, unit)
+    if kind == "berkson":
+        start = f"{title} against true values that scatter about {count} by the stated errors: {published}"
+    else:
+        start = (
+            f"{title} against the true values behind {count}: {published}; "
+            f"{rounded(score.observed, max(truth.std, truth.sample or 0.0))}{tail} as observed, label errors included"
+        )
+    floor = "" if perfect.value is None else f"; {perfect.text}{tail} for a perfect model on these labels"
+    more = ", (sample) that from the choice of the items" if "(sample)" in published else ""
+    how = _HOW.get(score.truth.method, f"by the method {score.truth.method!r}")
+    return (
+        f"{start}{floor}. Here (labels) is the standard error from the label errors for these test items{more}. "
+        f"The score was found {how}, with {by}."
+    )
 
 
 def notebook(score: Score) -> str:
@@ -184,10 +285,18 @@ def notebook(score: Score) -> str:
     rows = []
     for question in QUESTIONS:
         found = answers[question.name]
-        shown = number(found.value, 6) if question.name == "observed" else found.text
-        rows.append(f"<tr><td>{question.name}</td><td><b>{escape(shown)}</b></td><td>{escape(question.asks)}</td></tr>")
-    head = f"<caption>{escape(score.declaration.title)}, n = {score.n}</caption>"
-    return f'<table class="scorebars">{head}<tbody>{"".join(rows)}</tbody></table>'
+        rows.append(
+            [question.name, number(found.value, 6) if question.name == "observed" else found.text, question.asks]
+        )
+    unit = "" if score.unit is None or not str(score.unit) else f" in {score.unit}"
+    title = f"{score.declaration.title}{unit}, n = {score.n}"
+    return html_table(Table(["", "answer", "question"], rows, 3), title)
+
+
+def estimate_html(estimate: Estimate) -> str:
+    """The estimate, how it was found, and what to know about it."""
+    note = f"<br>{escape(estimate.note)}" if estimate.note else ""
+    return f'<div class="scorebars"><b>{escape(str(estimate))}</b> (found by: {escape(estimate.method)}){note}</div>'
 
 
 # numbers and words ---------------------------------------------------------------------------------
@@ -225,6 +334,41 @@ def with_error(value: float, std: float) -> str:
     return f"({scaled_value:.{digits}f} ± {scaled_std:.{digits}f})e{power:+03d}"
 
 
+def with_both_errors(value: float, labels: float, sample: float | None, unit: object = None) -> str:
+    """``value ± labels ± sample``, each error named; an error that does not exist is left out.
+
+    The value is rounded where the larger error allows it, and the smaller error keeps at least one digit.
+
+    >>> with_both_errors(0.56812, 0.00512, 0.0151, "MeV")
+    '0.568 ± 0.005 (labels) ± 0.015 (sample) MeV'
+    >>> with_both_errors(0.56812, 0.0, 0.0151), with_both_errors(0.56812, 0.00512, None)
+    ('0.568 ± 0.015 (sample)', '0.5681 ± 0.0051 (labels)')
+    >>> with_both_errors(0.56812, 0.000031, 0.0151), with_both_errors(3.2e-12, 4.6e-14, 2e-13)
+    ('0.568 ± 0.00003 (labels) ± 0.015 (sample)', '(3.20 ± 0.05 (labels) ± 0.20 (sample))e-12')
+    >>> with_both_errors(0.25, 0.0, None), with_both_errors(12.0, 0.0, 0.0, "kg")
+    ('0.25', '12 kg')
+    """
+    errors = {"labels": labels, "sample": 0.0 if sample is None or math.isinf(sample) else sample}
+    errors = {name: std for name, std in errors.items() if std != 0}  # nan stays, and shows
+    tail = "" if unit is None or not str(unit) else f" {unit}"
+    if not errors:
+        return f"{value:.6g}{tail}"
+    largest = max(errors.values())
+    shown = with_error(value, largest)
+    head, _, last = shown.partition(" ± ")
+    power = last[last.index(")") + 1 :] if head.startswith("(") else ""
+    scale = int(power[1:]) if power else 0
+    texts = []
+    for name, std in errors.items():
+        text = last.partition(")")[0]
+        if std != largest:
+            places = max(len(text.partition(".")[2]), (decimals_for(std) or 0) - 1 + scale)
+            small = _times_power_of_ten(std, -scale)
+            text = f"{small:.{places}f}" if places <= 14 else f"{small:.1g}"
+        texts.append(f" ± {text} ({name})")
+    return head + "".join(texts) + (f"){power}" if power else "") + tail
+
+
 def rounded(value: float, std: float) -> str:
     """`value` alone, to the place where its error allows it.
 
@@ -249,6 +393,21 @@ def number(value: float | None, digits: int = 4) -> str:
 def percent(share: float) -> str:
     """A share in per cent; of a score near zero the label error is a huge share, which says nothing more."""
     return f"{share * 100:.1f} %" if share < 10 else "> 999 %"
+
+
+def power_of(unit: object, degree: int | None) -> str:
+    """The unit of a metric that grows with the degree-th power of the labels.
+
+    >>> power_of("MeV", 2), power_of("km / s", 2), power_of("MeV", 0), power_of(None, 1)
+    ('MeV²', '(km / s)²', '', '')
+    """
+    if unit is None or not degree:
+        return ""
+    text = str(unit)
+    if degree == 1:
+        return text
+    base = text if text.isalnum() else f"({text})"
+    return base + ("²" if degree == 2 else f"^{degree}")
 
 
 def counted(number: int, what: str) -> str:
@@ -309,3 +468,20 @@ def law_curve(law: Law, low: float, high: float, n: int) -> Curve:
     score = CubicSpline(knots[known], scores[known])
     x = np.linspace(knots[known][0], knots[known][-1], _POINTS)
     return Curve(x, np.maximum(np.exp(-0.5 * score(x) ** 2) / np.sqrt(2 * np.pi) * score(x, 1), 0.0), False)
+
+
+_OBEYED = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
+"""Categories of characters that a terminal obeys or cannot show: control, direction, unassigned."""
+
+
+def printable(text: object) -> str:
+    r"""The text with control, direction and unassigned characters escaped, so that a terminal shows and never obeys it.
+
+    >>> print(printable("y\x1b[31m\nred"))
+    y\x1b[31m\nred
+    """
+    safe = str(text)
+    if safe.isascii() and safe.isprintable():
+        return safe
+    letters = (c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in _OBEYED else c for c in safe)
+    return "".join(letters)

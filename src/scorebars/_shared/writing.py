@@ -1,4 +1,4 @@
-"""Results as JSON and as files that are there whole or not at all."""
+"""Results as JSON, and files that destroy nothing: there whole or not at all, never over the data."""
 
 from __future__ import annotations
 
@@ -11,19 +11,40 @@ from pathlib import Path
 from typing import Any
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write beside the file, then move over it: readers see the old contents or the new, never a part."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+def write_text(path: Path, text: str) -> bool:
+    """Write a text where `path` leads, and say whether an older file was replaced.
+
+    Links are followed. A regular file is there whole or not at all: readers see the old contents or the new, never a part.
+    What is no regular file (a pipe, a terminal, /dev/null) is written to and stays what it is.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with target.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        return False
+    older = target.exists()
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode_of(path))
-        os.replace(temporary, path)
+        os.chmod(temporary, _mode_of(target))
+        os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    return older
+
+
+def require_apart(output: str | os.PathLike[str] | None, source: str | os.PathLike[str] | None, what: str) -> None:
+    """Refuse an output that is the file the data come from, also through links or under another name."""
+    if output is None or source is None or not (os.path.exists(output) and os.path.exists(source)):
+        return
+    inside = [source] if not os.path.isdir(source) else [entry.path for entry in os.scandir(source)]
+    for file in inside:
+        if os.path.isfile(file) and os.path.samefile(output, file):
+            raise ValueError(f"{what} {os.fspath(output)} is the file that the data come from: give another name.")
 
 
 def _mode_of(path: Path) -> int:

@@ -27,6 +27,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import scorebars as sb
+from scorebars._shared.metric_names import SHORT_NAMES
 
 _SIGNED = ("observed", "expected", "truth", "perfect")
 """Answers in the unit of the metric: negated where smaller is better."""
@@ -53,7 +54,8 @@ class AnswerFunction:
         return inspect.signature(getattr(sb, self.metric))
 
     def __call__(self, y_true: Any, y_pred: Any, **options: Any) -> float:
-        return float(getattr(getattr(sb, self.metric)(y_true, y_pred, **options), self.answer))
+        found = getattr(getattr(sb, self.metric)(y_true, y_pred, **options), self.answer)
+        return float("nan") if found is None else float(found)  # a correlation has no noise share
 
 
 class Scorers(Mapping[str, Any]):
@@ -70,7 +72,7 @@ class Scorers(Mapping[str, Any]):
         Parameters
         ----------
         name : text
-            A name of this mapping, or that of the metric itself (``"mean_absolute_error"``, negated all the same).
+            A name of this mapping, or that of the metric itself (``"mean_absolute_error"`` or ``"mae"``, negated all the same).
         answer : {"expected", "observed", "truth", "perfect", "std", "noise_share", "sampling_std"}
             Which answer of the Score; the last three say how sure it is and are never negated.
         **options
@@ -98,6 +100,8 @@ class Scorers(Mapping[str, Any]):
         )
 
     def _metric(self, name: str) -> str:
+        bare = str(name).removeprefix("neg_")
+        name = str(name).replace(bare, SHORT_NAMES.get(bare, bare))
         if name == "mean_error" or name == "neg_mean_error":
             raise ValueError(
                 "mean_error is no scorer: of two biases neither sign is better. Use neg_mean_squared_error, which holds the "

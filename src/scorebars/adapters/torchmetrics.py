@@ -8,7 +8,7 @@
 >>> mae.compute()
 tensor(0.5207)
 >>> print(mae.score, mae.score.observed)
-0.52 ± 0.12 0.5
+0.52 ± 0.12 (labels) ± 0.16 (sample) 0.5
 
 A class is named as in torchmetrics and stands for one function of scorebars. What `compute` returns is `expected`, a
 tensor for loggers; `score` is the whole Score. The states are the predictions, labels, errors and weights themselves,

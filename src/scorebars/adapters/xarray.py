@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
+from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars._shared.score_views import answers_of
 
 _DEFAULT_ANSWERS = ("observed", "expected", "std", "truth", "perfect")
@@ -146,7 +147,7 @@ def _scores_of_place(
     else:
         yerr = None if not rest else rest[0] if len(rest) == 1 else np.stack(rest)
     for row, metric in zip(out, metrics, strict=True):
-        function = getattr(sb, metric) if isinstance(metric, str) else metric
+        function = getattr(sb, SHORT_NAMES.get(metric, metric)) if isinstance(metric, str) else metric
         score = function(y, p, yerr=yerr, sample_weight=weight)
         row[:-1] = [_answer(score, name) for name in answers]
     return out
@@ -158,7 +159,8 @@ def _answer(score: sb.Score, name: str) -> float:
     base = "expected" if base == "interval" else base
     try:
         if base not in (*_ESTIMATES, "expected"):
-            return float(getattr(score, name))
+            value = getattr(score, name)
+            return float("nan") if value is None else float(value)
     except sb.UndefinedEstimate:
         return float("nan")
     found = answers_of(score, [base], 0.95 if end in ("low", "high") else None)[base]

@@ -37,6 +37,7 @@ from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEs
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.laws.law import Law
+from scorebars.measured import Measured
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,10 @@ EXPECTED, TRUTH, PERFECT = (Level(name) for name in ("expected", "truth", "perfe
 
 
 PERFECT_NOTE = "expected score of a perfect model"
+PER_CENT = (
+    "the label errors are larger than the spread of the labels: are these per cent (then sb.Relative, or "
+    "--yerr-percent, takes them), or in another unit?"
+)
 _BERKSON_NOTE = "Berkson error: the truth scatters about the label, so this is the expected score"
 NO_REMEASURED = (
     "under Berkson error (truth = label + error) the error model says how the truth scatters about the label, "
@@ -95,6 +100,8 @@ class Answers(ABC):
     """Whether label = truth + error ("classical") or truth = label + error ("berkson")."""
     unit: Any = None
     """The unit of the metric, where the labels brought one."""
+    sampled: bool = False
+    """Whether `std` and `law` hold the choice of the items as well as the label errors."""
     repeats: FloatArray | float = 1.0
     """How many repeats each label is the mean of."""
 
@@ -196,13 +203,16 @@ class Answers(ABC):
         interval = Symmetric(value, std, *self._range)
         return Estimate(value, std, method=method, note=note, interval=interval, total_interval=population)
 
-    def noise_share(self) -> float:
-        """How far label errors alone keep a perfect model from the ideal score, over how far the observed one is."""
-        ideal = self._ideal()
-        lost, observed = abs(ideal - float(self.floor)), abs(ideal - self.observed)
-        if observed == 0:
-            return 0.0 if lost == 0 else math.inf
-        return lost / observed
+    def noise_share(self) -> float | None:
+        """How much of the observed error is label error, between 0 and 1; None where the question has no meaning."""
+        ideal, (low, high) = self._ideal(), self._range
+        if self._berkson or low < ideal < high or low == -1.0 or self.observed == ideal:
+            return None
+        try:
+            left = (float(self.truth()) - ideal) / (self.observed - ideal)
+        except UndefinedEstimate:
+            return None
+        return min(max(1.0 - left, 0.0), 1.0) if math.isfinite(left) else None
 
     def _ideal(self) -> float:
         """The score of a perfect model on labels without error."""
@@ -232,6 +242,14 @@ class Answers(ABC):
 
     def warnings(self) -> list[str]:
         """Plain sentences about what is unusual here."""
+        data = self._in_memory()
+        return [*self._about_noise(), *([PER_CENT] if data is not None and data.dwarfed_by_errors() else [])]
+
+    def _in_memory(self) -> Measured | None:
+        """Labels that are numbers, where they are at hand."""
+        return None
+
+    def _about_noise(self) -> list[str]:
         try:
             low, high = self.floor.interval(0.99)
         except UndefinedEstimate:  # the labels do not tell how they err
@@ -242,7 +260,7 @@ class Answers(ABC):
             return [
                 f"the observed score is {where}: the label errors are overstated, or the model has seen these labels."
             ]
-        if self.noise_share() > 0.5:
+        if (self.noise_share() or 0.0) > 0.5:
             return ["more than half of the observed error is label error: better labels would tell more."]
         return []
 

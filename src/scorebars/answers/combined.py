@@ -67,7 +67,7 @@ class TransformedAnswers(Answers):
     def _berkson_population(self) -> IntervalAt:
         return self._interval_of(self.inner._berkson_population())
 
-    def noise_share(self) -> float:
+    def noise_share(self) -> float | None:
         return self.inner.noise_share()
 
     def sampling_std(self) -> float:
@@ -209,8 +209,9 @@ class AverageAnswers(Answers):
     def perfect(self) -> Estimate:
         return self._combined([part.perfect() for part in self._parts])
 
-    def noise_share(self) -> float:
-        return self._mean([part.noise_share() for part in self._parts])
+    def noise_share(self) -> float | None:
+        shares = [share for part in self._parts if (share := part.noise_share()) is not None]
+        return self._mean(shares) if len(shares) == len(self._parts) else None
 
     def sampling_std(self) -> float:
         return self._togetherness * self._mean([part.sampling_std() for part in self._parts])

@@ -1,6 +1,6 @@
 """Score, Estimate and Interval: what a metric returns.
 
-A `Score` is a float, the expected value of the metric when the labels move within their errors. Everything else it
+A `Score` is a float, the expected value of the metric if every label were redrawn from its error bar. Everything else it
 answers is computed when it is first asked for, by the `Answers` object that the metric gave it.
 """
 
@@ -15,11 +15,15 @@ import numpy as np
 
 from scorebars import checks
 from scorebars._shared import score_views
-from scorebars._shared.score_views import Answer, with_error
+from scorebars._shared.score_views import Answer
 from scorebars.laws.law import Law
 
 if TYPE_CHECKING:
     from scorebars.answers.base import Answers
+
+
+_ONE_STD = 0.6826894921370859
+"""The probability of a normal number to lie within one standard deviation."""
 
 
 class UndefinedEstimate(ValueError):
@@ -92,6 +96,8 @@ class Estimate(float):
     _interval: Callable[[float], Interval]
     _total: Callable[[float], Interval] | None
     _bootstrap: Callable[[int, np.random.Generator, str], Estimate] | None
+    _sampled: bool
+    """Whether `std` and `interval` hold the choice of the items as well as the label errors."""
 
     def __new__(
         cls,
@@ -103,10 +109,11 @@ class Estimate(float):
         interval: Callable[[float], Interval],
         total_interval: Callable[[float], Interval] | None = None,
         bootstrap: Callable[[int, np.random.Generator, str], Estimate] | None = None,
+        sampled: bool = False,
     ) -> Estimate:
         self = super().__new__(cls, value)
         self.__dict__.update(_std=std, method=method, note=note, _interval=interval, _total=total_interval)
-        self.__dict__["_bootstrap"] = bootstrap
+        self.__dict__.update(_bootstrap=bootstrap, _sampled=sampled)
         return self
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -114,7 +121,7 @@ class Estimate(float):
 
     def __getnewargs_ex__(self) -> tuple[tuple[float, float | Callable[[], float]], dict[str, Any]]:
         extra = {"method": self.method, "note": self.note, "interval": self._interval, "total_interval": self._total}
-        extra["bootstrap"] = self._bootstrap
+        extra |= {"bootstrap": self._bootstrap, "sampled": self._sampled}
         return (float(self), self._std), extra
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -133,12 +140,22 @@ class Estimate(float):
             self.__dict__["_std"] = float(self._std())
         return float(self._std)  # type: ignore[arg-type]
 
+    @property
+    def sampling_std(self) -> float:
+        """What the choice of the test items adds to `std`: with it the total interval of 68.3 % is as wide as it is."""
+        if "_sampling_std" not in self.__dict__:
+            low, high = self.total_interval(_ONE_STD)
+            half = (high - low) / 2
+            part = self.std / half if half > 0 and math.isfinite(half) else 0.0
+            self.__dict__["_sampling_std"] = half * math.sqrt(1.0 - part * part) if part < 1.0 else 0.0
+        return float(self.__dict__["_sampling_std"])
+
     def interval(self, level: float = 0.95) -> Interval:
-        """Where the quantity lies, at this confidence level, the items of the test set taken as fixed."""
+        """Label errors alone: where the quantity lies, at this confidence level, for these test items."""
         return Interval(*map(float, self._interval(_checked(level))))
 
     def total_interval(self, level: float = 0.95) -> Interval:
-        """Where the quantity lies in the population that the test set was drawn from."""
+        """Label errors and sample: where the quantity lies in the population that the test items were drawn from."""
         if self._total is None:
             raise UndefinedEstimate("this estimate has no interval for a population: it speaks of these items only.")
         return Interval(*map(float, self._total(_checked(level))))
@@ -160,10 +177,13 @@ class Estimate(float):
         return self._bootstrap(draws, np.random.default_rng(rng), self.note)
 
     def __str__(self) -> str:
-        return with_error(float(self), self.std)
+        return score_views.with_named_errors(self, self._sampled)
 
     def __repr__(self) -> str:
-        return f"Estimate({with_error(float(self), self.std)}, method={self.method!r})"
+        return f"Estimate({self}, method={self.method!r})"
+
+    def _repr_html_(self) -> str:
+        return score_views.estimate_html(self)
 
     def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else str(self)
@@ -180,8 +200,8 @@ class Score(float):
 
     ==================  ==========================================================================================
     ``observed``        What does the classical metric say?
-    ``expected``        What does it become when the labels move within their errors?
-    ``std``             How far does it move? (also ``variance``, ``interval(level)``, ``distribution``)
+    ``expected``        What would it be if every label were redrawn from its error bar?
+    ``std``             How far would it scatter then? (also ``variance``, ``interval(level)``, ``distribution``)
     ``truth``           How far is the model from the true values behind the labels?
     ``remeasured(k)``   What will the metric be on labels measured afresh, each the mean of k repeats?
     ``perfect``         What would a perfect model score on these labels?
@@ -217,7 +237,7 @@ class Score(float):
 
     @property
     def expected(self) -> float:
-        """What the metric becomes on average when the labels move within their errors."""
+        """What the metric would be on average if every label were redrawn from its error bar."""
         return float(self)
 
     @property
@@ -227,7 +247,7 @@ class Score(float):
 
     @property
     def std(self) -> float:
-        """How far the metric moves: its standard deviation when the labels move within their errors."""
+        """How far the metric would scatter if every label were redrawn from its error bar: its standard deviation."""
         return float(self._once("std", lambda: self._answers.std))
 
     @property
@@ -237,12 +257,12 @@ class Score(float):
 
     @property
     def distribution(self) -> Law:
-        """The law of the metric when the labels move within their errors."""
+        """The distribution of the metric if every label were redrawn from its error bar."""
         law: Law = self._once("law", self._answers.law)
         return law
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Where the metric falls with probability `level` when the labels move within their errors."""
+        """Label errors alone: where the metric falls with probability `level` if every label is drawn from its error bar."""
         level = _checked(level)
         key, tail = f"interval {level!r}", (1.0 - level) / 2
         if key not in self._cache:
@@ -284,16 +304,23 @@ class Score(float):
             if not isinstance(found, Score | Estimate):  # a plain number
                 return Answer(found)
             low, high = (None, None) if level is None else found.interval(level)
-            return Answer(float(found), found.std, low, high, getattr(found, "note", ""))
+            return Answer(
+                float(found), found.std, score_views.sampling_std(found), low, high, getattr(found, "note", "")
+            )
         except ValueError as why:  # UndefinedEstimate is one; labels that are gone leave the moments
             return Answer(float(self), self.std) if name == "expected" else Answer(None, note=str(why))
 
     # around them -----------------------------------------------------------------------
 
     @property
-    def noise_share(self) -> float:
-        """How much of the observed error is label error: the perfect model's error over the observed one."""
-        return float(self._once("noise_share", self._answers.noise_share))
+    def noise_share(self) -> float | None:
+        """How much of the observed error is label error: 1 - truth / observed, in squares for root metrics.
+
+        For metrics that are best at 1 the error is 1 - score. None where it has no meaning: a bias or a correlation, a
+        score that is perfect as observed, Berkson errors, labels that do not determine the truth.
+        """
+        share: float | None = self._once("noise_share", self._answers.noise_share)
+        return share
 
     @property
     def sampling_std(self) -> float:
@@ -301,7 +328,7 @@ class Score(float):
         return float(self._once("sampling_std", self._answers.sampling_std))
 
     def total_interval(self, level: float = 0.95) -> Interval:
-        """Where the metric falls on a new test set of this size with its own label errors."""
+        """Label errors and sample: where the metric falls on a new test set of this size, measured in the same way."""
         return Interval(*map(float, self._answers.total_interval(_checked(level))))
 
     @property
@@ -344,8 +371,15 @@ class Score(float):
         """Plain sentences: what each number means here, and warnings."""
         interval, warnings, repeats = self.interval(0.95), self._answers.warnings(), self._answers.present_repeats()
         answers = self._asked((*score_views.ANSWER_NAMES, "noise_share"), repeats=repeats)
-        heading = f"{self.declaration.title} of {self.n} labels ({self.declaration.direction})."
+        heading = f"{self.declaration.title} of {score_views.counted(self.n, 'label')} ({self.declaration.direction})."
         return score_views.sentences(heading, interval, answers, warnings, repeats)
+
+    def sentence(self, unit: str | None = None) -> str:
+        """Ready for a paper: the number to publish for labels of this kind, both error bars, and how it was found.
+
+        `unit` is that of the labels, where they bring none of their own.
+        """
+        return score_views.for_paper(self, self._answers.kind, unit)
 
     def to_dict(self, level: float = 0.95) -> dict[str, float | int | str | None]:
         """All answers under flat names, intervals at this `level`; None where an answer cannot be estimated."""
@@ -359,7 +393,7 @@ class Score(float):
         return score_views.for_trackers(self, self.name)
 
     def __str__(self) -> str:
-        return with_error(float(self), self.std)
+        return score_views.with_named_errors(self, self._answers.sampled)
 
     def __repr__(self) -> str:
         return f"Score({self.name}: {self}, n={self.n})"

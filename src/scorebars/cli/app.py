@@ -18,6 +18,7 @@ import scorebars as sb
 from scorebars.cli import console
 from scorebars.cli.check_command import check
 from scorebars.cli.compare_command import compare
+from scorebars.cli.datasets_command import datasets
 from scorebars.cli.demo_command import demo
 from scorebars.cli.evaluate_command import evaluate
 from scorebars.cli.explain_command import explain
@@ -32,7 +33,7 @@ class Guard(TyperGroup):
         debug = bool(ctx.params.get("debug"))
         with _terminated_cleanly(), warnings.catch_warnings():
             warnings.simplefilter("default")
-            warnings.showwarning = lambda message, *_, **__: console.note(f"Warning: {message}")
+            warnings.showwarning = lambda message, *_, **__: console.warn(str(message))
             try:
                 done = super().invoke(ctx)
                 sys.stdout.flush()
@@ -84,7 +85,6 @@ app = typer.Typer(
     name="scorebars",
     cls=Guard,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     epilog=console.EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -107,5 +107,5 @@ def start(
     """Scores with error bars: metrics that know how well the labels were measured."""
 
 
-for verb in (evaluate, compare, check, plan, explain, demo):
+for verb in (evaluate, compare, check, plan, explain, datasets, demo):
     app.command()(with_options(verb))

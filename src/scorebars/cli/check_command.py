@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -9,35 +10,39 @@ import typer
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.score_views import percent
+from scorebars._shared.score_views import counted, percent
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import FOUND, Failure
-from scorebars.cli.output import OutputOptions, as_csv, grid
+from scorebars.cli.console import FOUND, Failure, warn
+from scorebars.cli.output import OutputOptions, ReportOption, as_csv, grid, keep_apart, said_of, write_report
+from scorebars.files.file_labels import TableLabels
 
 _MEANINGS = {
-    "pull": "(label - prediction) / label error; a perfect model has mean 0 and std 1",
+    "pull": "(prediction - label) / label error; a perfect model has mean 0 and std 1",
     "p-value": "how often a perfect model would show a chi2/n as extreme, on the side where it lies",
     "noise": "how much of the mean squared residual is label error",
 }
 _FACTS = (
-    *("reduced_chi_squared", "pvalue_high", "pvalue_low", "noise_share"),
+    *("verdict", "reduced_chi_squared", "pvalue_high", "pvalue_low", "pvalue_noisiest", "noise_share"),
     *("zero_share", "repeated_share", "repeated_value", "growth"),
 )
 
 
-def check(file: opt.FileArgument, columns: opt.ColumnOptions, out: OutputOptions) -> None:
+def check(file: opt.FileArgument, columns: opt.ColumnOptions, out: OutputOptions, report: ReportOption = None) -> None:
     """Are the quoted label errors believable? Ends with code 1 where something deserves a look.
 
     Pulls (residuals in units of the label error), errors that are zero, look like a default or grow with the label.
     """
+    keep_apart([*file, columns.cov], out, report)
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
-        if roles.yerr is None:
-            raise Failure(f"{source.name} has no column of label errors to check: say --yerr COLUMN.")
         data = opt.checked_labels(source, roles, columns, out.quiet)
+    if data.yerr is None:
+        raise Failure(f"{source.name} has no column of label errors to check: say --yerr COLUMN.")
     if data.task == "classification":
         raise Failure("check looks at the errors of measured numbers; the labels of this file are classes.")
     rows = [_record(model, sb.check_errors(data.y, p, yerr=data.yerr)) for model, p in data.predictions.items()]
+    if report:
+        write_report(report, data, source.name, out.quiet, **opt.in_python(file, roles, columns))
     out.put(
         "check",
         table=lambda: _shown(rows, data.n, out),
@@ -46,6 +51,18 @@ def check(file: opt.FileArgument, columns: opt.ColumnOptions, out: OutputOptions
     )
     if any(row["warnings"] for row in rows):
         raise typer.Exit(FOUND)
+
+
+def note_doubts(data: TableLabels, quiet: bool) -> None:
+    """Say what makes the scores of a model mislead: errors in another unit, labels that it has seen."""
+    if quiet or data.task == "classification" or data.yerr is None:
+        return
+    doubts: dict[str, list[str]] = {model: [] for model in data.predictions}
+    for model, p in data.predictions.items():
+        with suppress(ValueError):  # errors that are all zero; what cannot be scored the score says
+            doubts[model] = sb.check_errors(data.y, p, yerr=data.yerr).doubts
+    for doubt in said_of(doubts):
+        warn(doubt)
 
 
 def _record(model: str, result: sb.ErrorCheck) -> dict[str, Any]:
@@ -57,6 +74,7 @@ def _record(model: str, result: sb.ErrorCheck) -> dict[str, Any]:
 
 
 def _shown(rows: list[dict[str, Any]], n: int, out: OutputOptions) -> str:
+    rows = sorted(rows, key=lambda row: row["reduced_chi_squared"])
     first = rows[0]
     grown = "" if first["growth"] is None else f"; they go as |label|^{first['growth']:.2f}"
     errors = (
@@ -68,20 +86,9 @@ def _shown(rows: list[dict[str, Any]], n: int, out: OutputOptions) -> str:
         p = min(row["pvalue_low"], row["pvalue_high"])
         numbers = [f"{row[k]:.3g}" for k in ("pull_mean", "pull_std", "reduced_chi_squared")]
         texts.append([row["model"], *numbers, f"{p:.2g}" if p > 0 else "< 1e-300", percent(row["noise_share"])])
-    table = grid(["model", "mean pull", "std of pulls", "chi2/n", "p-value", "noise"], texts)
-    title = Text.assemble(("Label errors", "bold"), (f"  {n} labels", "dim"))
-    parts = [title, Text(errors, style="dim"), "", table, "", *_warnings(rows)]
-    return out.screen(*parts, meanings=_MEANINGS)
-
-
-def _warnings(rows: list[dict[str, Any]]) -> list[Text]:
-    """Every warning once, with the models that it concerns."""
-    models: dict[str, list[str]] = {}
-    for row in rows:
-        for warning in row["warnings"]:
-            models.setdefault(warning, []).append(row["model"])
-    out = []
-    for warning, whom in models.items():
-        who = "" if len(whom) == len(rows) else f"{', '.join(whom)}: "
-        out.append(Text(f"! {who}{warning}", style="yellow"))
-    return out or [Text("Nothing odd about these errors.", style="green")]
+    tables = grid(["model", "mean pull", "std of pulls", "chi2/n", "p-value", "noise"], texts)
+    title = Text.assemble(("Label errors", "bold"), (f"  {counted(n, 'label')}", "dim"))
+    verdicts = [Text(line, style="bold") for line in said_of({row["model"]: [row["verdict"]] for row in rows})]
+    odd = [Text(f"! {line}", style="yellow") for line in said_of({row["model"]: row["warnings"] for row in rows})]
+    odd = odd or [Text("Nothing odd about these errors.", style="green")]
+    return out.screen(title, Text(errors, style="dim"), "", *tables, "", *verdicts, *odd, meanings=_MEANINGS)

@@ -9,12 +9,14 @@ from rich.text import Text
 
 import scorebars as sb
 from scorebars._shared.evaluation_tables import booktabs, latex_text, markdown_table
+from scorebars._shared.score_views import counted, unit_of, unnamed
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import Failure, note
-from scorebars.cli.output import PaperOptions, as_csv, grid
+from scorebars.cli.check_command import note_doubts
+from scorebars.cli.console import Failure, warn
+from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, write_report
+from scorebars.files.file_labels import TableLabels
 
-_HEADER = ["model", "P(best)", "mean rank", "difference ± std", "P(better)", "verdict"]
 _STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference": "dim"}
 
 
@@ -29,6 +31,7 @@ def compare(
             "-m",
             help="The metric to compare, with options as NAME:OPTION=VALUE; mean_squared_error or accuracy_score.",
             metavar="NAME",
+            autocompletion=opt.metrics_beginning,
         ),
     ] = None,
     against: Annotated[
@@ -42,20 +45,25 @@ def compare(
     ] = False,
     rope: Annotated[float, typer.Option(help="Differences up to this size do not matter.", metavar="SIZE")] = 0.0,
     level: Annotated[float, typer.Option(help="How sure a verdict must be.", metavar="P")] = 0.95,
+    report: ReportOption = None,
 ) -> None:
     """Which model is better, and how sure can the labels make us?
 
     All models are compared on the same labels, so errors that they share cancel.
     """
+    keep_apart([*file, columns.cov], out, report)
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
-        data = opt.checked_labels(source, roles, columns, out.quiet)
+        asked = opt.asked_metric(metric) if metric else None
+        data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of([asked] if asked else None))
+        note_doubts(data, out.quiet)
     default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
+    chosen = asked or ("brier_score_loss" if data.probable else default)
     options: dict[str, Any] = {"sampling": sampling, "rope": rope, "level": level}
     found = sb.compare(
         data.y,
         data.predictions,
         yerr=data.yerr,
-        metric=opt.asked_metric(metric) if metric else default,
+        metric=chosen,
         sample_weight=data.weight,
         **options,
     )
@@ -63,6 +71,13 @@ def compare(
     reference = ranking.best() if against is None else against
     if reference not in found.models:
         raise Failure(f"--against: there is no model {reference!r}. The models are: {', '.join(found.models)}.")
+    if report:
+        read = opt.in_python(file, roles, columns)
+        shown = {"metrics": [chosen], "comparison": found, "level": level}
+        write_report(report, data, source.name, out.quiet, **shown, **read)
+    # with --sampling the one error holds both
+    error = "difference ± labels with sample" if sampling else "difference ± labels ± sample"
+    head = ["model", "P(best)", "mean rank", error, "P(better)", "verdict"]
     rows, texts = [], []
     for model in ranking.order():
         row, cells = _row(found, ranking, model, reference)
@@ -72,15 +87,16 @@ def compare(
     about = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n}
     out.put(
         "compare",
-        table=lambda: _shown(found, data.n, reference, ranking.statement, texts, out),
+        table=lambda: _shown(found, data, reference, ranking.statement, head, texts, out),
         json=lambda: as_json({**about, **options, **said}),
         csv=lambda: as_csv(rows),
-        latex=lambda: booktabs(_HEADER, [list(map(latex_text, row)) for row in texts], 1),
-        markdown=lambda: markdown_table(_HEADER, texts),
+        latex=lambda: booktabs(head, [list(map(latex_text, row)) for row in texts], 1),
+        markdown=lambda: markdown_table(head, texts),
+        sentence=lambda: found.sentence(data.unit),
     )
     if not out.quiet:
         for warning in found.warnings:
-            note(f"Warning: {warning}.")
+            warn(f"{warning}.")
 
 
 def _row(found: sb.Comparison, ranking: sb.Ranking, model: str, reference: str) -> tuple[dict[str, Any], list[str]]:
@@ -95,21 +111,29 @@ def _row(found: sb.Comparison, ranking: sb.Ranking, model: str, reference: str) 
     verdict = found.verdict(model, reference)
     row |= {"difference": float(difference), "std": difference.std, "low": low, "high": high}
     row |= {"probability_better": probability, "verdict": verdict}
-    return row, [*texts, str(difference), f"{probability:.3f}", verdict]
+    return row, [*texts, unnamed(str(difference)).replace(" (labels and sample)", ""), f"{probability:.3f}", verdict]
 
 
 def _shown(
-    found: sb.Comparison, n: int, reference: str, statement: str, texts: list[list[str]], out: PaperOptions
+    found: sb.Comparison,
+    data: TableLabels,
+    reference: str,
+    statement: str,
+    head: list[str],
+    texts: list[list[str]],
+    out: PaperOptions,
 ) -> str:
     declared = found.declaration
     scope = "label errors and finite test set" if found.sampling else "label errors alone"
-    facts = f"  {declared.direction}, {n} labels\n{scope}, level {found.level * 100:g} %"
+    unit = unit_of(found.difference(*found.models[:2]), data.unit)
+    facts = ", ".join([declared.direction, *([f"in {unit}"] if unit else []), counted(data.n, "label")])
+    facts = f"  {facts}\n{scope}, level {found.level * 100:g} %"
     coloured: list[list[str | Text]] = [[*row[:-1], Text(row[-1], style=_STYLES.get(row[-1], ""))] for row in texts]
-    table = grid(_HEADER, coloured, left=("model", "verdict"))
+    tables = grid(head, coloured, left=("model", "verdict"))
     meanings = {
         "difference": f"{found.metric} of the model minus that of {reference}",
         "P(better)": f"probability that the model is strictly better than {reference}",
-        "verdict": f"what can be said at a level of {found.level * 100:g} %",
+        "verdict": f"what can be said at a level of {found.level * 100:g} %, from {scope}",
     }
-    parts = [Text.assemble((declared.title, "bold"), (facts, "dim")), table, "", Text(statement)]
+    parts = [Text.assemble((declared.title, "bold"), (facts, "dim")), *tables, "", Text(statement)]
     return out.screen(*parts, meanings=meanings)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-import unicodedata
-from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+from scorebars._shared.score_views import printable
 
 FOUND, BAD_INPUT, MISSING_LIBRARY, UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 4, 130, 141
 EXIT_CODES = (
@@ -22,21 +22,6 @@ EXIT_CODES = (
 )
 _PIPE_WIDTH = 120
 """Width of a table that does not go to a terminal (unless COLUMNS says otherwise)."""
-_OBEYED = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
-"""Categories of characters that a terminal obeys or cannot show: control, direction, unassigned."""
-
-
-def printable(text: object) -> str:
-    r"""The text with control, direction and unassigned characters escaped, so that a terminal shows and never obeys it.
-
-    >>> print(printable("y\x1b[31m\nred"))
-    y\x1b[31m\nred
-    """
-    safe = str(text)
-    if safe.isascii() and safe.isprintable():
-        return safe
-    letters = (c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in _OBEYED else c for c in safe)
-    return "".join(letters)
 
 
 def width_of(stream: Any) -> int:
@@ -81,13 +66,10 @@ def note(text: str, style: str = "dim") -> None:
     sys.stderr.flush()
 
 
+def warn(text: str) -> None:
+    """A warning, on standard error."""
+    note(f"Warning: {text}", style="yellow")
+
+
 class Failure(Exception):
     """Something the user can put right; the text is the whole message."""
-
-
-def needs(what: str, extra: str, load: Callable[[], Any]) -> Any:
-    """An optional library, or an error that names the extra to install."""
-    try:
-        return load()
-    except ImportError as why:
-        raise ImportError(f"{what} needs {extra}: pip install 'scorebars[{extra}]'") from why

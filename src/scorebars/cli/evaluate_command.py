@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from itertools import product
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.score_views import QUESTIONS, counted, table_cells
+from scorebars._shared.score_views import QUESTIONS, counted, printable, table_cells, unit_of
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.column_roles import Roles
-from scorebars.cli.console import Failure, note, printable, width_of
-from scorebars.cli.output import PaperOptions, as_csv, grid, write_file
-from scorebars.cli.source import ArrowFile, Folder, TableSource, column_values, dataset_of, say_what_is_wrong
-from scorebars.cli.table_labels import TableLabels, binary, no_complete_rows, no_rows, task_of
+from scorebars.cli.check_command import note_doubts
+from scorebars.cli.console import Failure
+from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, write_report
+from scorebars.files.columns import Roles
+from scorebars.files.file_labels import TableLabels, binary, no_complete_rows, task_of
+from scorebars.files.formats import (
+    STREAM_ABOVE,
+    ArrowFile,
+    TableSource,
+    column_values,
+    dataset_of,
+    files_in_pieces,
+    no_rows,
+    say_what_is_wrong,
+)
 
-STREAM_ABOVE = 256 << 20
-"""Bytes above which a file is streamed unless --no-stream is given."""
 _COLUMNS = {question.name: question.brief for question in QUESTIONS if question.label} | {
-    "noise": "how much of the observed error is label error"
+    "noise": "how much of the observed error is label error",
+    "± labels": "standard error from the label errors, for these items",
+    "± sample": "what the choice of the items adds to it",
 }
 
 
@@ -41,6 +50,7 @@ def evaluate(
             help="A metric (scorebars explain lists them), or one with options, such as fraction_within:tolerance=0.5; "
             "may be repeated.",
             metavar="NAME",
+            autocompletion=opt.metrics_beginning,
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.", metavar="P")] = 0.95,
@@ -48,10 +58,7 @@ def evaluate(
         str | None,
         typer.Option(help="Of two classes the one that precision, recall, F1 and AUC are about.", metavar="CLASS"),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="Also write an HTML page with figures.", metavar="PAGE.html", rich_help_panel="Output"),
-    ] = None,
+    report: ReportOption = None,
     stream: Annotated[
         bool | None,
         typer.Option(
@@ -68,6 +75,7 @@ def evaluate(
     """
     if not 0 < level < 1:
         raise Failure(f"--level must be a probability strictly between 0 and 1, got {level:g}.")
+    keep_apart([*file, columns.cov], out, report)
     asked: Sequence[opt.AskedMetric] | None = [opt.asked_metric(given) for given in metric] if metric else None
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         if stream or (stream is None and source.size > STREAM_ABOVE and source.streams):
@@ -77,12 +85,15 @@ def evaluate(
                 raise Failure("--report needs all labels in memory: add --no-stream, or take a sample of the file.")
             (result, omitted), unit = _streamed(source, roles, columns, asked, out.quiet), None
         else:
-            data = opt.checked_labels(source, roles, columns, out.quiet)
+            data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of(asked))
             data = data if positive is None else binary(data, positive)
             result, omitted, unit = _evaluation(data, asked or opt.default_metrics(data)), data.omitted, data.unit
+            note_doubts(data, out.quiet)
             if report:
-                write_file(report, _page(data, result, source.name, level))
-                note(f"report: {report}")
+                read = opt.in_python(file, roles, columns)
+                write_report(
+                    report, data, source.name, out.quiet, evaluation=result, level=level, metrics=asked, **read
+                )
         about = {"source": source.name, "level": level, "omitted": omitted, "columns": roles.to_dict()}
     out.put(
         "evaluate",
@@ -91,6 +102,7 @@ def evaluate(
         csv=lambda: as_csv(result.rows(level)),
         latex=result.to_latex,
         markdown=result.to_markdown,
+        sentence=lambda: _sentences(result, result.metrics if metric else result.metrics[:1], unit),
     )
 
 
@@ -105,46 +117,42 @@ def _evaluation(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) ->
         raise
 
 
-def _page(data: TableLabels, evaluation: Any, name: str, level: float) -> str:
-    """The report about this evaluation."""
-    command = shlex.join(["scorebars", *sys.argv[1:]])
-    given = {"yerr": data.yerr, "sample_weight": data.weight, "ids": data.ids, "unit": data.unit, "level": level}
-    options = {"title": name, "source": name, "command": command, "evaluation": evaluation}
-    return sb.report.build(data.y, data.predictions, **given, **options)
+def _sentences(result: Any, metrics: Sequence[str], unit: str | None) -> str:
+    """A sentence for each score, the best model first."""
+    lines = []
+    for model in result.ranked():
+        for metric, group in product(metrics, result.groups):
+            lines.append(
+                f"{model if group is None else f'{model}, {group}'}: {result[model, metric, group].sentence(unit)}"
+            )
+    return "\n\n".join(lines)
 
 
 def _shown(result: Any, level: float, unit: str | None, out: PaperOptions) -> str:
-    """The evaluation for people: a block for each metric, a line for each model."""
+    """The evaluation for people: a block for each metric, a line for each model, the best by the first metric first."""
+    interval = f"{level * 100:g} % (labels)"
     parts: list[Any] = []
     for metric in result.metrics:
-        parts += _block(result, metric, level, unit)
-    return out.screen(*parts[:-1], meanings=_COLUMNS)
+        parts += _block(result, metric, level, unit, interval)
+    return out.screen(*parts[:-1], meanings={**_COLUMNS, interval: "of expected, from the label errors alone"})
 
 
-def _block(result: Any, metric: str, level: float, unit: str | None) -> list[Any]:
+def _block(result: Any, metric: str, level: float, unit: str | None, interval: str) -> list[Any]:
     grouped = result.groups != [None]
-    rows = [(key, score) for key, score in result if key[1] == metric]
     names = ["model", *(["group"] if grouped else [])]
-    interval = f"{level * 100:g} % interval"
-    head = [*names, "observed", "expected ± std", interval, "truth", "perfect", "noise"]
-    texts = [
-        [model, *(["all" if group is None else str(group)] if grouped else []), *table_cells(score, level)]
-        for (model, _, group), score in rows
+    head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
+    keys = [(model, metric, group) for model, group in product(result.ranked(), result.groups)]
+    rows = [
+        [key[0], *(["all" if key[2] is None else key[2]] if grouped else []), *table_cells(result[key], level)]
+        for key in keys
     ]
-    for extra in (interval, "noise"):  # what a narrow terminal does without
-        needed = sum(max(map(len, column)) + 2 for column in zip(head, *texts, strict=True)) - 2
-        if needed > width_of(sys.stdout):
-            k = head.index(extra)
-            head, texts = head[:k] + head[k + 1 :], [row[:k] + row[k + 1 :] for row in texts]
-    return [_title(rows[0][1], metric, unit), grid(head, texts, names), ""]
+    return [_title(result[keys[0]], metric, unit), *grid(head, rows, names), ""]
 
 
 def _title(score: sb.Score, metric: str, unit: str | None) -> Text:
     """Name, options, direction and unit of a metric."""
     declared = score.declaration
-    parts = [declared.direction]
-    if unit and declared.degree:
-        parts.append(f"in {unit}" if declared.degree == 1 else f"in ({unit})^{declared.degree}")
+    parts = [declared.direction, *([f"in {its}"] if (its := unit_of(score, unit)) else [])]
     title = f"{declared.title} {metric.removeprefix(declared.name)}".strip()
     return Text.assemble((title, "bold"), (f"  {', '.join([*parts, counted(score.n, 'label')])}", "dim"))
 
@@ -157,10 +165,13 @@ def _streamed(
     quiet: bool,
 ) -> tuple[Any, int]:
     """The evaluation of a file that is read in pieces, and how many rows were left out; groups are for data in memory."""
-    parts = source.parts if isinstance(source, Folder) else [source]
-    files = [part for part in parts if isinstance(part, ArrowFile)]
-    if len(files) != len(parts):
+    files = files_in_pieces(source)
+    if files is None:
         raise Failure(f"{source.name} cannot be streamed: only CSV, Parquet and Feather files can.")
+    if isinstance(roles.yerr, tuple) or roles.percent or roles.in_cells or roles.cov or roles.model or roles.y is None:
+        raise Failure(
+            "--stream takes labels with one column of errors or one number: add --no-stream for anything else."
+        )
     if roles.by is not None:
         raise Failure("--by needs all labels in memory: leave it out (--by none), or add --no-stream.")
     models = {printable(model): column for column, model in roles.models().items()}
@@ -192,8 +203,7 @@ def _streamed(
             say_what_is_wrong(file, str(why))
         raise Failure(_as_shown_here(str(why), files)) from why
     if result.omitted and not quiet:
-        rows = result.n + result.omitted
-        note(f"{result.omitted} of {rows} rows have missing values and were left out, for every model.")
+        opt.note_omitted(result.omitted, result.n)
     return result, result.omitted
 
 
@@ -202,7 +212,7 @@ def _guess_task(files: Sequence[ArrowFile], roles: Roles) -> str:
     dataset = dataset_of(files[:1])
     texts = str(dataset.schema.field(roles.y).type) in ("string", "large_string")
     first = dataset.head(1000, columns=[roles.y]) if texts else dataset.schema.empty_table()
-    return task_of({roles.y: column_values(first.column(roles.y), roles.y, files[0].name)}, roles)
+    return task_of({str(roles.y): column_values(first.column(roles.y), str(roles.y), files[0].name)}, roles)[0]
 
 
 def _as_shown_here(why: str, files: Sequence[ArrowFile]) -> str:

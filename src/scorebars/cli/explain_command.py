@@ -13,15 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 import scorebars as sb
+from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars._shared.score_views import QUESTIONS
 from scorebars.cli import options as opt
 from scorebars.cli.output import OutputOptions, legend
 
 _LETTERS = (
     "sum Σ prod Π int ∫ infty ∞ cdot · times × pm ± alpha α beta β delta δ Delta Δ epsilon ε kappa κ mu μ pi π sigma σ "
-    "Sigma Σ tau τ varphi φ phi φ Phi Φ chi χ rho ρ lambda λ"
+    "Sigma Σ tau τ varphi φ phi φ Phi Φ chi χ rho ρ lambda λ nu ν"
 )
-_RELATIONS = "le ≤ ge ≥ in ∈ approx ≈ to →"
+_RELATIONS = "le ≤ ge ≥ ne ≠ in ∈ approx ≈ to →"
 
 
 def _pairs(words: str) -> dict[str, str]:
@@ -31,9 +32,10 @@ def _pairs(words: str) -> dict[str, str]:
 
 _SYMBOLS = _pairs(_LETTERS) | {name: f" {symbol} " for name, symbol in _pairs(_RELATIONS).items()}
 _ACCENTS = {"bar": "\u0304", "hat": "\u0302"}
+_HALVES = {"12": "½", "14": "¼"}
 _DROPPED = "left|right|bigl|bigr|Bigl|Bigr|big|Big|displaystyle"
 _RAISED = dict(zip("0123456789+-n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", strict=True))
-_LOWERED = dict(zip("0123456789+-ijkmn", "₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₘₙ", strict=True))
+_LOWERED = dict(zip("0123456789+-ijklmn", "₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₗₘₙ", strict=True))
 _GROUP = r"(?:\{((?:[^{}]|\{[^{}]*\})*)\}|(\\[A-Za-z]+|[A-Za-z0-9]))"
 _ANSWERS = {question.name: f"{question.asks} {question.meaning}" for question in QUESTIONS} | {
     "std": "How far does the metric move if every label is redrawn from its error bar? Also as an interval.",
@@ -45,7 +47,10 @@ UNDECLARED = ("confusion_matrix", "intrinsic_scatter", "metric")
 
 def explain(
     name: Annotated[
-        str | None, typer.Argument(help="A metric, or one of the answers; all are listed without it.")
+        str | None,
+        typer.Argument(
+            help="A metric, or one of the answers; all are listed without it.", autocompletion=opt.metrics_beginning
+        ),
     ] = None,
 ) -> None:
     """What does a metric mean? Its formula, its caveats, and what each of the answers says."""
@@ -61,7 +66,7 @@ def explain(
 
 def _list() -> list[Any]:
     parts: list[Any] = []
-    short = {full: alias for alias, full in opt.SHORT_NAMES.items()}
+    short = {full: alias for alias, full in SHORT_NAMES.items()}
     for task in ("regression", "classification"):
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         for metric in opt.metric_names():
@@ -98,7 +103,7 @@ def _metric(name: str) -> list[Any]:
         elif kind == "heading":
             parts += [*([""] if parts[-1] != "" else []), Text(text, style="bold")]
         elif kind == "code":
-            parts.append(Padding(Text(text, style="green", no_wrap=True), (0, 0, 0, 4)))
+            parts.append(Padding(Text(text, style="green", overflow="fold"), (0, 0, 0, 4)))
         elif kind == "item":
             head, _, rest = text.partition("\n")
             parts += [Padding(Text(head, style="italic"), (0, 0, 0, 2)), Padding(Text(rest), (0, 0, 0, 6))]
@@ -181,15 +186,26 @@ def _formula(tex: str) -> str:
     tex = re.sub(rf"\\(?:{_DROPPED})(?![A-Za-z])", "", tex)
     tex = re.sub(r"\\(?:mathrm|text|mathbf|operatorname|mathit)\{([^{}]*)\}", r"\1", tex)
     tex = re.sub(r"\\(bar|hat)\s*(?:\{(\w)\}|(\w))", lambda m: (m[2] or m[3]) + _ACCENTS[m[1]], tex)
-    tex = re.sub(r"\\sqrt" + _GROUP, lambda m: f"√({m[1]})" if m[1] else f"√{m[2]}", tex)
+    tex = re.sub(r"\\tfrac(\d\d)", lambda m: _HALVES.get(m[1], m[0]), tex)
+    tex = re.sub(r"\\sqrt\s*" + _GROUP, _root, tex)
     for _ in range(3):  # fractions inside fractions
         tex = re.sub(r"\\[td]?frac\s*" + _GROUP + r"\s*" + _GROUP, _fraction, tex)
     tex = re.sub(r"\\(?:quad|qquad)(?![A-Za-z])", "   ", tex)
     tex = re.sub(r"\\[,; ]", " ", tex.replace(r"\\", "\n").replace(r"\!", "").replace("&", ""))
-    tex = re.sub(r"\\([A-Za-z]+) ?", lambda m: _SYMBOLS.get(m[1], m[1] + " " if m[1].islower() else m[0]), tex)
+    tex = re.sub(r"\\([A-Za-z]+)(?: (?=[\w\\]))?(?=(\(?))", _symbol, tex)
     tex = re.sub(r"([\^_])(?:\{([^{}]*)\}|(\S))", _script, tex)
     tex = re.sub(r"(?<=[\w)])([Σ√])", r" \1", tex)
     return re.sub(r"  +", " ", tex.replace(r"\{", "{").replace(r"\}", "}")).strip()
+
+
+def _root(match: re.Match[str]) -> str:
+    inner = match[1] or match[2]
+    return f"√{inner}" if re.fullmatch(r"\\[A-Za-z]+|\w", inner) else f"√({inner})"
+
+
+def _symbol(match: re.Match[str]) -> str:
+    name = match[1] + ("" if match[2] else " ") if match[1].islower() else match[0]
+    return _SYMBOLS.get(match[1], name)
 
 
 def _fraction(match: re.Match[str]) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
-from difflib import get_close_matches
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, ClassVar, get_type_hints
@@ -14,21 +13,27 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 import typer
 
 import scorebars as sb
-from scorebars.cli.column_roles import Roles, assign
+from scorebars._shared.metric_names import SHORT_NAMES, full_name
 from scorebars.cli.console import Failure, note
-from scorebars.cli.source import TableSource, opened
-from scorebars.cli.table_labels import TableLabels, load_labels
+from scorebars.files.columns import ROLE_OPTIONS, Roles
+from scorebars.files.file_labels import PROBABILITY_METRICS, TableLabels, load_labels, opened_with_roles
+from scorebars.files.formats import READING_OPTIONS, TableSource
 
 
 def _column(help: str, metavar: str = "COLUMN") -> Any:
     return typer.Option(help=help, metavar=metavar, rich_help_panel="Columns (guessed where not given)")
 
 
+def _reading(help: str, metavar: str) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel="Reading the file (found where not given)")
+
+
 FileArgument = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        metavar="FILE",
-        help="CSV, TSV, Parquet, Feather, FITS, ECSV or NetCDF file, a folder of them, dataset:NAME, or - for standard input.",
+        metavar="FILE...",
+        help="CSV, TSV or any text table, Excel, OpenDocument, Parquet, Feather, FITS, ECSV, VOTable or NetCDF file, also "
+        "zipped; several files or a folder of one kind, dataset:NAME, or - for standard input.",
         show_default=False,
     ),
 ]
@@ -42,28 +47,64 @@ class ColumnOptions:
     yerr: Annotated[
         str | None,
         _column(
-            "Error of the labels (a standard deviation): COLUMN, LOWER,UPPER (two columns), a number, or none. For "
-            "classes the probability that a label is wrong."
+            "Error of the labels (a standard deviation): COLUMN, LOWER,UPPER (two columns), A+B (added in quadrature), a "
+            "number, cells (as in 1.23 ± 0.05), or none. For classes the probability that a label is wrong."
         ),
+    ] = None
+    yerr_percent: Annotated[
+        str | None, _column("The same in percent of the label: COLUMN or a number, instead of --yerr.")
     ] = None
     limits: Annotated[
         str | None, _column("Columns with the ends of each label's 68 % interval, instead of --yerr.", "LOW,HIGH")
     ] = None
+    cov: Annotated[
+        str | None, _column("File with the covariance matrix of the labels (text or .npy), instead of --yerr.", "FILE")
+    ] = None
     pred: Annotated[
         list[str] | None, _column("Column of a model's predictions, or a pattern such as 'pred_*'; may be repeated.")
+    ] = None
+    model: Annotated[
+        str | None,
+        _column("In a long table, one row for each item and model: the column that names the model; or none."),
+    ] = None
+    id: Annotated[
+        str | None,
+        _column("Column that names the items: in a long table, for repeats in rows, for the report; or none."),
+    ] = None
+    repeats: Annotated[
+        list[str] | None,
+        _column(
+            "Columns of repeated measurements of each label, or a pattern such as 'y_*'; rows: rows of one --id are repeats."
+        ),
+    ] = None
+    votes: Annotated[
+        list[str] | None,
+        _column(
+            "Columns of votes on the label, as 'votes_*': a count for each class, or the class that each rater chose."
+        ),
+    ] = None
+    probabilities: Annotated[
+        list[str] | None, _column("Columns with the probability of each class being the true one, as 'p_*'.")
     ] = None
     nan_policy: Annotated[
         str, typer.Option(help="Rows with missing values: raise (stop and say where) or omit.", metavar="POLICY")
     ] = "raise"
     format: Annotated[
         str | None,
-        typer.Option(
-            help="csv, parquet, feather, fits, ecsv or netcdf, where the ending does not tell.", metavar="KIND"
+        _reading(
+            "csv (any text), excel, parquet, feather, fits, ecsv, votable or netcdf, where the ending does not tell.",
+            "KIND",
         ),
     ] = None
+    decimal: Annotated[str | None, _reading("Decimal mark of a text file: . or ,", "MARK")] = None
+    delimiter: Annotated[
+        str | None, _reading("What parts the cells of a text file: a character, tab or space.", "CHAR")
+    ] = None
+    encoding: Annotated[str | None, _reading("Encoding of a text file, such as utf-8, latin-1, utf-16.", "NAME")] = None
+    sheet: Annotated[str | None, _reading("Sheet of a workbook, by name or number.", "SHEET")] = None
+    skip_rows: Annotated[int | None, _reading("Lines to skip at the top of the file.", "N")] = None
     weight: ClassVar[str | None] = "none"
     by: ClassVar[str | None] = "none"
-    id: ClassVar[str | None] = None
     task: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
@@ -73,6 +114,10 @@ class ColumnOptions:
         ):
             if value not in allowed:
                 raise Failure(f"{option} must be {' or '.join(a for a in allowed if a)}, got {value!r}.")
+
+    def given(self, names: Sequence[str]) -> dict[str, Any]:
+        """What these options say."""
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -87,12 +132,11 @@ class WeightedOptions(ColumnOptions):
 
 @dataclass(frozen=True)
 class GroupedOptions(WeightedOptions):
-    """The same with groups and names of the labels."""
+    """The same with groups."""
 
     by: Annotated[  # type: ignore[misc]
         str | None, _column("Column of groups: scores for each of them too; or none.")
     ] = None
-    id: Annotated[str | None, _column("Column of names, for the report.")] = None  # type: ignore[misc]
 
 
 def with_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -123,39 +167,47 @@ def with_options(verb: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-_SHORT = """
-    mse mean_squared_error, rmse root_mean_squared_error, mae mean_absolute_error, bias mean_error, r2 r2_score,
-    mape mean_absolute_percentage_error, pearson pearson_correlation, spearman spearman_correlation,
-    kendall kendall_correlation, chi2 reduced_chi_squared, accuracy accuracy_score, precision precision_score,
-    recall recall_score, f1 f1_score, mcc matthews_corrcoef, kappa cohen_kappa_score, auc roc_auc_score,
-    brier brier_score_loss"""
-SHORT_NAMES = dict(pair.split() for pair in _SHORT.split(","))
-"""What people call the common metrics."""
-_PROBABILITY_METRICS = ("log_loss", "brier_score_loss", "roc_auc_score", "average_precision_score")
 _FROM_COLUMNS = ("yerr", "sample_weight", "multioutput")
 """Options of metrics that the columns of the file give."""
 
 
 @contextmanager
-def source_and_roles(file: str, options: ColumnOptions, quiet: bool) -> Iterator[tuple[TableSource, Roles]]:
+def source_and_roles(file: Sequence[str], options: ColumnOptions, quiet: bool) -> Iterator[tuple[TableSource, Roles]]:
     """The opened file and what its columns are; the guess is said on standard error."""
-    with opened(file, options.format) as source:
-        given = {name: getattr(options, name) for name in ("y", "yerr", "limits", "pred", "weight", "by", "id")}
-        roles = assign(source.columns, **given)
+    given = options.given(READING_OPTIONS), options.given(ROLE_OPTIONS)
+    with opened_with_roles(file, *given) as (source, roles, line):
         if not quiet:
-            note(f"{source.name}: {roles.described()}")
+            note(line)
         yield source, roles
 
 
-def checked_labels(source: TableSource, roles: Roles, options: ColumnOptions, quiet: bool) -> TableLabels:
-    """The checked arrays; rows left out are counted on standard error."""
-    data = load_labels(source, roles, options.task, options.nan_policy)
+def checked_labels(
+    source: TableSource, roles: Roles, options: ColumnOptions, quiet: bool, task: str | None = None
+) -> TableLabels:
+    """The checked arrays, of this task unless an option says another; what was understood is said on standard error."""
+    data = load_labels(source, roles, options.task or task, options.nan_policy)
     if data.omitted and not quiet:
-        note(f"{data.omitted} of {data.n + data.omitted} rows have missing values and were left out, for every model.")
-    guessed = options.task is None and data.task == "classification" and not roles.flips
-    if guessed and data.y.dtype.kind in "iuf" and not quiet:
-        note("Labels and predictions are whole numbers of few values: taken as classes. Say --task regression if not.")
+        note_omitted(data.omitted, data.n)
+    for remark in () if quiet else data.remarks:
+        note(f"{remark[0].upper()}{remark[1:]}.")
     return data
+
+
+def in_python(file: Sequence[str], roles: Roles, options: ColumnOptions) -> dict[str, Any]:
+    """For the report: the file, and the keywords with which `sb.evaluate` takes the same data from it, if it is one."""
+    known = {
+        **roles.to_dict(),
+        "id": roles.id or "none",
+        **options.given(READING_OPTIONS),
+    }  # with an id: read as a whole
+    known |= {} if options.nan_policy == "raise" else {"nan_policy": options.nan_policy}
+    return {"source": ", ".join(file), "columns": known if len(file) == 1 and file[0] != "-" else None}
+
+
+def note_omitted(omitted: int, kept: int) -> None:
+    """Say how many rows were left out."""
+    verbs = "has missing values and was" if omitted == 1 else "have missing values and were"
+    note(f"{omitted} of {kept + omitted} rows {verbs} left out, for every model.")
 
 
 def _is_metric(name: str) -> bool:
@@ -169,12 +221,12 @@ def metric_names() -> list[str]:
 
 def metric_name(given: str) -> str:
     """A metric by its full or usual short name."""
-    name = SHORT_NAMES.get(given.lower(), given)
-    if _is_metric(name):
-        return name
-    near = [SHORT_NAMES.get(n, n) for n in get_close_matches(given.lower(), [*SHORT_NAMES, *metric_names()], 3)]
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise Failure(f"there is no metric {given!r}.{hint} 'scorebars explain' lists them all.")
+    return full_name(given, metric_names(), "'scorebars explain' lists them all.")
+
+
+def metrics_beginning(incomplete: str) -> list[str]:
+    """For completion in the shell: the names that begin so, short ones too."""
+    return [name for name in (*SHORT_NAMES, *metric_names()) if name.startswith(incomplete)]
 
 
 AskedMetric = str | Callable[..., Any]
@@ -213,7 +265,14 @@ def _metric_option(name: str, text: str, known: list[str]) -> tuple[str, Any]:
         return option, value
 
 
+def task_of(metrics: Sequence[AskedMetric] | None) -> str | None:
+    """What the metrics that were asked for say about the labels."""
+    for metric in metrics or ():
+        function: Any = metric.func if isinstance(metric, partial) else getattr(sb, str(metric))
+        return str(function.declaration.task)
+    return None
+
+
 def default_metrics(data: TableLabels) -> list[str] | None:
     """For predicted probabilities the metrics that judge probabilities; None for the library's own."""
-    probable = any(p.dtype.kind == "f" for p in data.predictions.values())
-    return list(_PROBABILITY_METRICS) if data.task == "classification" and probable else None
+    return list(PROBABILITY_METRICS) if data.probable else None

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich import box
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from scorebars._shared.writing import replace_file
-from scorebars.cli.console import Failure, colour_on, rendered, width_of
+import scorebars as sb
+from scorebars._shared.shown import first_rows
+from scorebars._shared.writing import require_apart, write_text
+from scorebars.cli.console import Failure, colour_on, note, rendered, width_of
 
-_FORMATS = {"json": "JSON", "csv": "CSV", "latex": "LaTeX", "markdown": "Markdown"}
+_FORMATS = {"json": "JSON", "csv": "CSV", "latex": "LaTeX", "markdown": "Markdown", "sentence": "a sentence"}
 _FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".tex": "latex", ".md": "markdown"}
+_NAMES = ("model", "group")
+"""Columns that every part of a table starts with."""
+_MOST_ROWS = 24
+"""Longer tables are cut in a terminal, and say so."""
 
 
 def _option(*flags: str, help: str, metavar: str | None = None) -> Any:
@@ -62,7 +70,7 @@ class OutputOptions:
             raise Failure(f"{verb} writes {', '.join(names[:-1])} or {names[-1]}.")
         text = makers[self.format]().rstrip("\n") + "\n"
         if self.output is not None:
-            write_file(self.output, text)
+            write_file(self.output, text, self.quiet)
             return
         # a terminal that cannot show ± gets \xb1 rather than an error
         encoding = sys.stdout.encoding or "utf-8"
@@ -83,25 +91,97 @@ class PaperOptions(OutputOptions):
 
     latex: Annotated[bool, _option("--latex", help="A LaTeX table (booktabs, siunitx).")] = False
     markdown: Annotated[bool, _option("--markdown", help="A Markdown table.")] = False
+    sentence: Annotated[bool, _option("--sentence", help="Sentences for a paper, ready to paste.")] = False
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write the file in one step, or say why that cannot be done."""
+ReportOption = Annotated[
+    Path | None, _option("--report", help="Also write an HTML page with figures.", metavar="PAGE.html")
+]
+
+
+def keep_apart(sources: Iterable[str | None], out: OutputOptions, report: Path | None = None) -> None:
+    """Refuse outputs that are a file the data come from, before anything is computed; outputs are two files."""
+    for file in sources:
+        require_apart(out.output, file, "--output")
+        require_apart(report, file, "--report")
+    if out.output is not None and report is not None and out.output.resolve() == report.resolve():
+        raise Failure("--output and --report are the same file: give two names.")
+
+
+def write_report(path: Path, data: Any, title: str, quiet: bool, **options: Any) -> None:
+    """The page about these labels and models, in a file."""
+    options |= {"yerr": data.yerr, "sample_weight": data.weight, "ids": data.ids, "unit": data.unit, "task": data.task}
+    options |= {"title": title, "command": shlex.join(["scorebars", *sys.argv[1:]])}
+    write_file(path, sb.report.build(data.y, data.predictions, **options), quiet)
+    if not quiet:
+        note(f"report: {path}")
+
+
+def write_file(path: Path, text: str, quiet: bool = False) -> None:
+    """Write the file in one step, or say why that cannot be done; say when an older one was replaced."""
     try:
-        replace_file(path, text)
+        if write_text(path, text) and not quiet:
+            note(f"{path}: an older file was replaced.")
     except OSError as why:
         raise Failure(f"{path} cannot be written: {(why.strerror or str(why)).lower()}.") from why
 
 
-def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequence[str] = ("model",)) -> Table:
-    """A table in the style of all commands: two blanks between columns, numbers to the right, long names folded."""
+def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequence[str] = ("model",)) -> list[Any]:
+    """Tables in the style of all commands: two blanks between columns, numbers to the right.
+
+    Columns that do not fit beside each other stand in further tables below; long ones are cut, and say so.
+    """
+    rows, more = first_rows(rows, _MOST_ROWS, "--csv and --json")
+    head = [name.replace(" ± ", "\n± ", 1) for name in head]
+    columns = [[line for cell in column for line in str(cell).split("\n")] for column in zip(head, *rows, strict=True)]
+    widths = [max(map(cell_len, column)) + 2 for column in columns]
+    names = [k for k, name in enumerate(head) if name in _NAMES]
+    room = width_of(sys.stdout) + 2 - min(sum(widths[k] for k in names), width_of(sys.stdout) // 3)
+    others = range(len(names), len(head))
+    count = len(_side_by_side(others, widths, room))
+    least = sum(widths[k] for k in others) // count
+    # as few tables as can be, none wider than it must
+    parts = next(p for p in (_side_by_side(others, widths, r) for r in range(least, room + 1)) if len(p) == count)
+    folded = {name for name, width in zip(head, widths, strict=True) if name in _NAMES or width > room}
+    shown: list[Any] = []
+    for part in parts:
+        chosen = [*names, *part]
+        table = _table([head[k] for k in chosen], [[row[k] for k in chosen] for row in rows], left, folded)
+        shown += ["", table] if shown else [table]
+    return [*shown, Text(more, style="dim")] if more else shown
+
+
+def _side_by_side(columns: Iterable[int], widths: Sequence[int], room: int) -> list[list[int]]:
+    """The columns in as many parts as this room makes necessary."""
+    parts: list[list[int]] = [[]]
+    for k in columns:
+        if parts[-1] and sum(widths[j] for j in parts[-1]) + widths[k] > room:
+            parts.append([])
+        parts[-1].append(k)
+    return parts
+
+
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequence[str], folded: Collection[str]
+) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold")
     for name in head:
         justify: Any = "left" if name in left else "right"
-        table.add_column(name, justify=justify, no_wrap=name not in ("model", "group"), overflow="fold")
+        table.add_column(name, justify=justify, no_wrap=name not in folded, overflow="fold", vertical="bottom")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     return table
+
+
+def said_of(warnings: Mapping[str, Sequence[str]]) -> list[str]:
+    """The warnings about each model: every one once, after the models that it concerns unless these are all."""
+    models: dict[str, list[str]] = {}
+    for model, said in warnings.items():
+        for warning in said:
+            models.setdefault(warning, []).append(model)
+    return [
+        warning if len(whom) == len(warnings) else f"{', '.join(whom)}: {warning}" for warning, whom in models.items()
+    ]
 
 
 def legend(meanings: Mapping[str, str], names: str = "dim") -> Table:

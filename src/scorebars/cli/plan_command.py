@@ -13,8 +13,8 @@ from scorebars._shared.score_views import counted
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
 from scorebars.cli.console import Failure, note
-from scorebars.cli.output import OutputOptions, as_csv, grid
-from scorebars.cli.table_labels import TableLabels
+from scorebars.cli.output import OutputOptions, as_csv, grid, keep_apart
+from scorebars.files.file_labels import TableLabels
 
 _FEWEST = 10
 """Plans of fewer labels rest on approximations that do not hold there."""
@@ -29,7 +29,7 @@ def plan(
     columns: opt.WeightedOptions,
     out: OutputOptions,
     file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="Pilot data: labels, errors and one or two models.")
+        list[str] | None, typer.Argument(metavar="[FILE]", help="Pilot data: labels, errors and one or two models.")
     ] = None,
     difference: Annotated[
         float | None,
@@ -46,9 +46,10 @@ def plan(
     cost_repeat: Annotated[float, _number("What each of its repeats costs.", "C")] = 1.0,
 ) -> None:
     """How many labels, and how many repeats of each, are needed?"""
+    keep_apart([*(file or ()), columns.cov], out)
     goal: dict[str, Any] = {"power": power, "level": level, "cost_label": cost_label, "cost_repeat": cost_repeat}
     raters = False
-    if file is None:
+    if not file:
         if sampling_variance is None and measurement_variance is None:
             raise Failure("plan needs pilot data (FILE) or --sampling-variance and --measurement-variance.")
         found = sb.plan(
@@ -87,7 +88,8 @@ def _from_pilot(data: TableLabels, difference: float | None, std: float | None, 
         )
     if data.yerr is None:
         raise Failure("planning repeats needs the error of a single measurement: say --yerr COLUMN.")
-    yerr = sb.Flip(data.yerr) if data.task == "classification" else data.yerr
+    flips = data.task == "classification" and not hasattr(data.yerr, "kind")
+    yerr = sb.Flip(data.yerr) if flips else data.yerr
     models = data.predictions if wanted == 2 else next(iter(data.predictions.values()))
     return sb.plan(data.y, models, yerr=yerr, difference=difference, std=std, task=data.task, **goal)
 
@@ -109,8 +111,8 @@ def _shown(found: Any, rows: list[dict[str, Any]], out: OutputOptions) -> str:
         style, mark = ("bold", "cheapest") if row["chosen"] else ("", "")
         numbers = (f"{row['repeats']}", f"{row['labels']}", f"{row['cost']:g}", f"{row['std']:.3g}")
         texts.append([Text(cell, style=style) for cell in (*numbers, mark)])
-    table = grid(["repeats of each", "labels", "cost", "std reached", ""], texts, left=("",))
+    tables = grid(["repeats of each", "labels", "cost", "std reached", ""], texts, left=("",))
     power = "" if found.power is None else f", with power {found.power:.3f}"
     labels, times = counted(found.labels, "label"), counted(found.repeats, "time")
     head = f"Measure {labels}, {times} each, {found.goal}{power}."
-    return out.screen(Text(head, style="bold"), "", table)
+    return out.screen(Text(head, style="bold"), "", *tables)

@@ -14,6 +14,7 @@ a tolerance, small errors more likely                  ``Triangular(halfwidth)``
 labels rounded to a step                               ``Rounding(step)``
 a mean absolute error, exponential tails               ``Laplace(scale)``
 now and then a gross error                             ``StudentT(scale, df)``
+a fraction of the label, 5 %                           ``Relative(0.05)``
 a relative error, a factor                             ``LogNormal(sigma_log)``
 counts                                                 ``Poisson()``
 draws of each label                                    ``Empirical(samples)``
@@ -35,8 +36,9 @@ from scorebars.errors.continuous import Laplace, LogNormal, Rounding, SplitNorma
 from scorebars.errors.counts_and_draws import Empirical, Poisson
 from scorebars.errors.measurement_error import ErrorModel, MeasurementError
 from scorebars.errors.normal import Normal
+from scorebars.errors.relative import Relative
 from scorebars.errors.repeats import Repeats
 
 __all__ = ["ClassError", "ClassFlip", "Flip", "LabelProbabilities", "Thresholded", "Transition", "Votes"]
 __all__ += ["Empirical", "ErrorModel", "Laplace", "LogNormal", "MeasurementError", "Normal", "Poisson", "Repeats"]
-__all__ += ["Rounding", "SplitNormal", "StudentT", "Triangular", "Uniform"]
+__all__ += ["Relative", "Rounding", "SplitNormal", "StudentT", "Triangular", "Uniform"]

@@ -233,6 +233,10 @@ class MeasurementError(ErrorModel):
             drawn, mean = drawn - mean + truth, truth
         return drawn if repeats in (None, 1) else np.asarray(mean + (drawn - mean) / math.sqrt(repeats or 1.0))
 
+    def for_labels(self, y: FloatArray) -> MeasurementError:
+        """The errors of the labels y; errors that are a fraction of the label get their size here."""
+        return self
+
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
         """Refuse labels that cannot come from this family; the message says which and how many."""
 

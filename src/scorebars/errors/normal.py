@@ -321,6 +321,10 @@ def error_model(yerr: Any, shape: tuple[int, ...], copy: bool = False) -> Measur
         return SplitNormal(*(np.asarray(half, dtype=np.float64).reshape(-1) for half in values))
     if len(shape) == 1 and values.shape == (shape[0], 1):
         return Normal.trusted(values[:, 0])
+    if len(shape) == 1 and values.shape == (shape[0], shape[0]):
+        raise ValueError(
+            f"yerr has shape {values.shape}, one row and column for each label. A covariance matrix is yerr=sb.Normal(cov=...)."
+        )
     raise ValueError(
         f"yerr has shape {values.shape} but y_true has shape {shape}: inconsistent numbers of samples. Give a number, "
         f"one standard deviation for each label, or shape (2, {shape[0]}) for lower and upper errors."

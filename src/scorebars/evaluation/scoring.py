@@ -1,10 +1,11 @@
 """Metrics that a user chooses, and the scores of every model, metric and group: in one pass over the data where possible.
 
-A metric is chosen by its name, by its function, or by a function with options bound by `functools.partial`.
+A metric is chosen by its name (or short name), by its function, or by a function with options bound by `functools.partial`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from scorebars._shared import evaluation_tables as tables
+from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars._shared.score_views import for_trackers
+from scorebars._shared.shown import Shown, View
 from scorebars._shared.writing import as_json
 from scorebars.answers.score import Declaration, Score
 from scorebars.evaluation.study_data import StudyData, assumed_task
@@ -25,8 +28,8 @@ from scorebars.metrics.registry import Entry, Maker, entry_of
 SCHEMA = "scorebars/evaluation/1"
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Shown):
     """The scores of an evaluation: one for each model, metric and group.
 
     ``evaluation["model", "metric"]`` is a Score (``["model", "metric", group]`` with groups). Printing gives a table;
@@ -55,12 +58,24 @@ class Evaluation:
         """Names of the groups; ``[None]`` without groups."""
         return list(dict.fromkeys(group for _, _, group in self.scores))
 
+    def ranked(self) -> list[str]:
+        """The models, the best by the first metric (of the first group) first, as observed."""
+        metric, group = self.metrics[0], self.groups[0]
+
+        def distance(model: str) -> float:
+            score = self.scores.get((model, metric, group))
+            return math.inf if score is None else abs(score.observed - score.declaration.perfect)
+
+        return sorted(self.models, key=distance)
+
     def __getitem__(self, key: str | tuple[str, ...]) -> Score:
         """The score of (model, metric), or (model, metric, group); a bare metric name if there is one model."""
         parts = (key,) if isinstance(key, str) else tuple(key)
         if len(parts) == 1 and len(self.models) == 1:
             parts = (self.models[0], *parts)
         full = (*parts, None) if len(parts) == 2 else parts
+        if full not in self.scores:
+            full = (*full[:1], *(SHORT_NAMES.get(str(name), name) for name in full[1:2]), *full[2:])
         if full not in self.scores:
             raise KeyError(
                 f"{key!r} is not in this evaluation. Models: {', '.join(self.models)}; metrics: {', '.join(self.metrics)}"
@@ -114,12 +129,11 @@ class Evaluation:
 
     def to_html(self) -> str:
         """An HTML table."""
-        return tables.html(self)
+        return self._repr_html_()
 
-    _repr_html_ = to_html
-
-    def __str__(self) -> str:
-        return tables.plain(self) + (f"\nNote: {self.assumed}." if self.assumed else "")
+    def view(self) -> View:
+        """What printing and notebooks show."""
+        return tables.view(self)
 
     def __rich__(self) -> Any:
         return tables.rich_table(self)
@@ -228,6 +242,12 @@ def chosen_metrics(metrics: Metric | Iterable[Metric]) -> list[ChosenMetric]:
         raise ValueError("metrics is empty: name at least one, or leave it out for the common ones.")
     chosen = [chosen_metric(metric) for metric in named]
     return [metric for k, metric in enumerate(chosen) if not any(_same(metric, other) for other in chosen[:k])]
+
+
+def task_of_metrics(metrics: Metric | Iterable[Metric] | None) -> str | None:
+    """What the metrics say about the labels; None where none is declared."""
+    chosen = [] if metrics is None else chosen_metrics(metrics)
+    return next((metric.declaration.task for metric in chosen if metric.declaration), None)
 
 
 def _same(one: ChosenMetric, other: ChosenMetric) -> bool:

@@ -22,11 +22,18 @@ SAID = (
 )
 
 
+_SAID_OF_PROBABILITIES = (
+    "labels are 0 and 1 and predictions lie between: they were scored as measured numbers. For probabilities of class 1 say "
+    'task="classification", with metrics of probabilities such as log_loss'
+)
+
+
 def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -> str:
     """Are these labels classes or measured numbers?
 
     The error model decides where it is one. Else texts and booleans are classes, and so are whole numbers of at most 20
-    different values if every prediction is one of such values too and, where `yerr` is given, it can be a probability.
+    different values if predictions are such numbers too, at least half of them equal to some label, and `yerr`, where it
+    is given, can be a probability of being wrong: at most 1, and at most 1/2 on average.
 
     Parameters
     ----------
@@ -55,6 +62,7 @@ def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -
     if array.dtype.kind in "bUS" or (array.dtype.kind == "O" and (not array.size or _holds_texts(array))):
         return "classification"
     counted = bool(predictions) and all(_is_counted(values) for values in (array, *predictions))
+    counted = counted and all(np.isin(values, array).mean() >= 0.5 for values in predictions if len(values))
     return "classification" if counted and _may_be_probability(yerr) else "regression"
 
 
@@ -67,7 +75,20 @@ def assumed_task(task: str | None, labels: Any, yerr: Any, predictions: Sequence
     found = guess_task(labels, yerr, predictions)
     said = isinstance(yerr, ErrorModel) or library_of(labels) is not None  # of tensors only booleans are classes
     numbers = found == "classification" and not said and np.asarray(labels).dtype.kind in "iuf"
+    if found == "regression" and not said and are_probabilities(labels, predictions):
+        return found, _SAID_OF_PROBABILITIES
     return found, SAID if numbers else ""
+
+
+def are_probabilities(labels: Any, predictions: Sequence[Any]) -> bool:
+    """Whether labels are 0 and 1, both, and all predictions lie between."""
+    array = np.asarray(labels)
+    if array.dtype.kind not in "iuf" or not predictions or set(np.unique(array).tolist()) != {0, 1}:
+        return False
+    values = [np.asarray(p) for p in predictions if library_of(p) is None]
+    return len(values) == len(predictions) and all(
+        p.dtype.kind in "iuf" and p.ndim == 1 and bool(np.all((p >= 0) & (p <= 1) | np.isnan(p))) for p in values
+    )
 
 
 def _holds_texts(array: NDArray[Any]) -> bool:
@@ -103,7 +124,7 @@ def _may_be_probability(yerr: Any) -> bool:
         values = np.asarray(yerr, dtype=np.float64)
     except (TypeError, ValueError):
         return False
-    return values.ndim < 2 and bool(np.all((values >= 0) & (values <= 1)))
+    return values.ndim < 2 and bool(np.all((values >= 0) & (values <= 1))) and bool(np.mean(values) <= 0.5)
 
 
 class StudyData(NamedTuple):

@@ -156,11 +156,12 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Me
     y, p = checks.pair(held_labels(yerr) if y_true is None else y_true, y_pred)
     weight = None if sample_weight is None else _of_ordinary_size(checks.weights(sample_weight, len(y)))
     if y.ndim == 1:
-        errors = error_model(yerr, y.shape, copy=len(y) <= Measured.COPIED)
+        errors = error_model(yerr, y.shape, copy=len(y) <= Measured.COPIED).for_labels(y)
         return [Measured(y, p, errors, weight, unit=unit, plain=errors.plain_normal).kept()]
     checks.require_finite(y, "y_true")  # here, where the index of row and column is known
     checks.require_finite(p, "y_pred")
     models = _models_of_outputs(yerr, y.shape)
+    models = [model.for_labels(y[:, k]) for k, model in enumerate(models)]
     return [Measured(y[:, k], p[:, k], model, weight, unit=unit).kept() for k, model in enumerate(models)]
 
 

@@ -49,7 +49,7 @@ def reduced_chi_squared(
 
     Notes
     -----
-    With residuals :math:`d_i = y_i - p_i` and label errors :math:`s_i`,
+    With residuals :math:`d_i = p_i - y_i` and label errors :math:`s_i`,
 
     .. math:: \mathrm{observed} = \frac1n\sum \frac{d_i^2}{s_i^2}, \qquad
               \text{correlated errors:}\quad \frac1n\,d' S^{-1} d .
@@ -73,7 +73,7 @@ def reduced_chi_squared(
     >>> y, p = sn.y, sn.predictions["LCDM_Om0.298"]
     >>> s = sb.reduced_chi_squared(y, p, yerr=sn.yerr)
     >>> print(f"{s.observed:.4f} {s.pvalue:.3f}", s.perfect)
-    0.9942 0.481 1.00 ± 0.22
+    0.9942 0.481 1.00 ± 0.22 (labels)
     """
     if yerr is None:
         raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
@@ -128,7 +128,7 @@ def intrinsic_scatter(
 
     Notes
     -----
-    Residuals :math:`d_i = y_i - p_i` are taken as normal with variance :math:`\tau^2 + s_i^2`, where
+    Residuals :math:`d_i = p_i - y_i` are taken as normal with variance :math:`\tau^2 + s_i^2`, where
     :math:`s_i^2 = \mathrm{yerr}_i^2 + \mathrm{prederr}_i^2`. With weights :math:`w_i`, the scatter :math:`\tau`
 
     .. math::
@@ -149,7 +149,7 @@ def intrinsic_scatter(
     >>> import scorebars as sb
     >>> masses = sb.datasets.load_nuclear_masses()
     >>> print(sb.intrinsic_scatter(masses.y, masses.predictions["FRDM2012"], yerr=masses.yerr))
-    0.560 ± 0.014
+    0.560 ± 0.014 (labels and sample)
     """
     if method not in _METHODS:
         raise ValueError(f"method must be 'ml' (maximum likelihood) or 'chi2' (unit chi-squared), got {method!r}.")

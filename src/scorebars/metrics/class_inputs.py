@@ -189,6 +189,24 @@ def class_labels(given: Given) -> ClassLabels:
     return ClassLabels(y, p, classes_in(y, p), own_weights(sample_weight, len(y)))
 
 
+def classes_above(threshold: float, given: Given) -> NDArray[Any]:
+    """The classes that the probabilities of the larger of two classes predict: this one from the threshold on."""
+    least = checks.probability(threshold, "threshold")
+    y_true, predicted, yerr, _ = given
+    tables.require_rows(y_true=y_true, y_pred=predicted, yerr=yerr)
+    p = checks.probabilities(
+        predicted, "y_pred", "With a threshold, y_pred holds the probability of the larger of the two classes."
+    )
+    model = class_model(yerr, max(p.size, 1)) if isinstance(yerr, ClassError) else Flip.trusted(np.asarray(0.0))
+    classes = all_classes(model, class_array(held_labels(yerr) if y_true is None else y_true, "y_true"))
+    if len(classes) > 2:
+        raise ValueError(
+            f"threshold is for two classes, but there are {len(classes)}: {', '.join(map(str, classes[:5]))}. Give the "
+            "predicted classes instead of probabilities."
+        )
+    return np.asarray(classes[(p >= least).astype(np.intp)])
+
+
 def own_weights(sample_weight: Any, n: int) -> FloatArray | None:
     """The checked weights, copied: the score must not change when the user's array does."""
     weight = checks.weights(sample_weight, n)
@@ -207,6 +225,11 @@ def class_model(yerr: Any, n: int) -> ClassError:
     """The error model that `yerr` means: None, a probability, one for each label, or a model of class labels."""
     if not isinstance(yerr, ErrorModel):
         none, hint = np.asarray(0.0), "For classes, yerr is the probability that a label is wrong."
+        if np.ndim(yerr) == 2 and np.shape(yerr)[0] == np.shape(yerr)[1] > 1:
+            raise ValueError(
+                f"yerr has shape {np.shape(yerr)}. How often each class is shown as another is "
+                "yerr=sb.Transition(matrix, labels)."
+            )
         q = none if yerr is None else checks.probabilities(yerr, "yerr", hint)
         if q.ndim and len(q) != n:
             Flip.trusted(q).require_size(n)

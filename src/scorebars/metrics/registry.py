@@ -12,6 +12,7 @@ from inspect import Signature, signature
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from scorebars._shared.metric_names import SHORT_NAMES, full_name
 from scorebars.answers.base import Answers
 from scorebars.answers.score import Declaration
 from scorebars.measured import Measured
@@ -72,11 +73,11 @@ def declarations() -> dict[str, Declaration]:
 
 
 def entry_of(name: str) -> Entry:
-    """A metric by name."""
+    """A metric by its full or short name."""
+    name = SHORT_NAMES.get(name, name)
     if name not in _METRICS:
         _load()
-    if name not in _METRICS:
-        raise ValueError(f"there is no metric {name!r}. The metrics are: {', '.join(sorted(_METRICS))}.")
+        name = full_name(name, _METRICS, f"The metrics are: {', '.join(sorted(_METRICS))}.")
     return _METRICS[name]
 
 

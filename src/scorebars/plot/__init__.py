@@ -17,8 +17,9 @@ where wrong labels move the items of a confusion matrix                     `fli
 how many labels and repeats to buy                                          `plan`
 ==========================================================================  ====================
 
-Every function draws into ``ax`` (a new figure if it is None) and returns the axes. Colours, fonts and sizes are those of
-your matplotlib style; what a colour says is always said by a marker, a line style or a word as well.
+Every function draws into ``ax`` (a new figure if it is None) and returns the axes. Fonts, sizes and colours are those of
+your matplotlib style, but each answer has one colour everywhere: observed grey, expected blue, truth green, perfect orange,
+lighter on dark axes. What a colour says is always said by a marker, a line style or a word as well.
 """
 
 from scorebars.plot.figures import (

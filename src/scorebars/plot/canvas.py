@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
+from scorebars._shared.answer_colours import ANSWER_COLOURS
+from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars._shared.score_views import QUESTIONS, answers_of
 
 if TYPE_CHECKING:
@@ -22,18 +24,17 @@ DASHES = ("-", "--", "-.", ":")
 
 
 class Look(NamedTuple):
-    """How an answer is drawn in all figures."""
+    """How an answer is drawn in all figures, besides its colour."""
 
-    color: str
     marker: str
     line: str
 
 
 LOOKS = {
-    "expected": Look("C1", "s", "--"),
-    "observed": Look("C0", "o", "-"),
-    "truth": Look("C2", "D", "-."),
-    "perfect": Look("C3", "^", ":"),
+    "expected": Look("s", "--"),
+    "observed": Look("o", "-"),
+    "truth": Look("D", "-."),
+    "perfect": Look("^", ":"),
 }
 MEANINGS = {question.name: question.label for question in QUESTIONS}
 
@@ -56,24 +57,20 @@ def axes_of(ax: Any, rows: int = 0) -> Axes:
     return ax
 
 
-def power_of(unit: Any, degree: int | None) -> str:
-    """The unit of a metric that grows with the degree-th power of the labels.
+def is_dark(ground: Sequence[float]) -> bool:
+    """Whether a colour, as red, green and blue, is a dark ground.
 
-    >>> power_of("MeV", 2), power_of("km / s", 2), power_of("MeV", 0), power_of(None, 1)
-    ('MeV²', '(km / s)²', '', '')
+    >>> is_dark((0, 0, 0.2)), is_dark((1, 1, 0.8))
+    (True, False)
     """
-    if unit is None or not degree:
-        return ""
-    text = str(unit)
-    if degree == 1:
-        return text
-    base = text if text.isalnum() else f"({text})"
-    return base + ("²" if degree == 2 else f"^{degree}")
+    return bool(np.dot(ground[:3], (0.299, 0.587, 0.114)) <= 0.5)
 
 
-def score_unit(score: sb.Score, unit: Any) -> str:
-    """The unit of a score: its own where its labels brought one, else from `unit`, that of the labels."""
-    return power_of(unit, score.declaration.degree) if score.unit is None else str(score.unit)
+def color_of(name: str, ax: Axes) -> str:
+    """The colour of an answer on the ground of these axes."""
+    from matplotlib.colors import to_rgb
+
+    return ANSWER_COLOURS[name][is_dark(to_rgb(ax.get_facecolor()))]
 
 
 def with_unit(name: str, unit: str) -> str:
@@ -112,10 +109,11 @@ def curves(
     answers = [answers_of(score, LOOKS) for score in scores]
     for name, look in LOOKS.items():
         values = np.array([found[name].value for found in answers], dtype=np.float64)  # NaN for None
-        ax.plot(x, values, color=look.color, linestyle=look.line, label=f"{name}: {MEANINGS[name]}")
+        color = color_of(name, ax)
+        ax.plot(x, values, color=color, linestyle=look.line, label=f"{name}: {MEANINGS[name]}")
         if name == "expected":
             band = f"… {level:.0%} of the time in this band"
-            ax.fill_between(x, *ends.T, color=look.color, alpha=0.25, linewidth=0, label=band)
+            ax.fill_between(x, *ends.T, color=color, alpha=0.25, linewidth=0, label=band)
     declared = scores[0].declaration
     low, high = ax.get_ylim()
     high = min(high, declared.high + 0.03 * (declared.high - low))
@@ -133,7 +131,7 @@ def curves(
 
 def score_of_model(y_true: Any, y_pred: Any, yerr: Any, metric: Any, sample_weight: Any = None) -> sb.Score:
     """The score of one model."""
-    function = metric if callable(metric) else getattr(sb, str(metric), None)
+    function = metric if callable(metric) else getattr(sb, SHORT_NAMES.get(metric, str(metric)), None)
     if not callable(function):
         raise ValueError(f"there is no metric {metric!r}. sb.capabilities() lists the metrics.")
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}  # correlations take none

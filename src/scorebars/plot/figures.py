@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import scorebars as sb
 from scorebars._shared.given_data import plain_array, plain_labels
-from scorebars._shared.score_views import answers_of, law_curve
+from scorebars._shared.score_views import answers_of, law_curve, power_of, unit_of
 from scorebars.plot import canvas
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def parity(
         _points(ax, y, p, bars, weight)
     else:
         _cells(ax, y, p, bars, weight, (low, high))
-    name = canvas.power_of(labels.unit or unit, 1)
+    name = power_of(labels.unit or unit, 1)
     ax.set(xlim=(low, high), ylim=(low, high), xlabel=canvas.with_unit("measured label", name))
     ax.set_ylabel(canvas.with_unit("prediction", name))
     ax.set_aspect("equal", adjustable="box")
@@ -122,7 +122,7 @@ def _corner(score: sb.Score, unit: str | None) -> str:
     """The three numbers that belong to these points."""
     observed, *others = answers_of(score, ("observed", "expected", "truth")).values()
     lines = [
-        canvas.with_unit(score.declaration.title, canvas.score_unit(score, unit)),
+        canvas.with_unit(score.declaration.title, unit_of(score, unit)),
         f"observed {observed.value:.4g}",
     ]
     names = zip(("expected", "truth"), others, strict=True)
@@ -137,7 +137,7 @@ def _box(ax: Axes) -> dict[str, Any]:
 def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None, ax: Any = None) -> Axes:
     """Are the residuals as large as the label errors say?
 
-    The pull of a label is (label - prediction) / error. If the model were perfect and the errors right, pulls would
+    The pull of a label is (prediction - label) / error. If the model were perfect and the errors right, pulls would
     follow the unit normal distribution. Wider: the model errs, or errors are understated. Narrower: errors are
     overstated, or the model has seen these labels. Pulls beyond 5 are counted in the outermost bins; labels with error
     zero have none.
@@ -155,7 +155,7 @@ def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None
     >>> supernovae = sb.datasets.load_pantheon(binned=False)
     >>> ax = sb.plot.pulls(supernovae.y, supernovae.predictions["LCDM_Om0.298"], yerr=supernovae.yerr)
     >>> ax.get_xlabel()
-    'pull: (label − prediction) / label error'
+    'pull: (prediction − label) / label error'
     """
     check = sb.check_errors(y_true, y_pred, yerr=yerr)
     found = check.pulls[~np.isnan(check.pulls)]
@@ -176,7 +176,7 @@ def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None
     zero = "" if check.zero_share == 0 else f"\n{check.zero_share:.1%} of the labels have error 0"
     text = f"mean {found.mean():.2f}\nstd {found.std():.2f}\nχ²/n {check.reduced_chi_squared:.3g}{zero}"
     ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top")
-    ax.set(xlabel="pull: (label − prediction) / label error", ylabel="density", xlim=(-_REACH, _REACH))
+    ax.set(xlabel="pull: (prediction − label) / label error", ylabel="density", xlim=(-_REACH, _REACH))
     ax.set_ylim(0, 1.45 * ax.get_ylim()[1])  # room for the legend above
     ax.legend(loc="upper right")
     return ax
@@ -223,12 +223,13 @@ def distribution(score: sb.Score, *, level: float = 0.95, unit: str | None = Non
         names.append(f"{name} {shown}\n{canvas.MEANINGS[name]}{dark}")
         if value is None or not drawn:
             continue
-        ax.axvline(value, color=look.color, linestyle=look.line, linewidth=0.8, alpha=0.6, zorder=1)
+        color = canvas.color_of(name, ax)
+        ax.axvline(value, color=color, linestyle=look.line, linewidth=0.8, alpha=0.6, zorder=1)
         ax.errorbar(
             [value],
             [place],
             xerr=[std] if 0 < std < math.inf else None,
-            color=look.color,
+            color=color,
             marker=look.marker,
             capsize=4,
             label=f"{name}: {canvas.MEANINGS[name]}",
@@ -239,13 +240,13 @@ def distribution(score: sb.Score, *, level: float = 0.95, unit: str | None = Non
     ax.set_yticks(places, labels=names)
     ax.set_ylim(-0.6, places[0] + 0.35 + _HEIGHT)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(canvas.with_unit(score.declaration.title, canvas.score_unit(score, unit)))
+    ax.set_xlabel(canvas.with_unit(score.declaration.title, unit_of(score, unit)))
     return ax
 
 
 def _law(ax: Axes, score: sb.Score, interval: sb.Interval, base: float) -> None:
     """The distribution over its row: all of it light, the interval dark."""
-    law, color = score.distribution, canvas.LOOKS["expected"].color
+    law, color = score.distribution, canvas.color_of("expected", ax)
     low, high = np.asarray(law.ppf(np.array([0.0005, 0.9995])), dtype=np.float64)
     x, height, binned = law_curve(law, low, high, score.n)
     if binned:
@@ -306,7 +307,7 @@ def sensitivity(
     ax = canvas.axes_of(ax)
     canvas.curves(ax, x, scores, level, {1.0: "as quoted"})
     ax.set_xlabel("label errors, as multiples of those quoted")
-    ax.set_ylabel(canvas.with_unit(quoted.declaration.title, canvas.score_unit(quoted, unit)))
+    ax.set_ylabel(canvas.with_unit(quoted.declaration.title, unit_of(quoted, unit)))
     return ax
 
 
@@ -426,7 +427,7 @@ def forest(comparison: sb.Comparison, *, reference: str | None = None, unit: str
     side = "← worse          better →" if title.greater_is_better else "← better          worse →"
     rope = f"\nshaded: too small to matter (up to {comparison.rope:g})" if comparison.rope else ""
     moves = "labels and items vary" if comparison.sampling else "labels vary within their errors"
-    name = canvas.with_unit(what, canvas.power_of(unit, title.degree))
+    name = canvas.with_unit(what, power_of(unit, title.degree))
     ax.set_xlabel(f"{name}\n{side}\n{comparison.level:.0%} intervals, {moves}{rope}")
     return ax
 
@@ -490,15 +491,15 @@ def ranking(comparison: sb.Comparison | sb.Ranking, *, ax: Any = None) -> Axes:
 
 def _ink(ground: tuple[float, ...]) -> str:
     """Black on light, white on dark."""
-    return "black" if float(np.dot(ground[:3], (0.299, 0.587, 0.114))) > 0.5 else "white"
+    return "white" if canvas.is_dark(ground) else "black"
 
 
 def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> Axes:
     """How much of each model's observed error is label error?
 
     A bar for each model, in the order given, split at `score.noise_share` (root mean squared errors are split as their
-    squares, which add up). A bar beyond 100 % belongs to a model that does better than a perfect one should: label errors
-    are overstated, or the model has seen these labels.
+    squares, which add up). At 100 % a model does as well as a perfect one would, or better: then label errors are
+    overstated, or the model has seen these labels.
 
     Parameters
     ----------
@@ -516,20 +517,20 @@ def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> A
     ['41 %', '34 %', '40 %']
     """
     chosen = canvas.score_of_each_model(scores, metric)
-    shares = {name: answers_of(score, ["noise_share"])["noise_share"].value for name, score in chosen.items()}
+    shares = {name: score.noise_share for name, score in chosen.items()}
     ax = canvas.axes_of(ax, rows=len(shares))
     rows = range(len(shares))
-    known = np.array([0.0 if share is None else share if share < math.inf else 1.0 for share in shares.values()])
-    own = np.array([0.0 if share is None else max(1.0 - share, 0.0) for share in shares.values()])
+    known = np.array([0.0 if share is None else share for share in shares.values()])
+    own = np.array([0.0 if share is None else 1.0 - share for share in shares.values()])
     ground = ax.get_facecolor()
     ax.barh(rows, 100 * known, color="C0", hatch="//", edgecolor=ground, label="label error")
     ax.barh(rows, 100 * own, left=100 * known, color="C1", alpha=0.5, label="the rest")
     ax.axvline(100, color="0.3", linewidth=1)
-    for row, share, drawn in zip(rows, shares.values(), known, strict=True):
-        ax.text(1.01 * max(100.0, 100 * drawn), row, _text(share), va="center", ha="left")
+    for row, share in zip(rows, shares.values(), strict=True):
+        ax.text(101, row, _text(share), va="center", ha="left")
     ax.set_yticks(rows, labels=list(shares))
     ax.set_ylim(len(shares) - 0.4, -0.6)
-    ax.set_xlim(0, 1.12 * max(100.0, 100 * known.max()))
+    ax.set_xlim(0, 112)
     title = ", ".join(dict.fromkeys(score.declaration.title for score in chosen.values()))
     ax.set_xlabel(f"share of the observed error (%)\n{title}")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
@@ -538,9 +539,7 @@ def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> A
 
 def _text(share: float | None) -> str:
     """What stands beside the bar."""
-    if share is None:
-        return "not to be had"
-    return f"{share:.0%}".replace("%", " %") if share < math.inf else "no error\nobserved"
+    return "cannot be estimated" if share is None else f"{100 * share:.0f} %"
 
 
 def plan(plan: sb.Plan, *, repeats: Sequence[int] | None = None, unit: str | None = None, ax: Any = None) -> Axes:
@@ -605,7 +604,7 @@ def plan(plan: sb.Plan, *, repeats: Sequence[int] | None = None, unit: str | Non
         ax.set_ylim(0, 1.03)
     else:
         ax.set_yscale("log")
-        ax.set_ylabel(canvas.with_unit("std of the mean squared error", canvas.power_of(unit, 2)))
+        ax.set_ylabel(canvas.with_unit("std of the mean squared error", power_of(unit, 2)))
     ax.margins(x=0)
     ax.legend(loc="lower right" if powered else "upper right")
     return ax

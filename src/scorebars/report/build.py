@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 import scorebars as sb
+from scorebars._shared.answer_colours import ANSWER_COLOURS
 from scorebars._shared.given_data import named_predictions, plain_array
-from scorebars._shared.score_views import QUESTIONS, shortened
-from scorebars._shared.writing import replace_file
+from scorebars._shared.score_views import QUESTIONS, shortened, unit_of
+from scorebars._shared.writing import require_apart, write_text
 from scorebars.report import sections
 
 _LARGEST_PAGE = 3_000_000
@@ -36,6 +38,7 @@ def build(
     predictions: Any,
     *,
     evaluation: sb.Evaluation | None = None,
+    comparison: sb.Comparison | None = None,
     level: float = 0.95,
     yerr: Any = None,
     sample_weight: Any = None,
@@ -45,6 +48,7 @@ def build(
     unit: str | None = None,
     title: str | None = None,
     source: str | None = None,
+    columns: Mapping[str, Any] | None = None,
     command: str | None = None,
     code: str | None = None,
 ) -> str:
@@ -56,21 +60,26 @@ def build(
     Parameters
     ----------
     y_true, predictions, yerr, sample_weight, metrics, task : as in `evaluate`
-        Of more than 24 models the page shows those that do best by the first metric.
+        Models stand in the order of the first metric, best first; of more than 24 the page shows the first 24.
     ids : (n,), optional
         A name for each label; by default the index of a series, or the row number.
     unit : str, optional
-        Unit of the labels, for the figures; labels that bring one need not say it.
+        Unit of the labels; labels that bring one need not say it.
     title : str, optional
         Heading of the page.
     command, code : str, optional
         The command line, and the Python code, that make this page again.
     source : str, optional
         Where the labels come from.
+    columns : mapping, optional
+        Which columns of the file `source` hold labels (`y`), errors (`yerr`), `predictions` and `weight`, or other
+        keywords of ``evaluate(source, ...)``; the code on the page is then this call.
     level : probability
         Of the intervals.
     evaluation : Evaluation, optional
         What `evaluate` returned for these labels and models, to be shown instead of computed again.
+    comparison : Comparison, optional
+        What `compare` returned for these labels and models, for a metric of the page that is not compared by itself.
 
     Returns
     -------
@@ -88,45 +97,54 @@ def build(
         raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
     every = named_predictions(predictions)
     options = {"yerr": yerr, "sample_weight": sample_weight}
+    if metrics is None and comparison is not None:
+        metrics = comparison.metric
     if evaluation is None:
         with warnings.catch_warnings():  # the page itself says what is undefined
             warnings.simplefilter("ignore", sb.UndefinedMomentWarning)
             evaluation = sb.evaluate(y_true, every, metrics=metrics, task=task, **options)
     labels = sections.page_labels(y_true, yerr, ids, unit)
-    names, shown = evaluation.metrics, _leading(evaluation)
+    names, shown = evaluation.metrics, evaluation.ranked()[:_MOST_MODELS]
+    if comparison is not None and not {comparison.metric, comparison.declaration.name} & set(names):
+        raise ValueError(f"comparison is by {comparison.metric}, but the page shows {', '.join(names)}.")
     scores = {name: {model: evaluation[model, name] for model in shown} for name in names}
     first = scores[names[0]][shown[0]]
     numeric = first.declaration.task == "regression"
     given = {model: every[model] for model in shown}
-    columns = {model: plain_array(values, getattr(y_true, "unit", None)) for model, values in given.items()}
+    drawn = {model: plain_array(values, getattr(y_true, "unit", None)) for model, values in given.items()}
     errors = sections.error_sentence(labels, yerr, first.declaration.task)
     known = labels.bars is not None and bool(labels.bars.any())
     notes = [_NO_ERRORS] if yerr is None and labels.bars is None else []
     notes += dict.fromkeys(filter(None, [score.undefined for of in scores.values() for score in of.values()]))
-    found = {name: [sections.score_data(score, level) for score in of.values()] for name, of in scores.items()}
-    kinds = [_metric_data(name, of[shown[0]], numeric) for name, of in scores.items()]
+    told = labels.unit or None
+    found = {name: [sections.score_data(score, level, told) for score in of.values()] for name, of in scores.items()}
+    kinds = [_metric_data(name, of[shown[0]], numeric, told) for name, of in scores.items()]
+    contests = sections.contest_data(scores, partial(sb.compare, y_true, given, **options), comparison, told)
+    checks = [
+        sections.check_data(sb.check_errors(y_true, p, yerr=yerr)) if known else None for p in given.values() if numeric
+    ]
+    short = [shortened(model, _LONGEST_NAME) for model in shown]
     data = {
         "n": len(labels.values),
         "notes": notes,
         "level": f"{100 * level:g} %",
         "unit": labels.unit,
-        "models": [shortened(model, _LONGEST_NAME) for model in shown],
+        "models": short,
         "metrics": kinds,
         "scores": [list(of) for of in zip(*found.values(), strict=True)],
-        "checks": [
-            sections.check_data(sb.check_errors(y_true, p, yerr=yerr)) if known else None
-            for p in given.values()
-            if numeric
-        ],
-        "contests": sections.contest_data(scores, partial(sb.compare, y_true, given, **options)),
+        "checks": checks,
+        "contests": contests,
+        "normal": float(ndtri((1 + level) / 2)),
         "points": None,
-        "matrix": None if numeric else sections.matrix_data(y_true, labels.values, columns, options),
+        "matrix": None if numeric else sections.matrix_data(y_true, labels.values, drawn, options),
     }
     weighted = sample_weight is not None
+    asked = names if metrics is None else [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
     methods = [(kind["title"], [score["method"] for score in found[kind["name"]]]) for kind in kinds]
     context = {
         "title": title or (f"Scores with error bars: {source}" if source else "Scores with error bars"),
         "source": source,
+        "headline": sections.headline(short, kinds[0], found[names[0]], contests[0], checks),
         "errors": errors[0].upper() + errors[1:],
         "data": data,
         "questions": QUESTIONS,
@@ -137,14 +155,15 @@ def build(
         "bibtex": sections.BIBTEX,
         "version": sb.__version__,
         "command": command,
-        "code": code or sections.code_lines(names, labels.values, every, yerr, source, weighted, level),
+        "code": code
+        or sections.code_lines(asked, labels.values, every, yerr, source, columns, weighted, level, labels.unit),
     }
     if not numeric:
         return _rendered(context)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     most = min(len(labels.values), sections.MOST_POINTS)
     while True:  # the page without points is small: this ends
-        data["points"] = sections.point_data(labels, columns, names, weight, most)
+        data["points"] = sections.point_data(labels, drawn, names, weight, most)
         page = _rendered(context)
         if len(page.encode()) <= _LARGEST_PAGE or most <= 1:
             return page
@@ -153,6 +172,8 @@ def build(
 
 def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options: Any) -> None:
     """Write the page that `build` makes, with the same arguments, to a file: wholly, or not at all.
+
+    Links are followed, what is no regular file is written to, and a warning says when an older file was replaced.
 
     Examples
     --------
@@ -163,25 +184,18 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
     ...     [file.name for file in pathlib.Path(folder).iterdir()]
     ['report.html']
     """
-    replace_file(Path(path), build(y_true, predictions, **options))
+    require_apart(path, options.get("source"), "path")
+    if write_text(Path(path), build(y_true, predictions, **options)):
+        warnings.warn(f"{os.fspath(path)}: an older file was replaced.", stacklevel=2)
 
 
-def _leading(evaluation: sb.Evaluation) -> list[str]:
-    """The models to show, in the given order: all, or those that do best by the first metric."""
-    models, metric = evaluation.models, evaluation.metrics[0]
-    if len(models) <= _MOST_MODELS:
-        return models
-    kept = sorted(models, key=lambda model: sections.distance_from_perfect(evaluation[model, metric]))[:_MOST_MODELS]
-    return [model for model in models if model in kept]
-
-
-def _metric_data(name: str, score: sb.Score, numeric: bool) -> dict[str, Any]:
+def _metric_data(name: str, score: sb.Score, numeric: bool, unit: str | None) -> dict[str, Any]:
     """What the page has to know of a metric."""
     return {
         "name": name,
         "title": score.declaration.title,
         "way": score.declaration.direction,
-        "unit": "" if score.unit is None else str(score.unit),
+        "unit": unit_of(score, unit),
         "part": sections.PARTS[name][0] if numeric and name in sections.PARTS else None,
     }
 
@@ -193,7 +207,7 @@ def _rendered(context: Mapping[str, Any]) -> str:
     except ImportError as why:
         raise ImportError("the report needs jinja2: pip install 'scorebars[report]'") from why
     static = files("scorebars.report") / "static"
-    style = (static / "page.css").read_text(encoding="utf-8")
+    style = _palette() + (static / "page.css").read_text(encoding="utf-8")
     parts = [(static / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
     script = '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
     environment = jinja2.Environment(
@@ -205,6 +219,15 @@ def _rendered(context: Mapping[str, Any]) -> str:
     )
     hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
     return environment.get_template("page.html.j2").render(**context, style=style, script=script, **hashes)
+
+
+def _palette() -> str:
+    """The colours of the answers as variables of the style; on paper those for a light ground."""
+    light, dark = (
+        "".join(f"--{name}: {colour[k]}; " for name, colour in ANSWER_COLOURS.items()) for k in (False, True)
+    )
+    on_dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}\n"
+    return f":root {{ {light}}}\n{on_dark}@media print {{ :root {{ {light}}} }}\n"
 
 
 def _hash(text: str) -> str:

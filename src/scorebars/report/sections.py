@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,18 @@ from numpy.typing import NDArray
 
 import scorebars as sb
 from scorebars._shared.given_data import plain_labels
-from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of, law_curve, percent, shortened
+from scorebars._shared.score_views import (
+    ANSWER_NAMES,
+    Answer,
+    answer_records,
+    answers_of,
+    counted,
+    law_curve,
+    percent,
+    rounded,
+    shortened,
+    unit_of,
+)
 
 _Floats = NDArray[np.float64]
 MOST_POINTS = 5_000
@@ -35,7 +47,7 @@ class PageLabels(NamedTuple):
 
     values: NDArray[Any]
     bars: _Floats | None
-    ids: list[str]
+    ids: list[Any]
     unit: str
 
 
@@ -44,8 +56,8 @@ def page_labels(y_true: Any, yerr: Any, ids: Any = None, unit: str | None = None
     values, bars, own = plain_labels(y_true, yerr)
     if ids is None:  # the index of a series, or the row number
         index = getattr(y_true, "index", None)
-        ids = [f"label {k}" for k in range(len(values))] if index is None or callable(index) else index
-    names = [shortened(str(name), _LONGEST_ID) for name in ids]
+        ids = map("label {}".format, range(len(values))) if index is None or callable(index) else index
+    names = list(ids)
     if len(names) != len(values):
         raise ValueError(
             f"ids has {len(names)} entries but y_true has {len(values)} labels. Give one id for each label."
@@ -53,18 +65,34 @@ def page_labels(y_true: Any, yerr: Any, ids: Any = None, unit: str | None = None
     return PageLabels(values, bars, names, unit or str(own or ""))
 
 
-def score_data(score: sb.Score, level: float) -> dict[str, Any]:
-    """One score: texts for reading, numbers for drawing (None where there is none)."""
+def score_data(score: sb.Score, level: float, unit: str | None) -> dict[str, Any]:
+    """One score of labels in `unit`: texts for reading, numbers for drawing (None where there is none)."""
     answers, sentences = answers_of(score, (*ANSWER_NAMES, "noise_share"), level), score.explain().splitlines()
     share, law, std, n = answers["noise_share"].value, score.distribution, score.std, score.n
+    records, tail = answer_records(answers), unit_of(score, unit)
+    plain = rounded(score.observed, answers["expected"].std)
+    for name, record in zip(ANSWER_NAMES, records, strict=True):
+        record["cell"] = plain if name == "observed" else answers[name].cell
+        if record["value"] is not None and tail:
+            record["text"] = f"{record['text']} {tail}"
     return {
         "law": _law_data(law, float(score), std, n),
-        "answers": answer_records(answers),
+        "answers": records,
+        "total": _total_data(score, answers["truth"], level),
         "noise": "" if share is None else percent(share),
         "method": law.method,
+        "sentence": score.sentence(unit),
         "explained": [line for line in sentences if not line.startswith("Warning: ")],
         "warnings": [line.removeprefix("Warning: ") for line in sentences if line.startswith("Warning: ")],
     }
+
+
+def _total_data(score: sb.Score, truth: Answer, level: float) -> dict[str, Any] | None:
+    """Where the truth lies for label errors and sample together; None where the sample adds nothing or is not known."""
+    if not truth.sample or not math.isfinite(truth.sample):
+        return None
+    low, high = score.truth.total_interval(level)
+    return Answer(truth.value, truth.std, low=low, high=high).to_dict()
 
 
 def _law_data(law: Any, middle: float, std: float, n: int) -> dict[str, Any] | None:
@@ -92,29 +120,37 @@ def distance_from_perfect(score: sb.Score) -> float:
 
 
 def contest_data(
-    scores: Mapping[str, Mapping[str, sb.Score]], compare: Callable[..., sb.Comparison]
+    scores: Mapping[str, Mapping[str, sb.Score]],
+    compare: Callable[..., sb.Comparison],
+    given: sb.Comparison | None,
+    unit: str | None,
 ) -> list[dict[str, Any] | None]:
     """For each metric the model that leads, and the probability that it is really better than each other one.
 
     `labels`: every label redrawn from its error bar; `items`: the items are a sample too. None for metrics whose
-    comparison is not exact and quick. `scores` maps metric to model to score.
+    comparison is not exact and quick, unless it is `given`. `scores` maps metric to model to score.
     """
     several = len(next(iter(scores.values()))) > 1
-    compared = {
-        metric: compare(metric=metric) for metric in {_ALIKE[name] for name in scores if name in _ALIKE} if several
-    }
+    compared: dict[str, sb.Comparison] = {}
+    compared_by = said = ""
+    if given is not None:
+        compared_by = given.metric if given.metric in scores else given.declaration.name
+        compared, said = {_ALIKE.get(compared_by, compared_by): given}, given.sentence(unit)
+    quick = {_ALIKE[name] for name in scores if name in _ALIKE and several}
+    compared |= {metric: compare(metric=metric) for metric in quick - set(compared)}
     found: list[dict[str, Any] | None] = []
     for name, of in scores.items():
-        if _ALIKE.get(name) not in compared:
+        if _ALIKE.get(name, name) not in compared:
             found.append(None)
             continue
         models, distances = list(of), [distance_from_perfect(score) for score in of.values()]
         leader = models[int(np.argmin(distances))]
         chances = {}
         for key, sampling in (("labels", False), ("items", True)):
-            contest = replace(compared[_ALIKE[name]], sampling=sampling)
+            contest = replace(compared[_ALIKE.get(name, name)], sampling=sampling)
             chances[key] = [None if m == leader else round(contest.probability(leader, m), 4) for m in models]
-        found.append({"leader": models.index(leader), **chances})
+        sentence = said if name == compared_by else ""
+        found.append({"leader": models.index(leader), **chances, "sentence": sentence})
     return found
 
 
@@ -158,8 +194,46 @@ def _cells(matrix: Any, shown: Any) -> dict[str, Any]:
 
 def check_data(check: sb.ErrorCheck) -> dict[str, Any]:
     """Are the label errors believable, seen from one model?"""
-    lines = str(check).splitlines()[1:]
-    return {"lines": [line for line in lines if not line.startswith("Warning: ")], "warnings": list(check.warnings)}
+    doubt = check.doubts[-1] if check.too_good else ""
+    return {"lines": [check.verdict, *check.view().notes], "warnings": list(check.warnings), "too_good": doubt}
+
+
+def headline(
+    models: Sequence[str],
+    metric: Mapping[str, Any],
+    of: Sequence[Mapping[str, Any]],
+    contest: Mapping[str, Any] | None,
+    checks: Sequence[Mapping[str, Any] | None],
+) -> list[tuple[str, str]]:
+    """The result in a few sentences: the best model by the first metric, its score, and whether it can be believed.
+
+    `models`, their scores `of` and their `checks` are best first.
+    """
+    has = "is best, with" if len(models) > 1 else "has"
+    found = [("result", f"{metric['title']}: {models[0]} {has} {_published(of[0], metric['unit'])}.")]
+    if contest is not None and len(models) > 1:
+        alone, both = (_chance(contest[key][1]) for key in ("labels", "items"))
+        sure = f"{both} (sample)" if of[0]["law"] is None else f"{alone} (labels alone) and {both} (labels and sample)"
+        found.append(("more", f"It is better than {models[1]}, the next, with probability {sure}."))
+    doubts = [check["too_good"] if check else "" for check in checks] or [""]
+    if doubts[0]:
+        found.append(("warning", f"Beware of {models[0]}: {doubts[0]}"))
+        if "" in doubts:
+            k = doubts.index("")
+            its = _published(of[k], metric["unit"])
+            found.append(("more", f"The best model without this warning is {models[k]}, with {its}."))
+    return found
+
+
+def _published(score: Mapping[str, Any], unit: str) -> str:
+    observed, truth = score["answers"][0], score["answers"][2]
+    if truth["value"] is None or score["law"] is None:
+        return f"{observed['text']}, the labels taken as exact"
+    return f"{truth['text']} against the true values ({observed['cell']}{unit and f' {unit}'} as observed)"
+
+
+def _chance(probability: float) -> str:
+    return "> 0.999" if probability > 0.999 else f"{probability:.3f}"
 
 
 # points ---------------------------------------------------------------------------------------------
@@ -232,7 +306,7 @@ def point_data(
     index, listed = drawn_labels(labels.values, [part for of in parts.values() for part in of.values()], most)
     lower, upper = (None, None) if labels.bars is None else (_short(side[index], 4) for side in labels.bars)
     return {
-        "ids": [labels.ids[i] for i in index],
+        "ids": [shortened(str(labels.ids[i]), _LONGEST_ID) for i in index],
         "y": _short(y[index], 9),
         "lower": lower,
         "upper": upper,
@@ -256,16 +330,24 @@ def _short(values: _Floats, digits: int) -> list[float]:
 
 PAPER = (
     "U. Michelucci and F. Venturini, New Metric Formulas that Include Measurement Errors in Machine Learning for "
-    "Natural Sciences."
+    "Natural Sciences, arXiv:2209.15588 (2022)."
 )
-BIBTEX = f"""@article{{michelucci_venturini,
-  author = {{Michelucci, Umberto and Venturini, Francesca}},
-  title  = {{New Metric Formulas that Include Measurement Errors in Machine Learning for Natural Sciences}}
+BIBTEX = f"""@misc{{michelucci2022metrics,
+  author        = {{Michelucci, Umberto and Venturini, Francesca}},
+  title         = {{New Metric Formulas that Include Measurement Errors in Machine Learning for Natural Sciences}},
+  year          = {{2022}},
+  eprint        = {{2209.15588}},
+  archivePrefix = {{arXiv}},
+  primaryClass  = {{cs.LG}},
+  doi           = {{10.48550/arXiv.2209.15588}},
+  url           = {{https://arxiv.org/abs/2209.15588}}
 }}
+
 @software{{scorebars,
   author  = {{{{The scorebars developers}}}},
   title   = {{scorebars: scores with error bars}},
-  version = {{{sb.__version__}}}
+  version = {{{sb.__version__}}},
+  license = {{BSD-3-Clause}}
 }}"""
 
 _HOW = {
@@ -314,27 +396,44 @@ def methods_paragraph(
     laws = next(iter(how)) if len(how) == 1 else " and ".join(f"{way} ({'; '.join(of)})" for way, of in how.items())
     what = "One model was" if models == 1 else f"{models} models were"
     return (
-        f"{what} scored on {n} labels with scorebars {sb.__version__}; {errors}. "
+        f"{what} scored on {counted(n, 'label')} with scorebars {sb.__version__}; {errors}. "
         f"Metrics: {'; '.join(title for title, _ in methods)}{', with sample weights' if weighted else ''}. "
         "For each we report the observed value (labels taken as exact); the expected value and standard deviation if "
         "every label were redrawn from its error bar, after Michelucci and Venturini; the estimate against the true values "
         "behind the labels, from which the part due to label errors is removed; and the score that a perfect model "
-        f"would have on these labels. Intervals have a level of {level:.0%}. "
+        "would have on these labels. Of two errors the first, (labels), is the standard error from the label errors for "
+        f"these test items, the second, (sample), that from the choice of the items. Intervals have a level of {level:.0%}. "
         f"The distributions of the metrics were found {laws}."
     )
 
 
+_KEYWORDS = {"predictions": "pred", "weight": "sample_weight"}
+"""What `evaluate` calls the roles of columns, where the command line has other names for them."""
+
+
 def code_lines(
-    metrics: Sequence[str],
+    metrics: Sequence[Any],
     labels: Any,
     predictions: Mapping[str, Any],
     yerr: Any,
     source: str | None,
+    columns: Mapping[str, Any] | None,
     weighted: bool,
     level: float,
+    unit: str,
 ) -> str:
-    """Python code that makes the numbers and this page again: from a shipped data set, or from the user's arrays."""
+    """Python code that makes the numbers again: from a shipped data set, a file, or the user's arrays."""
+    asked = f"metrics = [{', '.join(map(_metric_code, metrics))}]"
+    head = ["from functools import partial", ""] if "partial(" in asked else []
+    head += ["import scorebars as sb", ""]
     loader = None if weighted else _loader(source, labels, predictions, yerr)
+    if columns is not None and not loader:
+        keywords = {_KEYWORDS.get(name, name): value for name, value in columns.items() if value is not None}
+        named = "".join(f", {name}={list(value) if name == 'pred' else value!r}" for name, value in keywords.items())
+        lines = [asked, f"found = sb.evaluate({source!r}{named}, metrics=metrics)", "print(found)"]
+        return "\n".join(
+            [*head, *lines, f"print(found[found.models[0], found.metrics[0]].sentence({unit and repr(unit)}))"]
+        )
     if loader:
         start = [f"data = sb.datasets.{loader}()"]
         arguments = "data.y, data.predictions" + (", yerr=data.yerr" if yerr is not None else "")
@@ -344,10 +443,21 @@ def code_lines(
         start = [f"# {held}: one value for each label; predictions: a dict from model name to values"]
         start += [f"# all from {source!r}"] if source else []
         arguments = ", ".join(["y_true, predictions", *(f"{name}={name}" for name in extra)])
-    last = "" if level == 0.95 else f", level={level!r}"
-    lines = ["import scorebars as sb", "", *start, f"metrics = {list(metrics)!r}"]
-    lines.append(f"print(sb.evaluate({arguments}, metrics=metrics))")
+    last = ("" if level == 0.95 else f", level={level!r}") + (unit and f", unit={unit!r}")
+    lines = [*head, *start, asked, f"print(sb.evaluate({arguments}, metrics=metrics))"]
     return "\n".join([*lines, f'sb.report.save("report.html", {arguments}, metrics=metrics{last})'])
+
+
+def _metric_code(metric: Any) -> str:
+    """A metric as `evaluate` takes it: by its name, with options as a partial function.
+
+    >>> _metric_code("mean_error"), _metric_code(partial(sb.fraction_within, tolerance=0.5))
+    ("'mean_error'", 'partial(sb.fraction_within, tolerance=0.5)')
+    """
+    if isinstance(metric, partial):
+        options = ", ".join(f"{name}={value!r}" for name, value in metric.keywords.items())
+        return f"partial(sb.{metric.func.__name__}, {options})"
+    return f"sb.{metric.__name__}" if callable(metric) else repr(metric)
 
 
 def _loader(source: str | None, labels: Any, predictions: Mapping[str, Any], yerr: Any) -> str | None:

@@ -85,7 +85,7 @@ class NumberBatch(Batch):
         predictions = {name: _column(values, argument_of(name, models)) for name, values in models.items()}
         for name, p in predictions.items():
             checks.same_length(y, p, "y_true", argument_of(name, models))
-        sigma, kind = _normal(yerr, y.shape)
+        sigma, kind = _normal(yerr, y)
         batch = cls(y, predictions, sigma, _weights(sample_weight, len(y)), kind)
         if batch.n <= KEPT:  # larger ones are summed up at once, and sums show bad values
             batch.diagnose()
@@ -258,9 +258,9 @@ def _column(values: Any, argument: str) -> FloatArray:
     return np.asarray(checks.column(values, argument), dtype=np.float64)
 
 
-def _normal(yerr: Any, shape: tuple[int, ...]) -> tuple[FloatArray | float, ErrorKind]:
+def _normal(yerr: Any, y: FloatArray) -> tuple[FloatArray | float, ErrorKind]:
     """Standard deviation and kind of independent normal errors, whose sums are known."""
-    model = error_model(yerr, shape)
+    model = error_model(yerr, y.shape).for_labels(y)
     if type(model) is not Normal or not model.independent:
         what = "lower and upper errors" if not isinstance(yerr, ErrorModel) else repr(model)
         raise ValueError(

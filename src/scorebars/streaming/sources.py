@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from scorebars import tables
 from scorebars.errors import ErrorModel
 from scorebars.evaluation.study_data import error_columns, predicted_columns
+from scorebars.files.formats import dataset_of, files_in_pieces, opened
+from scorebars.files.problem import said_for_python
 from scorebars.streaming.batches import argument_of
 
 ROWS = 1 << 20
@@ -30,7 +32,6 @@ FIRST = 1000
 """So many rows tell whether whole numbers are classes."""
 _STEP = 1 << 16
 """Bytes of a column that are read at a time."""
-_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".feather": "feather", ".arrow": "feather"}
 _TEXT = ("csv", "json")
 """Of these files the types of columns are guessed from the first rows."""
 _COLUMN = "put them in a column of the data, and give yerr the name of that column."
@@ -361,10 +362,11 @@ def _opened(data: Any) -> Any:
     path = os.fspath(data)
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no file or folder {path!r}.")
-    try:
-        return pads.dataset(path, format=_format_of(path))
-    except pa.ArrowInvalid as why:
-        raise ValueError(f"{path!r} cannot be read: {why}") from None
+    with said_for_python(), opened(path) as source:
+        files = files_in_pieces(source)
+        if files is None:
+            raise ValueError(f"{path!r} cannot be read in pieces: only Parquet, Feather and delimited text can.")
+        return dataset_of(files)
 
 
 def _files_of(data: Any) -> Iterator[Any]:
@@ -373,23 +375,6 @@ def _files_of(data: Any) -> Iterator[Any]:
         yield from _files_of(child)
     for path in getattr(data, "files", ()):
         yield data.format.make_fragment(path, data.filesystem)
-
-
-def _format_of(path: str) -> str:
-    """By the ending of the file, or of the files in the folder."""
-    if os.path.isdir(path):
-        names = [name for _, _, files in os.walk(path) for name in files if not name.startswith((".", "_"))]
-    else:
-        names = [path]
-    endings = {os.path.splitext(name)[1].lower() for name in names}
-    formats = {_FORMATS[ending] for ending in endings if ending in _FORMATS}
-    if len(formats) != 1 or not endings <= set(_FORMATS):
-        found = ", ".join(sorted(ending or "no ending" for ending in endings)) or "no files"
-        raise ValueError(
-            f"{path!r} holds {found}: one kind of file is needed, Parquet (.parquet), CSV (.csv) or Feather (.feather). Pass "
-            "a pyarrow.dataset.dataset for anything else."
-        )
-    return formats.pop()
 
 
 def _format_name(fragment: Any) -> str:

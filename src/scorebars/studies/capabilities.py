@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from scorebars import errors
-from scorebars._shared.evaluation_tables import aligned, html_table, markdown_table
+from scorebars._shared.evaluation_tables import markdown_table
+from scorebars._shared.shown import Shown, Table, View
 from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import ErrorModel
@@ -89,8 +90,8 @@ ANSWERS = ("interval", "total_interval", "truth", "truth.total_interval", "remea
 MISSING = "-"
 
 
-@dataclass(frozen=True)
-class Capabilities:
+@dataclass(frozen=True, repr=False)
+class Capabilities(Shown):
     """One answer of every metric under every error model: how it is found, and how often its 95 % interval holds."""
 
     answer: str
@@ -125,11 +126,9 @@ class Capabilities:
         """GitHub tables."""
         return "\n".join(markdown_table(table[0], table[1:]) + "\n" for table in self._tables())
 
-    def _repr_html_(self) -> str:
-        return "".join(html_table(table[0], table[1:]) for table in self._tables())
-
-    def __str__(self) -> str:
-        return "\n\n".join(map(aligned, self._tables()))
+    def view(self) -> View:
+        """What printing and notebooks show."""
+        return View(tables=[Table(table[0], table[1:]) for table in self._tables()])
 
 
 def capabilities(answer: str = "interval") -> Capabilities:

@@ -12,6 +12,7 @@ import numpy as np
 
 from scorebars import tables
 from scorebars._shared.score_views import with_error
+from scorebars._shared.shown import Shown, View
 from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import to_host
 from scorebars.errors.normal import error_model
@@ -62,12 +63,13 @@ class TestedFold:
             cumulated = np.cumsum(data.model.label_probabilities(data.classes[data.shown], data.classes), axis=1)
             drawn = [np.sum(rng.random((len(labels), 1)) > cumulated[:, :-1], axis=1) for _ in range(_REDRAWS)]
             return self.yerr, [data.classes[k] for k in drawn]
-        model, y = error_model(self.yerr, labels.shape).label_level(), np.asarray(labels, dtype=np.float64)
+        y = np.asarray(labels, dtype=np.float64)
+        model = error_model(self.yerr, labels.shape).for_labels(y).label_level()
         return model, list(model.sample(y, _REDRAWS, rng) - (model.mean(y) - y))
 
 
-@dataclass(frozen=True)
-class CrossValidation:
+@dataclass(frozen=True, repr=False)
+class CrossValidation(Shown):
     """Scores of each fold.
 
     ``result["metric"]`` is the list of fold scores; `mean`, `spread`, `label_std` and `beyond_labels` take them apart.
@@ -110,14 +112,14 @@ class CrossValidation:
         """What of the spread between folds the label errors do not explain; 0 where they explain all of it."""
         return math.sqrt(max(self.spread(metric) ** 2 - self.label_std(metric) ** 2, 0.0))
 
-    def __str__(self) -> str:
-        lines = [f"{len(self.folds)} folds"]
-        for name in self.metrics:
-            lines.append(
-                f"{name}: {with_error(self.mean(name), self.spread(name))} between folds, of which label errors "
-                f"{self.label_std(name):.2g}, items and models {self.beyond_labels(name):.2g}"
-            )
-        return "\n".join(lines)
+    def view(self) -> View:
+        """What printing and notebooks show."""
+        lines = [
+            f"{name}: {with_error(self.mean(name), self.spread(name))} between folds, of which label errors "
+            f"{self.label_std(name):.2g}, items and models {self.beyond_labels(name):.2g}"
+            for name in self.metrics
+        ]
+        return View(f"{len(self.folds)} folds", notes=lines)
 
 
 def cross_validate(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
-from scorebars._shared.score_views import left_out
+from scorebars._shared.score_views import counted, left_out
+from scorebars._shared.shown import Shown, View
+from scorebars.answers.base import PER_CENT
 from scorebars.answers.means.squared import pvalues_of, squared_law
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import MeasurementError, Normal
@@ -25,21 +27,28 @@ from scorebars.metrics import call
 from scorebars.metrics.chi_squared import reduced_squared
 
 _DEFAULT_SHARE = 0.2
+_DOUBT = 0.01
+"""p-values below this are doubted."""
+_FEWEST = 5
+"""So many of the noisiest labels are looked at, at least."""
 _ONE_SIGMA = 0.8413447460685429
 """P(a standard normal variable < 1)."""
 
 
-@dataclass(frozen=True)
-class ErrorCheck:
+@dataclass(frozen=True, repr=False)
+class ErrorCheck(Shown):
     """What the residuals say about the label errors.
 
     Attributes
     ----------
-    pulls : (n,) residuals y - p in units of the label error, NaN where the error is zero. What a perfect model would show
+    pulls : (n,) residuals p - y in units of the label error, NaN where the error is zero. What a perfect model would show
         on average (the offset of asymmetric errors) is taken off; errors that depend on the truth are those at the
         prediction, which a perfect model has right.
     reduced_chi_squared, pvalue_high, pvalue_low : mean squared pull (correlated errors: d' S^-1 d / n), and the
         probabilities that a perfect model would show one at least as high, or as low, under this error model
+    pvalue_noisiest : the same as `pvalue_low` for the noisiest labels, the few that hold half of the squared label error;
+        None where no few labels do, or errors are correlated. A model that was fitted to these labels follows their errors
+        and shows here first
     perfect_chi_squared : what a perfect model shows on average: 1, more where errors come from few repeats
     noise_share : mean squared label error over mean squared residual
     zero_share, repeated_share, repeated_value : labels with error zero, and with the most frequent value
@@ -47,6 +56,8 @@ class ErrorCheck:
     repeats_ratio, repeats_pvalue : quoted variance over that of the repeats, with its two-sided p-value (only `Repeats`
         compared with quoted errors)
     warnings : plain sentences
+    doubts : those of them that put every score of this model in doubt: errors of another unit or overstated, a model that
+        has seen the labels
     omitted : rows that were left out because they miss a value
     """
 
@@ -65,10 +76,30 @@ class ErrorCheck:
     warnings: list[str]
     omitted: int = 0
     perfect_chi_squared: float = 1.0
+    pvalue_noisiest: float | None = None
+    doubts: list[str] = field(default_factory=list)
 
-    def __str__(self) -> str:
+    @property
+    def too_good(self) -> bool:
+        """Whether residuals are smaller than the label errors allow, on all labels or on the noisiest ones."""
+        return min(self.pvalue_low, 1.0 if self.pvalue_noisiest is None else self.pvalue_noisiest) < _DOUBT
+
+    @property
+    def verdict(self) -> str:
+        """What the residuals say of the errors, in one sentence."""
+        if self.pvalue_low < _DOUBT:
+            return "The errors are overstated, or the model has seen these labels."
+        if self.too_good:
+            return "The model has probably seen these labels, so the residuals do not test the errors."
+        if self.repeats_pvalue is not None and self.repeats_pvalue < _DOUBT:
+            return "The quoted errors do not agree with the scatter of the repeats."
+        if self.pvalue_high < _DOUBT:
+            return "The model errs by more than the label errors explain (or these are understated)."
+        return "The residuals are as large as the label errors alone would make them."
+
+    def view(self) -> View:
+        """What printing and notebooks show."""
         lines = [
-            f"label errors of {self.n} labels",
             f"pulls: mean {np.nanmean(self.pulls):.3g}, std {np.nanstd(self.pulls):.3g} (a perfect model: 0 and "
             f"{math.sqrt(self.perfect_chi_squared):.3g})",
             f"reduced chi-squared {self.reduced_chi_squared:.4g} (a perfect model: {self.perfect_chi_squared:.3g}; at "
@@ -80,7 +111,7 @@ class ErrorCheck:
             lines.append(f"error grows as |label|^{self.growth:.2f}")
         if self.omitted:
             lines.append(left_out(self.omitted))
-        return "\n".join([*lines, *(f"Warning: {w}" for w in self.warnings)])
+        return View(f"label errors of {counted(self.n, 'label')}: {self.verdict}", notes=lines, warnings=self.warnings)
 
 
 def check_errors(
@@ -113,7 +144,7 @@ def check_errors(
 
     Notes
     -----
-    A pull is :math:`(y_i - p_i)/\sigma_i`; the mean of the squared pulls of a perfect model is 1 (correlated errors:
+    A pull is :math:`(p_i - y_i)/\sigma_i`; the mean of the squared pulls of a perfect model is 1 (correlated errors:
     :math:`d'\Sigma^{-1}d/n`). The p-values say how often a perfect model shows a larger or smaller one under this error
     model: exactly for normal errors, by quadrature or draws for other families.
 
@@ -143,6 +174,7 @@ def check_errors(
     if not known.any():
         raise ValueError("all label errors are zero: there is nothing to check. Pass yerr.")
     chi2, perfect, low, high = _chi_squared(data, found_pulls, known)
+    noisiest = _noisiest(sd) if data.errors.independent else None
     mean_square = float(np.mean(np.square(d)))
     values, times = np.unique(sd, return_counts=True)
     top = int(np.argmax(times))
@@ -153,6 +185,7 @@ def check_errors(
         reduced_chi_squared=chi2,
         pvalue_high=high,
         pvalue_low=low,
+        pvalue_noisiest=None if noisiest is None else _chi_squared(data, found_pulls, noisiest)[2],
         perfect_chi_squared=perfect,
         noise_share=float(np.mean(np.square(sd))) / mean_square if mean_square > 0 else math.inf,
         zero_share=float(np.mean(sd == 0)),
@@ -164,7 +197,8 @@ def check_errors(
         warnings=[],
         omitted=given.omitted,
     )
-    found.warnings.extend(_warnings(found, scalar=bool(np.ptp(sd) == 0)))
+    found.doubts.extend([*([PER_CENT] if data.dwarfed_by_errors() else []), *_fitted(found)])
+    found.warnings.extend([*found.doubts, *_warnings(found, scalar=bool(np.ptp(sd) == 0))])
     return found
 
 
@@ -196,10 +230,10 @@ def _offset(errors: MeasurementError, y: FloatArray) -> FloatArray:
 
 
 def _pulls(data: Measured) -> FloatArray:
-    """Residuals label - prediction less what a perfect model shows on average, in units of the error."""
+    """Residuals prediction - label less what a perfect model shows on average, in units of the error."""
     centre = np.where(_impossible(data), np.asarray(data.y, dtype=np.float64), _centre(data))
     sign = -1.0 if data.errors.kind == "berkson" else 1.0
-    sd, d = _error_sizes(data.errors, centre), data.residual - sign * _offset(data.errors, centre)
+    sd, d = _error_sizes(data.errors, centre), sign * _offset(data.errors, centre) - data.residual
     return np.where(sd > 0, d / np.where(sd > 0, sd, 1.0), np.nan)
 
 
@@ -225,6 +259,21 @@ def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[f
     law = mean_law(SquaredError(), errors, centre, centre + _offset(errors, centre), shares)
     least = 1.0 / (len(law.draws) + 1.0) if isinstance(law, SampleLaw) else 0.0
     return observed, float(law.mean), max(float(law.cdf(observed)), least), max(float(law.sf(observed)), least)
+
+
+def _noisiest(sd: FloatArray) -> BoolArray | None:
+    """The noisiest labels, as few as hold half of the squared label error; None where these are no small group.
+
+    They are chosen by their errors alone, so the residuals of a model that has not seen them are as large as ever.
+    """
+    order = np.argsort(-sd, kind="stable")
+    held = np.cumsum(np.square(sd[order]))
+    count = max(int(np.searchsorted(held, held[-1] / 2)) + 1, _FEWEST)
+    if count > len(sd) / 4:
+        return None
+    found = np.zeros(len(sd), dtype=np.bool_)
+    found[order[:count]] = True
+    return found
 
 
 def _regular(errors: Normal) -> bool:
@@ -260,14 +309,25 @@ def _against_repeats(sd: FloatArray, quoted_repeats: FloatArray | float, repeats
     return degrees / total if total > 0 else math.inf, min(p, 1.0)
 
 
-def _warnings(c: ErrorCheck, scalar: bool) -> list[str]:
-    out = []
-    if c.pvalue_low < 0.01:
-        out.append(
+def _fitted(c: ErrorCheck) -> list[str]:
+    """What residuals that are too small for the label errors say."""
+    if c.pvalue_low < _DOUBT:
+        return [
             f"the residuals are smaller than the label errors allow (p = {c.pvalue_low:.2g}): the errors are overstated, or "
             "the model has seen these labels."
-        )
-    if c.noise_share > 0.5 and c.pvalue_low >= 0.01:
+        ]
+    if c.pvalue_noisiest is None or c.pvalue_noisiest >= _DOUBT:
+        return []
+    return [
+        "on the noisiest labels, which hold half of the squared label error, the residuals are smaller than these errors "
+        f"allow (p = {c.pvalue_noisiest:.2g}): the model was probably fitted to these labels, and its score against the "
+        "truth is then too good. Judge it on labels it has not seen."
+    ]
+
+
+def _warnings(c: ErrorCheck, scalar: bool) -> list[str]:
+    out = []
+    if c.noise_share > 0.5 and c.pvalue_low >= _DOUBT:
         out.append("more than half of the mean squared residual is label error: better labels would tell more.")
     if c.zero_share > 0:
         out.append(f"{c.zero_share:.1%} of the labels have an error of exactly zero: are they known, or is it missing?")
@@ -277,7 +337,7 @@ def _warnings(c: ErrorCheck, scalar: bool) -> list[str]:
         )
     if c.growth is not None and c.growth > 0.5:
         out.append(f"errors grow with the label (as its power {c.growth:.2f}): relative errors, LogNormal may suit.")
-    if c.repeats_pvalue is not None and c.repeats_pvalue < 0.01:
+    if c.repeats_pvalue is not None and c.repeats_pvalue < _DOUBT:
         word = "larger" if (c.repeats_ratio or 0) > 1 else "smaller"
         out.append(f"the quoted errors are {word} than the scatter of the repeats shows (p = {c.repeats_pvalue:.2g}).")
     return out

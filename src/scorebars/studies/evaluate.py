@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from scorebars.evaluation.scoring import Evaluation, Metric, evaluate_arrays
+from scorebars.evaluation.scoring import Evaluation, Metric, evaluate_arrays, task_of_metrics
 from scorebars.evaluation.study_data import study_data
+from scorebars.files.file_study import (
+    read_in_pieces,
+    remark_on_unused_errors,
+    require_known,
+    study_in_file,
+)
 from scorebars.streaming.accumulator import evaluate_dataset
 from scorebars.streaming.dask_tree import accumulate_dask
 
@@ -25,11 +32,12 @@ def evaluate(
     pred: Any = None,
     nan_policy: str = "raise",
     progress: bool = False,
+    **reading: Any,
 ) -> Evaluation:
     r"""How good are these models, given how well the labels are known?
 
-    Takes arrays, ``evaluate(y_true, y_pred, yerr=sigma)``, or a table and the names of its columns,
-    ``evaluate(table, y="mass", pred=["a", "b"], yerr="mass_err")``.
+    Takes arrays, ``evaluate(y_true, y_pred, yerr=sigma)``, a table and the names of its columns,
+    ``evaluate(table, y="mass", pred=["a", "b"], yerr="mass_err")``, or a file, ``evaluate("masses.xlsx")``.
 
     Parameters
     ----------
@@ -48,8 +56,9 @@ def evaluate(
     by : (n,), optional
         Groups: every score is also given for each group; in a table also the name of a column.
     metrics : name, function, or list of them, optional
-        By default the common ones of the task. Options go with the function, ``functools.partial(sb.fraction_within,
-        tolerance=0.1)``; scores of one function with several options have names such as ``fraction_within(tolerance=0.1)``.
+        By default the common ones of the task; ``"rmse"``, ``"mae"``, ``"r2"`` and other short names do. Options go with
+        the function, ``functools.partial(sb.fraction_within, tolerance=0.1)``; scores of one function with several options
+        have names such as ``fraction_within(tolerance=0.1)``.
     task : {"regression", "classification"}, optional
         Guessed from labels, predictions and errors where no metrics are named: texts, booleans, models of class errors, and
         whole numbers of few values that the predictions share mean classes. The result says so where numbers were taken
@@ -58,6 +67,15 @@ def evaluate(
         Refuse missing values (by their row labels), or leave such rows out for all models and say how many.
     progress : bool
         Show how far the pass over a dataset on disk is.
+    **reading
+        For files. How they are read, where that is not found by itself: `decimal`, `delimiter`, `encoding`, `sheet`,
+        `skip_rows`, `format`. What columns are, as on the command line: `yerr_percent`, `limits` (pairs of columns),
+        `model` and `id` (long tables), `repeats`, `votes`, `probabilities` (lists of columns or patterns), `cov` (a file).
+
+    Files are opened as on the command line: texts of all kinds, Excel, OpenDocument, Parquet, Feather, FITS, ECSV, VOTable,
+    NetCDF, compressed or not, folders of them, ``dataset:NAME``. Without `y` and `pred` their columns are guessed, and
+    `Evaluation.assumed` says what was understood; where a guess would be a gamble, a ValueError asks. With `y` and `pred`
+    nothing else is guessed.
 
     Returns
     -------
@@ -90,12 +108,22 @@ def evaluate(
     >>> masses = sb.datasets.load_nuclear_masses()
     >>> models = {name: masses.predictions[name] for name in ("FRDM2012", "DZ28")}
     >>> print(sb.evaluate(masses.y, models, yerr=masses.yerr, metrics=["root_mean_squared_error", "mean_error"]))
-    model     metric                   observed   expected ± std    truth             perfect          noise share
-    FRDM2012  root_mean_squared_error  0.5811     0.5936 ± 0.0069   0.5683 ± 0.0052   0.120 ± 0.016    0.0436
-    FRDM2012  mean_error               -0.004258  -0.0043 ± 0.0026  -0.0043 ± 0.0026  0.0000 ± 0.0026  0.615
-    DZ28      root_mean_squared_error  0.36       0.3798 ± 0.0090   0.3390 ± 0.0060   0.120 ± 0.016    0.114
-    DZ28      mean_error               -0.00933   -0.0093 ± 0.0026  -0.0093 ± 0.0026  0.0000 ± 0.0026  0.28
+    model     metric                   observed   expected ± labels  truth ± labels ± sample    perfect ± labels  noise share
+    DZ28      root_mean_squared_error  0.36       0.3798 ± 0.0090    0.3390 ± 0.0060 ± 0.0062   0.120 ± 0.016     11.4 %
+    DZ28      mean_error               -0.00933   -0.0093 ± 0.0026   -0.0093 ± 0.0026 ± 0.0073  0.0000 ± 0.0026   -
+    FRDM2012  root_mean_squared_error  0.5811     0.5936 ± 0.0069    0.568 ± 0.005 ± 0.013      0.120 ± 0.016     4.4 %
+    FRDM2012  mean_error               -0.004258  -0.0043 ± 0.0026   -0.004 ± 0.003 ± 0.012     0.0000 ± 0.0026   -
     """
+    if reading:
+        require_known(reading, y_true)
+    if isinstance(y_true, str | os.PathLike) and not (y_pred is None and read_in_pieces(y_true, y, pred, reading)):
+        if y_pred is not None:
+            raise ValueError("give predictions as columns of the file: evaluate(path, pred=...).")
+        columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight, "by": by}
+        task = task or task_of_metrics(metrics)
+        study = study_in_file(y_true, **columns, task=task, nan_policy=nan_policy, options=reading)
+        found = evaluate_arrays(study.data, metrics or study.metrics, study.task)
+        return replace(found, assumed=study.assumed)
     if streamed(y_true):
         return _evaluate_streamed(
             y_true, y_pred, by, nan_policy, progress, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight,
@@ -128,4 +156,7 @@ def _evaluate_streamed(
         return accumulate_dask(data, y_pred, y=y, pred=pred, **options).result()
     if y is None or pred is None or y_pred is not None:
         raise ValueError("name the columns of a dataset: evaluate(dataset, y=..., pred=..., yerr=...).")
-    return evaluate_dataset(data, y=y, pred=pred, nan_policy=nan_policy, progress=progress, **options)
+    result = evaluate_dataset(data, y=y, pred=pred, nan_policy=nan_policy, progress=progress, **options)
+    if options["yerr"] is None and isinstance(data, str | os.PathLike):
+        return replace(result, assumed=remark_on_unused_errors(data, y, pred))
+    return result

@@ -11,6 +11,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from scorebars import checks
+from scorebars._shared.score_views import counted
+from scorebars._shared.shown import Shown, View
 from scorebars.arrays import FloatArray
 from scorebars.evaluation.study_data import assumed_task
 from scorebars.measured import Measured
@@ -79,8 +81,8 @@ class VotingBudget:
         return range(1, 52, 2)
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """What is needed to reach a goal.
 
     Attributes
@@ -121,11 +123,12 @@ class Plan:
         """How many labels (not rounded) reach the goal with this many repeats of each."""
         return self.budget.per_label(repeats) / self.target_variance
 
-    def __str__(self) -> str:
+    def view(self) -> View:
+        """What printing and notebooks show."""
         power = "" if self.power is None else f", power {self.power:.3f}"
-        return f"{self.labels} labels with {self.repeats} repeat(s) each (cost {self.cost:g}{power}) {self.goal}" + (
-            f"\nNote: {self.assumed}." if self.assumed else ""
-        )
+        needed = f"{counted(self.labels, 'label')} with {counted(self.repeats, 'repeat')} each"
+        notes = [f"Note: {self.assumed}."] if self.assumed else []
+        return View(f"{needed} (cost {self.cost:g}{power}) {self.goal}", notes=notes)
 
 
 def plan(
@@ -193,9 +196,9 @@ def plan(
     >>> masses = sb.datasets.load_nuclear_masses()
     >>> models = {name: masses.predictions[name] for name in ("HFB26", "HFB24")}
     >>> print(sb.plan(masses.y, models, yerr=masses.yerr))
-    15140 labels with 1 repeat(s) each (cost 30280, power 0.900) to detect a difference of 0.0081645
+    15140 labels with 1 repeat each (cost 30280, power 0.900) to detect a difference of 0.0081645
     >>> print(sb.plan(difference=0.15, sampling_variance=2.0, measurement_variance=8.0, cost_label=5))
-    1868 labels with 4 repeat(s) each (cost 16812, power 0.900) to detect a difference of 0.15
+    1868 labels with 4 repeats each (cost 16812, power 0.900) to detect a difference of 0.15
     """
     power, level = checks.probability(power, "power"), checks.probability(level, "level")
     cost_label, cost_repeat = _at_least_zero(cost_label, "cost_label"), _at_least_zero(cost_repeat, "cost_repeat")

@@ -71,7 +71,8 @@ def _estimate(
     """tau = sqrt(v). Without a std it is half the interval at one standard deviation."""
     note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if excess > _MUCH else "")
     known: float | Callable[[], float] = partial(_one_sigma, interval, v) if std is None else std
-    return Estimate(unit * math.sqrt(v), known, method=method, note=note, interval=interval, total_interval=interval)
+    value = unit * math.sqrt(v)
+    return Estimate(value, known, method=method, note=note, interval=interval, total_interval=interval, sampled=True)
 
 
 def _one_sigma(interval: IntervalAt, v: float) -> float:

@@ -83,6 +83,9 @@ class MeanLoss(Answers):
             return cls(declaration, loss, Evidence(data))
         return in_ordinary_units(lambda data: cls(declaration, loss, Evidence(data)), data, unit, loss.degree)
 
+    def _in_memory(self) -> Measured | None:
+        return self._store.data
+
     def _labels(self, what: str = "with this answer") -> Measured:
         return self._store.labels(f"the {self.declaration.title.lower()} {what}")
 
@@ -244,7 +247,7 @@ class MeanLoss(Answers):
         y, p, a = (column[pick][counts] for column in (data.labels, data.predictions, data.shares))
         with np.errstate(invalid="ignore"):
             part = np.square(a) * label_part(self.loss, data.errors[pick][counts], y, p)
-        total = float(np.sum(part)) * data.n / len(data.shares[pick])
+            total = float(np.sum(part)) * data.n / len(data.shares[pick])
         return math.inf if math.isnan(total) else max(total, 0.0)
 
     def _shared_variance(self) -> float:
@@ -366,18 +369,11 @@ class SignedAnswers(MeanLoss):
     def _systematic_variance(self, data: Measured) -> float:
         return max(self._mean_error_variance(None) - self._label_variance(), 0.0)
 
-    def warnings(self) -> list[str]:
+    def _about_noise(self) -> list[str]:
         low, high = self.floor.interval(0.95)
         if self.floor.std > 0 and low <= self.observed <= high:
             return ["the label errors alone would give a perfect model a bias as large as this one."]
         return []
-
-    def noise_share(self) -> float:
-        """The label errors' part in the size of the bias: std of a perfect model's bias over the observed bias."""
-        std = self.floor.std
-        if self.observed == 0:
-            return 0.0 if std == 0 else math.inf
-        return min(std / abs(self.observed), math.inf)
 
 
 class WithinAnswers(MeanLoss):

@@ -113,6 +113,9 @@ class AllLabelsAnswers(Answers):
             return seen, seen, 0.0
         return (seen, *(moments[1:] if moments else (float(self._own_law.mean), float(self._own_law.std))))
 
+    def _in_memory(self) -> Measured | None:
+        return self._store.data
+
     @property
     def _data(self) -> Measured:
         """The labels; refuses those that were changed after the score was computed."""

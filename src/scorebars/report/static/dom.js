@@ -36,6 +36,9 @@ function shape(name, x, y, size = 5) {
   return svg("path", { d: outlines[name], class: `mark ${name}` });
 }
 
+// A finger that is lifted leaves the note; a mouse that leaves takes it along.
+const unlessTouch = (hide) => (event) => event.pointerType !== "touch" && hide();
+
 // A note beside the pointer that stays inside its figure.
 function showTip(tip, figure, x, y, lines) {
   tip.replaceChildren(...lines.map(([text, kind]) => html("span", { class: kind }, text)));

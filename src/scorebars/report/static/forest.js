@@ -26,15 +26,15 @@ function showForest(state, choose) {
           ? [html("td", { class: "number" }, chance(contest.labels[i])), html("td", { class: "number" }, chance(contest.items[i]))]
           : [];
       return html("tr", i === state.model ? { class: "chosen" } : {},
-        html("th", { scope: "row" }, name), html("td", { class: "picture" }, line),
-        html("td", { class: "number wide" }, minus(scores[i][1].text)), html("td", { class: "number" }, minus(scores[i][2].text)), ...chances);
+        html("th", { scope: "row" }, name, ...(tooGood(i) ? [" ", html("span", { class: "badge" }, "too good?")] : [])), html("td", { class: "picture" }, line),
+        html("td", { class: "number wide" }, minus(scores[i][1].cell)), html("td", { class: "number" }, minus(scores[i][2].cell)), ...chances);
     }),
   );
   if (focused) byId("forest").querySelector("[aria-pressed=true]").focus();
   for (const [line, answers] of places) forestLine(line, answers, span, shown);
   axisLine(byId("forest-axis"), span);
   for (const cell of document.querySelectorAll(".contest")) cell.hidden = !contest;
-  byId("forest-title").textContent = `${metric.title}, ${metric.way}`;
+  byId("forest-title").textContent = `${metric.title}${metric.unit && ` in ${metric.unit}`}, ${metric.way}`;
   byId("leader").textContent = contest ? data.models[contest.leader] : "";
   byId("contest-note").hidden = !contest;
 }

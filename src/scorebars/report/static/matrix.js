@@ -78,7 +78,8 @@ function hoverCells(state, place, { left, top, size, count }, ring) {
     point(Math.floor((event.clientY - box.top - top) / size), Math.floor((event.clientX - box.left - left) / size));
   };
   place.onpointerdown = place.onpointermove;
-  place.onpointerleave = place.onblur = () => point(-1, -1);
+  place.onpointerleave = unlessTouch(() => point(-1, -1));
+  place.onpointercancel = place.onblur = () => point(-1, -1);
   place.onkeydown = (event) => {
     const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (event.key === "Escape") point(-1, -1);

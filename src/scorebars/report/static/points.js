@@ -129,8 +129,8 @@ function hoverPoints(place, places, width, order, point) {
     point(best);
   };
   place.onpointerdown = place.onpointermove;
-  place.onpointerleave = () => point(null);
-  place.onblur = () => point(null);
+  place.onpointerleave = unlessTouch(() => point(null));
+  place.onpointercancel = place.onblur = () => point(null);
   let position = -1;
   place.onkeydown = (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
@@ -152,8 +152,10 @@ function listHeavy(state, first, point) {
     ...first.map((i) => {
       const name = html("button", { type: "button" }, points.ids[i]);
       name.onfocus = name.onpointerenter = () => point(i);
-      name.onblur = name.onpointerleave = () => point(null);
-      const amount = shares ? percent(shares[i]) : brief(points.models[state.model].residual[i]);
+      name.onblur = () => point(null);
+      name.onpointerleave = unlessTouch(() => point(null));
+      const unit = data.unit && ` ${data.unit}`;
+      const amount = shares ? percent(shares[i]) : `${brief(points.models[state.model].residual[i])}${unit}`;
       return html("tr", {}, html("td", {}, name), html("td", { class: "number" }, amount));
     }),
   );

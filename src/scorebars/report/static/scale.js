@@ -15,6 +15,9 @@ function ticks(low, high, count) {
 
 const minus = (text) => text.replace(/^-0(\.0+)?$/, "0").replaceAll("-", "−");
 
+// A number with its errors is broken only between the errors.
+const unbroken = (text) => text.replaceAll("± ", "±\u00a0").replaceAll(" (", "\u00a0(");
+
 function scale(low, high, from, to) {
   const place = (value) => from + ((value - low) / (high - low)) * (to - from);
   return Object.assign(place, { low, high });

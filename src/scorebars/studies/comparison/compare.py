@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -10,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from scorebars._shared.score_views import left_out, with_error
+from scorebars._shared.score_views import counted, left_out, unit_of
+from scorebars._shared.shown import Shown, Table, View
 from scorebars.answers.base import Answers
 from scorebars.answers.combined import in_units
 from scorebars.answers.intervals import IntervalAt, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.arrays import FloatArray
+from scorebars.evaluation.scoring import task_of_metrics
 from scorebars.evaluation.study_data import assumed_task, study_data
+from scorebars.files.file_study import FILE_OPTIONS, study_in_file
 from scorebars.laws.law import Law, StudentLaw
 from scorebars.studies.comparison.models_on_same_labels import (
     ModelsOnSameLabels,
@@ -50,7 +54,7 @@ class DifferenceAnswers(Answers):
             degree=of.degree,
             perfect=0.0,
         )
-        self._models, self._pair, self._sampled = models, (a, b), sampled
+        self._models, self._pair, self.sampled = models, (a, b), sampled
         self.n, self.kind = models.n, models.kind
         self.repeats = np.asarray(models.labels.repeats, dtype=np.float64)
         self.observed = models.observed(a) - models.observed(b)
@@ -68,7 +72,7 @@ class DifferenceAnswers(Answers):
     @property
     def std(self) -> float:
         """With `sampled` the standard error, not the std of Student's law, which is larger for few items."""
-        return self._over_test_sets() if self._sampled else float(self._law.std)
+        return self._over_test_sets() if self.sampled else float(self._law.std)
 
     def law(self) -> Law:
         return self._law
@@ -115,8 +119,12 @@ _NOISY_MAE = (
 )
 
 
-@dataclass(frozen=True)
-class Ranking:
+_MOST_PAIRS = 28
+"""More pairs than these are shown as ranks."""
+
+
+@dataclass(frozen=True, repr=False)
+class Ranking(Shown):
     """Probability of each rank for each model; `probabilities[model][k]` is that of rank k + 1."""
 
     probabilities: dict[str, FloatArray]
@@ -136,18 +144,16 @@ class Ranking:
         """Models by expected rank."""
         return sorted(self.probabilities, key=self.expected_rank)
 
-    def __str__(self) -> str:
-        width = max(len(name) for name in self.probabilities)
-        lines = [f"{'model'.ljust(width)}  P(best)  expected rank"]
-        lines += [
-            f"{name.ljust(width)}  {self.probabilities[name][0]:7.3f}  {self.expected_rank(name):13.1f}"
-            for name in self.order()
+    def view(self) -> View:
+        """What printing and notebooks show."""
+        rows = [
+            [name, f"{self.probabilities[name][0]:.3f}", f"{self.expected_rank(name):.1f}"] for name in self.order()
         ]
-        return "\n".join([*lines, self.statement])
+        return View(tables=[Table(["model", "P(best)", "expected rank"], rows)], notes=[self.statement])
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """Two or many models on the same labels.
 
     `difference(a, b)` is metric(a) - metric(b) as a Score, `probability(a, b)` that a is strictly better, `verdict(a, b)`
@@ -231,24 +237,47 @@ class Comparison:
         )
         return Ranking(table, len(values), statement)
 
-    def __str__(self) -> str:
+    def view(self) -> View:
+        """What printing and notebooks show: every pair, or for many models their ranks."""
         what = "label errors and finite test set" if self.sampling else "label errors"
-        lines = [
-            f"{self.metric} of {len(self.models)} models on {self._models.n} labels ({what}, level {self.level:.0%})"
-        ]
-        if self.omitted:
-            lines.append(left_out(self.omitted))
+        on = counted(self._models.n, "label")
+        title = f"{self.metric} of {len(self.models)} models on {on} ({what}, level {self.level:.0%})"
+        notes = [left_out(self.omitted)] if self.omitted else []
         pairs = list(combinations(self.models, 2))
-        if len(pairs) > 28:
-            lines.append(str(self.ranking()))
-        else:
-            for a, b in pairs:
-                d = self.difference(a, b)
-                lines.append(
-                    f"{a} - {b}: {with_error(float(d), d.std)}, P({a} better) = {self.probability(a, b):.3f}: "
-                    f"{self.verdict(a, b)}"
-                )
-        return "\n".join([*lines, *(f"Warning: {w}." for w in self.warnings)])
+        warnings = [f"{w}." for w in self.warnings]
+        if len(pairs) > _MOST_PAIRS:
+            ranks = self.ranking().view()
+            return View(title, ranks.tables, [*notes, *ranks.notes], warnings)
+        rows = [
+            [f"{a} - {b}", str(self.difference(a, b)), f"{self.probability(a, b):.3f}", self.verdict(a, b)]
+            for a, b in pairs
+        ]
+        return View(
+            title, [Table(["models", "difference", "P(first better)", "verdict of the first"], rows)], notes, warnings
+        )
+
+    def sentence(self, unit: str | None = None) -> str:
+        """Ready for a paper: the best model against the next, and what the verdict rests on.
+
+        `unit` is that of the labels, where they bring none of their own.
+        """
+        first, second = self.ranking().order()[:2]
+        difference = self.difference(first, second)
+        tail = f" {made}" if difference.unit is None and (made := unit_of(difference, unit)) else ""
+        verdict = {"better": "is better", "worse": "is worse", "equivalent": "is equivalent"}.get(
+            self.verdict(first, second), "cannot be told from it"
+        )
+        on = (
+            "label errors and the choice of the test items count"
+            if self.sampling
+            else "label errors alone count, for these test items only"
+        )
+        title = self._models.declaration.title
+        return (
+            f"{title} of {first} minus that of {second} on the same {counted(self._models.n, 'label')}: "
+            f"{difference}{tail}; {first} is better with probability {self.probability(first, second):.3f}, so "
+            f"at a level of {self.level:.0%} it {verdict} ({on})."
+        )
 
 
 def compare(
@@ -278,9 +307,10 @@ def compare(
     y_pred : mapping, DataFrame or (n, models)
         Predictions of two or more models.
     y, pred, nan_policy : as in `evaluate`
-        ``compare(table, y="mass", pred=["a", "b"], yerr="mass_err")`` takes columns by name.
+        ``compare(table, y="mass", pred=["a", "b"], yerr="mass_err")`` takes columns by name, and ``compare("masses.csv")``
+        those of a file, read and guessed as in `evaluate`; `warnings` says what was understood.
     metric : name or function, optional
-        By default the mean squared error, or the accuracy for classes.
+        By default the mean squared error, or the accuracy for classes; ``rmse``, ``mae`` and other short names do.
     task : {"regression", "classification"}, optional
         What the labels are where no metric says it. Guessed otherwise, and the guess is said in `warnings` where whole
         numbers were taken as classes.
@@ -291,7 +321,8 @@ def compare(
     level : probability
         How sure a verdict must be.
     **options
-        Options of the metric: ``compare(..., metric="f1_score", average="macro")``.
+        Options of the metric: ``compare(..., metric="f1_score", average="macro")``; for a file also those of reading it, as
+        in `evaluate`.
 
     Returns
     -------
@@ -321,17 +352,31 @@ def compare(
     >>> models = {name: masses.predictions[name] for name in ("HFB26", "HFB24")}
     >>> c = sb.compare(masses.y, models, yerr=masses.yerr)
     >>> print(c.difference("HFB26", "HFB24"), c.verdict("HFB26", "HFB24"))
-    0.0082 ± 0.0015 worse
+    0.0082 ± 0.0015 (labels) ± 0.0065 (sample) worse
     """
-    data = study_data(y_true, y_pred, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight, nan_policy=nan_policy)
+    columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight}
+    warnings: list[str] = []
+    if isinstance(y_true, str | os.PathLike):
+        reading = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
+        study = study_in_file(
+            y_true, **columns, task=task or task_of_metrics(metric), nan_policy=nan_policy, options=reading
+        )
+        data = study.data
+        warnings = [study.assumed]
+        if metric is None:
+            task, metric = study.task, "brier_score_loss" if study.metrics else None
+    else:
+        data = study_data(y_true, y_pred, **columns, nan_policy=nan_policy)
     models = data.models
     if len(models) < 2:
-        raise ValueError("compare needs the predictions of at least two models: a mapping from name to predictions.")
+        raise ValueError(
+            "compare needs the predictions of at least two models, and only one was given: add another one to the mapping "
+            "from name to predictions, or ask evaluate how good this one is."
+        )
     if not 0 < level < 1:
         raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
     if not (rope >= 0 and math.isfinite(rope)):
         raise ValueError(f"rope must be a number of at least 0, got {rope!r}.")
-    warnings: list[str] = []
     if metric is None:
         found, said = assumed_task(task, data.labels, data.yerr, list(models.values()))
         warnings += [said] if said else []

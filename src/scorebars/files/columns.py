@@ -1,0 +1,846 @@
+"""Which column is what: guessed from names, first values and metadata, overridden by options.
+
+Names are compared without regard to case, units and the signs between words.
+
+===========  ========================================================================================================
+labels       ``y``, ``y_true``, ``label``, ``target``, ``measured``, ``exp``, ``mass_exp``, ...; else the one column that
+             has errors of its own, or repeats ``y_1``, ``y_2``, ...
+errors       called after the labels (``x_err``, ``xerr``, ``x_sigma``, ``e_x``, ``sigma_x``, ...) or plainly (``unc``, ``±``);
+             lower and upper ones ``x_err_lo``/``x_err_hi``, ``x_lo``/``x_hi``, ``xerr2``/``xerr1``; in percent ``x_err_pct``
+classes      ``q``, ``flip_prob``, ``p_wrong``: the probability that a label is wrong
+predictions  ``pred_*``, ``y_pred*``, ``*_pred``, ``calc``, ``model_*``, ...; else what is left over and looks like labels
+others       ``weight``, ``sample_weight``, ``w``; ``group``; ``id``, ``name``, ``key``; ``model`` in a long table
+===========  ========================================================================================================
+
+What looks like an error is used or asked about. Where a guess would be a gamble, the user is asked, with the option that
+answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from scorebars.files.cells import name_and_unit, read_cells
+from scorebars.files.formats import Column, TableSource
+from scorebars.files.problem import TableProblem
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_LABELS = _words("y_true y ytrue label labels y_obs yobs target measured measured_value experiment exp expt true truth")
+_LABEL_WORDS = frozenset(
+    _words(
+        "y exp expt experiment experimental measured measurement true truth target observed obs actual reference ref label "
+        "labels gt value ytrue"
+    )
+)
+_WEAK_LABELS = _words("observed actual reference value measurement obs ref")
+_FLIPS = _words("q flip_prob flip_probability p_wrong p_flip label_error_probability")
+_ERROR_WORDS = frozenset(
+    _words(
+        "err errs error errors errorbar sigma std stdev stddev stderr sd se sem unc uncert uncertainty uncertainties ±"
+    )
+)
+_SIDES = (("lo", "hi"), ("low", "high"), ("lower", "upper"), ("minus", "plus"), ("neg", "pos"), ("down", "up"))
+_NUMBERED_SIDES = ("2", "1")
+"""Lower and upper errors of the NASA archive are called err2 and err1."""
+_SIDE_WORDS = frozenset(word for pair in _SIDES for word in pair)
+_GLUED = re.compile(rf"(.*?)(rel)?(err|errors?|sigma|unc|uncertainty|std)([12]|{'|'.join(sorted(_SIDE_WORDS))})?")
+_KINDS_OF_ERROR = {
+    "percent": frozenset(_words("pct percent percentage %")),
+    "relative": frozenset(_words("rel relative frac fractional")),
+    "stat": frozenset(_words("stat statistical random")),
+    "sys": frozenset(_words("sys syst systematic")),
+    "total": frozenset(_words("total tot combined")),
+}
+_SPREAD_WORDS = frozenset(_words("std sd stdev stddev sigma unc uncertainty"))
+"""Words that stand for the scatter of predictions as often as for errors of labels."""
+_SINGLE_SPREAD = frozenset(_words("std sd stdev stddev"))
+"""Words for the scatter of single measurements."""
+_COUNTS = _words("n n_rep n_reps n_repeats nrep replicates n_replicates n_obs n_measurements count")
+_WIDE = frozenset(_words("2sigma 2s 2sd 3sigma 95 90 99 ci95 95ci k2 expanded"))
+"""Words for errors that are wider than one standard deviation."""
+_SUSPECTS = frozenset(
+    _words("var variance ci interval bound bounds delta u tolerance noise spread mad iqr rms fwhm k=2")
+)
+"""Words for what may be an error of some other kind than a standard deviation."""
+_QUALIFIERS = frozenset(word for words in _KINDS_OF_ERROR.values() for word in words)
+_PREDICTED = frozenset(_words("pred preds prediction predictions predicted predict ypred yhat"))
+_PREDICTED_LESS_SURELY = frozenset(
+    _words(
+        "calc calculated computed theory theo theoretical model modelled modeled sim simulated simulation forecast estimate "
+        "estimated fit fitted hat"
+    )
+)
+_PREDICTION_STARTS = ("pred_", "prediction_", "predicted_", "y_pred_", "ypred_", "yhat_", "y_hat_")
+_WEIGHTS = ("weight", "weights", "sample_weight", "w")
+_IDS = ("id", "ids", "identifier", "item_id", "sample_id", "item", "name", "key")
+_SURE_IDS = _IDS[:6]
+"""Of these names that an entry occurs once."""
+_MODEL_NAMES = (
+    "model",
+    "models",
+    "method",
+    "algorithm",
+    "estimator",
+    "regressor",
+    "classifier",
+    "predictor",
+    "model_name",
+)
+_COORDINATES = frozenset(
+    _words(
+        "x z n a index row no nr number year date time t temperature temp ra dec lat lon latitude longitude depth mjd jd "
+        "fold seed epoch set split"
+    )
+)
+_NONE, _CELLS, _ROWS = "none", "cells", "rows"
+"""What an option says: no such column; errors stand in the cells of the labels; repeats stand in several rows."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What each column is.
+
+    `yerr` is a column, several columns, a number, or None. `flips` says that it holds probabilities of a wrong label,
+    `limits` that it is the two ends of an interval, `added` that its columns are parts to be added in quadrature, `percent`
+    that it is in percent of the label, `in_cells` that the errors stand in the cells of the labels. `sure` is False where a
+    pair has names that may also stand for limits.
+    """
+
+    y: str | None
+    predictions: tuple[str, ...]
+    yerr: str | tuple[str, ...] | float | None = None
+    weight: str | None = None
+    by: str | None = None
+    id: str | None = None
+    limits: bool = False
+    flips: bool = False
+    sure: bool = True
+    percent: bool = False
+    added: bool = False
+    in_cells: bool = False
+    model: str | None = None
+    """In a long table the column that names the model of each row."""
+    repeats: tuple[str, ...] = ()
+    repeated_rows: bool = False
+    votes: tuple[str, ...] = ()
+    probabilities: tuple[str, ...] = ()
+    cov: str | None = None
+    left_over: bool = False
+    """Whether the predictions are the columns that no name explains."""
+    unused: tuple[str, ...] = ()
+    """Columns that look like errors of the labels and are not used."""
+    guessed_id: bool = field(default=True, compare=False)
+
+    @property
+    def error_columns(self) -> tuple[str, ...]:
+        return (self.yerr,) if isinstance(self.yerr, str) else self.yerr if isinstance(self.yerr, tuple) else ()
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns that the labels are made from."""
+        return self.repeats or self.votes or self.probabilities or ((self.y,) if self.y is not None else ())
+
+    @property
+    def used(self) -> list[str]:
+        """The columns to read, each once."""
+        others = (self.weight, self.by, self.id, self.model)
+        named = (*self.label_columns, *self.error_columns, *self.predictions, *others)
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+    def numbers(self, task: str) -> list[str]:
+        """The columns that must hold numbers."""
+        measured = (*self.label_columns, *self.predictions) if task == "regression" else self.probabilities
+        return [*measured, *self.error_columns, *([self.weight] if self.weight else [])]
+
+    def models(self) -> dict[str, str]:
+        """Column -> name of the model: what follows ``pred_``, where that is still unique."""
+        short = {name: _model_name(name) for name in self.predictions}
+        return short if len(set(short.values())) == len(short) else {name: name for name in self.predictions}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the result was made from, as plain data."""
+        errors = "limits" if self.limits else "yerr_percent" if self.percent else "yerr"
+        found: dict[str, Any] = {"y": self.y, errors: self.yerr, "predictions": self.predictions}
+        found |= {"weight": self.weight, "by": self.by, "id": self.id}
+        more = {name: getattr(self, name) for name in ("model", "repeats", "votes", "probabilities", "cov")}
+        return found | {name: value for name, value in more.items() if value}
+
+    def described(self, units: Mapping[str, str] | None = None) -> str:
+        """One line that says what was taken for what."""
+        unit = (units or {}).get(self.label_columns[0]) if self.label_columns else None
+        shown = f" ({unit})" if unit and name_and_unit(self.label_columns[0])[1] is None else ""
+        parts = [self._labels() + shown, self._errors()]
+        more = f", ... ({len(self.predictions)})" if len(self.predictions) > 8 else ""
+        left = " (the columns left over)" if self.left_over else ""
+        parts.append(f"predictions {', '.join(self.predictions[:8])}{more}{left}")
+        named = (("weights", self.weight), ("groups", self.by), ("models by", self.model))
+        parts += [f"{role} {name}" for role, name in named if name]
+        if self.unused:
+            parts.append(f"not used: {', '.join(self.unused)}")
+        return "; ".join(parts)
+
+    def _labels(self) -> str:
+        if self.repeats:
+            return f"labels: means of the repeats {', '.join(self.repeats)}"
+        if self.votes:
+            return f"labels: majority of the votes {', '.join(self.votes)}"
+        if self.probabilities:
+            return f"labels: class probabilities {', '.join(self.probabilities)}"
+        return f"labels {self.y}" + (f" (repeats of one {self.id} are one label)" if self.repeated_rows else "")
+
+    def _errors(self) -> str:
+        if self.cov is not None:
+            return f"covariance of the labels from {self.cov}"
+        if self.repeats or self.repeated_rows:
+            return "errors from the scatter of the repeats"
+        if self.votes or self.probabilities:
+            return "errors from " + ("the votes" if self.votes else "the probabilities")
+        if self.in_cells:
+            return f"errors in the cells of {self.y}"
+        percent = " (percent of the label)" if self.percent else ""
+        if self.added:
+            return f"errors {' and '.join(self.error_columns)}, added in quadrature{percent}"
+        if isinstance(self.yerr, tuple):
+            kind = "limits" if self.limits else "lower and upper errors"
+            return f"{kind} {self.yerr[0]}, {self.yerr[1]}{percent}"
+        if self.yerr is None:
+            return "no errors (labels taken as exact)"
+        return f"{'probability of a wrong label' if self.flips else 'errors'} {self.yerr}{percent}"
+
+
+def _model_name(column: str) -> str:
+    name = name_and_unit(column)[0]
+    for start in _PREDICTION_STARTS:
+        if name.lower().startswith(start) and len(name) > len(start):
+            return name[len(start) :]
+    inside = re.search(r"_(?:y?pred|prediction|predicted)_(.+)$", name, re.IGNORECASE)
+    return inside[1] if inside else re.sub(r"_(pred|prediction|predicted)$", "", name, flags=re.IGNORECASE) or name
+
+
+ROLE_OPTIONS = _words("y yerr yerr_percent limits pred weight by id model repeats votes probabilities cov")
+"""The options that say what columns are."""
+
+
+def roles_of(source: TableSource, **options: Any) -> Roles:
+    """The roles of the columns of a file: what the options say, the rest guessed from names, values and metadata."""
+    return assign(
+        source.columns,
+        sample=source.first_rows(),
+        declared=source.declared_errors(),
+        units=source.units(source.columns),
+        coordinates=source.coordinates,
+        **options,
+    )
+
+
+def assign(
+    columns: Sequence[str],
+    *,
+    y: str | None = None,
+    yerr: str | None = None,
+    yerr_percent: str | None = None,
+    limits: str | None = None,
+    pred: Sequence[str] | None = None,
+    weight: str | None = None,
+    by: str | None = None,
+    id: str | None = None,
+    model: str | None = None,
+    repeats: Sequence[str] | None = None,
+    votes: Sequence[str] | None = None,
+    probabilities: Sequence[str] | None = None,
+    cov: str | None = None,
+    sample: Mapping[str, Column] | None = None,
+    declared: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    coordinates: frozenset[str] = frozenset(),
+) -> Roles:
+    """The roles of the columns: what the options say, the rest guessed.
+
+    `sample` holds the first values of the columns. Without it only names are looked at, and nothing is left over for models.
+
+    >>> assign(["id", "y", "y_err", "pred_a", "pred_b", "Z"]).described()
+    'labels y; errors y_err; predictions pred_a, pred_b'
+    >>> assign(["mass", "e_mass", "model_pred"]).described()
+    'labels mass; errors e_mass; predictions model_pred'
+    """
+    given = {"--yerr": yerr, "--limits": limits, "--yerr-percent": yerr_percent, "--cov": cov}
+    twice = [option for option, value in given.items() if value is not None]
+    if len(twice) > 1:
+        raise TableProblem(f"{twice[0]} and {twice[1]} exclude each other: give the errors once.")
+    guess = _Guess(columns, sample, declared or {}, units or {}, coordinates)
+    in_rows = list(repeats or ()) == [_ROWS] and _ROWS not in columns
+    several: dict[str, Any] = {
+        "repeats": () if in_rows else tuple(_given_columns(columns, repeats or (), "--repeats")),
+        "votes": tuple(_given_columns(columns, votes or (), "--votes")),
+        "probabilities": tuple(_given_columns(columns, probabilities or (), "--probabilities")),
+    }
+    if sum(map(bool, several.values())) > 1:
+        raise TableProblem(
+            "--repeats, --votes and --probabilities exclude each other: the labels come from one of them."
+        )
+    labels = _exact(columns, y, "--y") if y else None
+    if not any(several.values()) and labels is None:
+        labels, found = guess.labels_or_repeats()
+        several |= found
+    made = next((key for key, names in several.items() if names), None)
+    predicted = _given_columns(columns, pred, "--pred") if pred else None
+    if made is not None:
+        errors = _Errors()
+    elif limits is not None:
+        pair = _pair(columns, limits, "--limits")
+        if pair is None:
+            raise TableProblem(f"--limits needs two columns, lower and upper, as LOW,HIGH; got {limits!r}.")
+        errors = _Errors(pair, limits=True)
+    elif yerr is not None or yerr_percent is not None:
+        errors = _given_errors(columns, yerr, yerr_percent)
+    elif cov is not None or in_rows:
+        errors = _Errors()
+    else:
+        errors = guess.errors(str(labels), predicted or ())
+    sources = next((names for names in several.values() if names), () if labels is None else (labels,))
+    long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
+    others: dict[str, Any] = {
+        "weight": _one(columns, weight, "--weight", guess.first(_WEIGHTS)),
+        "by": _one(columns, by, "--by", guess.first(["group"])),
+        "id": _one(columns, id, "--id", guess.first(_IDS)),
+    }
+    taken = {*sources, *Roles(None, (), errors.yerr).error_columns, *filter(None, others.values()), long}
+    left_over = False
+    if predicted is None:
+        predicted, left_over = guess.predictions({name for name in taken if name}, sources, made)
+    if long is not None and len(predicted) != 1:
+        if model is not None:
+            raise TableProblem(
+                f"--model {model} means a long table with one column of predictions, but there are {len(predicted)}: "
+                f"{', '.join(predicted)}. Choose one with --pred COLUMN."
+            )
+        long = None
+    if in_rows and others["id"] is None:
+        raise TableProblem("--repeats rows needs the column that tells which rows are one label: say --id COLUMN.")
+    return Roles(
+        labels if made is None else None,
+        tuple(predicted),
+        errors.yerr,
+        **others,
+        limits=errors.limits,
+        flips=errors.flips,
+        sure=errors.sure,
+        percent=errors.percent,
+        added=errors.added,
+        in_cells=errors.in_cells,
+        model=long,
+        **several,
+        repeated_rows=in_rows,
+        cov=cov,
+        left_over=left_over,
+        unused=errors.unused,
+        guessed_id=id is None,
+    )
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """What is known of the errors of the labels, as in `Roles`."""
+
+    yerr: str | tuple[str, ...] | float | None = None
+    limits: bool = False
+    flips: bool = False
+    sure: bool = True
+    percent: bool = False
+    added: bool = False
+    in_cells: bool = False
+    unused: tuple[str, ...] = ()
+
+
+def _exact(columns: Sequence[str], name: str, option: str) -> str:
+    """The column of this name, with or without its unit; near matches are listed where there is none."""
+    if name in columns:
+        return name
+    for key in (lambda c: c.strip().lower(), lambda c: name_and_unit(c)[0].lower()):
+        alike = [column for column in columns if key(column) == name.strip().lower()]
+        if len(alike) == 1:
+            return alike[0]
+    near = get_close_matches(name, columns, 3)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise TableProblem(f"{option}: there is no column {name!r}.{hint} The columns are: {_listed(columns)}.")
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+
+
+def _one(columns: Sequence[str], given: str | None, option: str, guessed: str | None) -> str | None:
+    if given is None:
+        return guessed
+    return None if given == _NONE and _NONE not in columns else _exact(columns, given, option)
+
+
+def _pair(columns: Sequence[str], given: str, option: str) -> tuple[str, str] | None:
+    if given in columns or given.count(",") != 1:
+        return None
+    low, high = given.split(",")
+    return _exact(columns, low, option), _exact(columns, high, option)
+
+
+def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None) -> _Errors:
+    option, given = ("--yerr", yerr) if yerr is not None else ("--yerr-percent", str(percent))
+    assert given is not None
+    relative = yerr is None
+    if given not in columns:
+        if given in (_NONE, _CELLS) and not relative:
+            return _Errors(in_cells=given == _CELLS)
+        if reads_as_number(given):
+            return _Errors(float(given), percent=relative)
+        if "+" in given:
+            return _Errors(
+                tuple(_exact(columns, part, option) for part in given.split("+")), percent=relative, added=True
+            )
+    pair = _pair(columns, given, option)
+    return _Errors(pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in _FLIPS)
+
+
+def reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) -> list[str]:
+    """Names, or patterns such as ``pred_*``; several in one text are parted by commas."""
+    found: dict[str, None] = {}
+    for name in given:
+        matching = [name] if name in columns else [c for c in columns if fnmatchcase(c, name)]
+        if not matching and "," in name:
+            matching = _given_columns(columns, name.split(","), option)
+        found |= dict.fromkeys(matching or [_exact(columns, name, option)])
+    return list(found)
+
+
+# names ---------------------------------------------------------------------------------------------
+
+
+def plain_name(column: str) -> str:
+    """The name of a column as it is compared: lower case, words joined by underscores, without its unit.
+
+    >>> plain_name("Measured value (MeV)"), plain_name("yTrue"), plain_name("y-err"), plain_name("+/-")
+    ('measured_value', 'y_true', 'y_err', '±')
+    """
+    name = name_and_unit(column)[0]
+    if re.fullmatch(r"\s*(±|\+\s*/?\s*[-−])\s*", name):
+        return "±"
+    name = re.sub(r"([a-z])(True|Pred|Err|Error|Std|Obs|Exp|Sigma|Unc)", r"\1_\2", name)
+    name = re.sub(r"%", "_pct_", re.sub(r"±|\+/-", "_±_", name))
+    return re.sub(r"[\s\-.:/()\[\]_]+", "_", name).strip("_").lower()
+
+
+@dataclass(frozen=True)
+class _ErrorName:
+    """What the name of a column says where it looks like that of an error."""
+
+    of: str
+    """What it is the error of; "" where the name does not say."""
+    kind: str = "plain"
+    """Or "percent", "relative", "stat", "sys", "total", "wide"."""
+    side: str = ""
+    """The word for a lower or an upper error; "" for both."""
+
+
+def _error_name(name: str) -> _ErrorName | None:
+    """Read a name as that of an error; None where it does not look like one.
+
+    >>> _error_name("y_err_stat"), _error_name("masserr2")
+    (_ErrorName(of='y', kind='stat', side=''), _ErrorName(of='mass', kind='plain', side='2'))
+    """
+    words: list[str] = []
+    for word in name.split("_"):
+        glued = None if word in _ERROR_WORDS | _WIDE else _GLUED.fullmatch(word)
+        words += [part for part in glued.groups() if part] if glued else [word]
+    if words[0] == "e" and len(words) > 1:
+        words[0] = "err"
+    if not _ERROR_WORDS & set(words):
+        return None
+    numbered = [w for before, w in pairwise(words) if w in _NUMBERED_SIDES and before in _ERROR_WORDS]
+    side = next((word for word in words if word in _SIDE_WORDS), numbered[0] if numbered else "")
+    own = [word for word in words if word not in _ERROR_WORDS | _QUALIFIERS | _WIDE and word != side]
+    if _WIDE & set(words):
+        return _ErrorName("_".join(own), "wide", side)
+    kind = next((kind for kind, marks in _KINDS_OF_ERROR.items() if marks & set(words)), "plain")
+    return _ErrorName("_".join(own), kind, side)
+
+
+class _Guess:
+    """Columns by their plain names; of two that differ only in case the first counts."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        sample: Mapping[str, Column] | None,
+        declared: Mapping[str, str],
+        units: Mapping[str, str],
+        coordinates: frozenset[str],
+    ) -> None:
+        self.columns, self.sample, self.declared, self.units = columns, sample, declared, units
+        self.coordinates = coordinates
+        self.by_name: dict[str, str] = {}
+        for column in columns:
+            self.by_name.setdefault(plain_name(column), column)
+        self.error_names = {
+            name: found
+            for name, column in self.by_name.items()
+            if (found := _error_name(name)) and self._has_numbers(column)
+        }
+
+    def first(self, names: Sequence[str]) -> str | None:
+        return next((self.by_name[name] for name in names if name in self.by_name), None)
+
+    # what columns hold -----------------------------------------------------------------------------
+
+    def may_be_number(self, column: str) -> bool:
+        """Whether the first values of a column are numbers; without values any column may hold them."""
+        return self.sample is None or (column in self.sample and holds_numbers(self.sample[column]))
+
+    def _has_numbers(self, column: str) -> bool:
+        """Whether a column is not plainly text: what is called an error and has wrong cells, or none, must be noticed."""
+        if self.sample is None or column not in self.sample:
+            return self.sample is None
+        values = self.sample[column]
+        if values.dtype.kind != "O":
+            return values.dtype.kind in "iuf"
+        return all(value is None for value in values) or not np.isnan(read_cells(values).values).all()
+
+    def is_text(self, column: str) -> bool:
+        return self.sample is not None and column in self.sample and not holds_numbers(self.sample[column])
+
+    def _is_prediction(self, name: str) -> bool:
+        if name in self.error_names or name.startswith(("p_", "prob_")):  # how sure a classifier is, not the class
+            return False
+        return bool(_PREDICTED & _without_numbers(name)) or name in ("y_hat",) or name.startswith(_PREDICTION_STARTS)
+
+    def _is_bound(self, name: str) -> bool:
+        """Whether it is a limit of another column, as ``pred_lower`` is of ``pred``."""
+        base, _, last = name.rpartition("_")
+        return last in _SIDE_WORDS and base in self.by_name
+
+    def _may_be_prediction(self, name: str) -> bool:
+        return name not in self.error_names and bool(_PREDICTED_LESS_SURELY & _without_numbers(name))
+
+    # labels ----------------------------------------------------------------------------------------
+
+    def labels_or_repeats(self) -> tuple[str | None, dict[str, tuple[str, ...]]]:
+        """The column of labels; or the columns of repeats or of votes that labels are made from."""
+        labels = self._labels()
+        if labels is not None:
+            return labels, {}
+        if repeats := self._repeats():
+            return None, {"repeats": repeats}
+        votes = tuple(c for n, c in self.by_name.items() if n.startswith(("votes_", "vote_", "n_votes_")))
+        if len(votes) > 1:
+            return None, {"votes": votes}
+        raise self._which_labels([])
+
+    def _labels(self) -> str | None:
+        plain = [self.by_name[name] for name in _LABELS if name in self.by_name]
+        if plain and plain_name(plain[0]) in ("y_true", "y", "ytrue"):
+            return plain[0]
+        if not plain:
+            plain = [self.by_name[name] for name in _WEAK_LABELS if name in self.by_name]
+        if not plain:
+            plain = [
+                c
+                for n, c in self.by_name.items()
+                if (_LABEL_WORDS - {"y", "value"}) & set(n.split("_")) and self._is_candidate(n)
+            ]
+        if len(plain) == 1:
+            return plain[0]
+        with_errors = [c for n, c in self.by_name.items() if self._is_candidate(n) and self._own_errors(n, c)]
+        if plain:
+            choice = [c for c in plain if c in with_errors] or [c for c in plain if not self.is_text(c)]
+            if len(choice) == 1:
+                return choice[0]
+            raise self._which_labels(plain, "may be labels")
+        if len(with_errors) == 1:
+            return with_errors[0]
+        if with_errors:
+            raise self._which_labels(with_errors)
+        return None
+
+    def _which_labels(self, several: Sequence[str], what: str = "have errors") -> TableProblem:
+        why = f"several columns {what} ({', '.join(several)})" if several else "no column has one of the usual names"
+        return TableProblem(
+            f"which column holds the labels? {why[0].upper()}{why[1:]}: say --y COLUMN. "
+            f"The columns are: {', '.join(self.columns)}."
+        )
+
+    def _is_candidate(self, name: str) -> bool:
+        return not (name in self.error_names or self._is_prediction(name) or self._may_be_prediction(name))
+
+    def _own_errors(self, name: str, column: str) -> bool:
+        """Whether other columns are called its errors."""
+        if column in self.declared or any(found.of == name for found in self.error_names.values()):
+            return True
+        return self._sides(name) is not None
+
+    def _repeats(self) -> tuple[str, ...]:
+        """Columns such as ``y_1, y_2, y_3`` or ``rep1, rep2`` that can only be repeats of the labels."""
+        groups: dict[str, list[str]] = {}
+        for name, column in self.by_name.items():
+            found = re.fullmatch(r"(.*?[a-z])_?(\d+)", name)
+            if found and self.may_be_number(column) and not self._is_prediction(name):
+                groups.setdefault(found[1].rstrip("_"), []).append(column)
+        words = _LABEL_WORDS | {"rep", "repeat", "replicate", "run", "trial"}
+        good = [names for base, names in groups.items() if len(names) > 1 and set(base.split("_")) & words]
+        return tuple(good[0]) if len(good) == 1 else ()
+
+    # errors ----------------------------------------------------------------------------------------
+
+    def _sides(self, base: str) -> tuple[str, str] | None:
+        """Columns called after the labels with the words for low and high."""
+        for low, high in _SIDES:
+            for join in ("_", ""):
+                names = f"{base}{join}{low}", f"{base}{join}{high}"
+                if all(name in self.by_name for name in names):
+                    return self.by_name[names[0]], self.by_name[names[1]]
+        return None
+
+    def errors(self, labels: str, predicted: Sequence[str]) -> _Errors:
+        """The errors of these labels; what looks like them and leaves a doubt is asked about."""
+        name, flip = plain_name(labels), self.first(_FLIPS)
+        in_cells = self.sample is not None and labels in self.sample and _errors_in_cells(self.sample[labels])
+        if labels in self.declared:
+            return _Errors(self.declared[labels])
+        own, plain, other = self._sorted_errors(name, predicted)
+        found = self._chosen(own) or self._chosen(plain)
+        if found is not None:
+            self._require_clear(labels, found)
+        if found is not None and in_cells:
+            columns = ",".join(Roles(None, (), found.yerr).error_columns)
+            raise TableProblem(
+                f"the cells of {labels!r} hold errors, and so does {columns}: say --yerr cells or --yerr {columns}."
+            )
+        if found is not None:
+            return found
+        if in_cells:
+            return _Errors(in_cells=True)
+        pair = self._sides(name)
+        if pair is not None and flip is None:
+            return _Errors(pair, sure=False)
+        if flip is not None:
+            return _Errors(flip, flips=True)
+        other += self._suspects(name, predicted)
+        if other:
+            raise TableProblem(
+                f"is {other[0]!r} the error of the labels {labels!r}? Say --yerr {other[0]} if it is a standard deviation, "
+                "--limits LOW,HIGH for the ends of a 68 % interval, or --yerr none for exact labels."
+            )
+        return _Errors()
+
+    def _sorted_errors(self, labels: str, predicted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+        """Names that look like errors: called after the labels, called after nothing, and after something unknown."""
+        words = set(labels.split("_"))
+        others = [n for n in self.by_name if n != labels and n not in self.error_names]
+        own, plain, other = [], [], []
+        for name, found in self.error_names.items():
+            if self.by_name[name] in self.declared.values() or self.by_name[name] in predicted:
+                continue
+            of = set(found.of.split("_")) if found.of else set()
+            if found.of == labels or found.of in (f"d{labels}", labels.replace("_", "")):
+                own.append(name)
+            elif not of:
+                plain.append(name)
+            elif found.of in others or of & _PREDICTED:
+                continue  # the error of another column
+            elif of <= words | _LABEL_WORDS:
+                own.append(name)
+            elif not any(of <= set(n.split("_")) for n in others):
+                other.append(name)
+        if not own and f"d{labels}" in self.by_name and self.may_be_number(self.by_name[f"d{labels}"]):
+            own.append(f"d{labels}")
+            self.error_names[f"d{labels}"] = _ErrorName(labels, "plain", "")
+        return own, plain, [self.by_name[n] for n in other]
+
+    def _chosen(self, names: Sequence[str]) -> _Errors | None:
+        """Of several columns of errors those that count; asks where that is not clear."""
+        if not names:
+            return None
+        kinds: dict[str, list[str]] = {}
+        sides: dict[tuple[str, str], dict[str, str]] = {}
+        for name in names:
+            found = self.error_names[name]
+            if found.side:
+                sides.setdefault((found.of, found.kind), {})[found.side] = name
+            else:
+                kinds.setdefault(found.kind, []).append(name)
+        for (_, kind), both in sides.items():
+            pair = next(((both[a], both[b]) for a, b in (*_SIDES, _NUMBERED_SIDES) if a in both and b in both), None)
+            if pair and kind in ("plain", "total", "stat"):
+                low, high = (self.by_name[name] for name in pair)
+                rest = tuple(self.by_name[n] for n in names if n not in pair)
+                return _Errors((low, high), unused=rest)
+        everything = [self.by_name[name] for name in names]
+        if set(kinds) == {"wide"}:
+            raise TableProblem(
+                f"{everything[0]!r} looks wider than one standard deviation. Say --yerr {everything[0]} if it is one; else "
+                "divide it first (95 % and 2 sigma by 2), or say --yerr none for exact labels."
+            )
+        for kind in ("plain", "total", "percent", "stat"):
+            here = kinds.get(kind, [])
+            if kind == "stat" and ("sys" in kinds or "relative" in kinds):
+                break
+            if len(here) > 1:
+                break
+            if here:
+                column = self.by_name[here[0]]
+                percent = kind == "percent" or self.units.get(column) == "%"
+                return _Errors(column, percent=percent, unused=tuple(c for c in everything if c != column))
+        if len(everything) == 1 and "relative" in kinds:
+            raise TableProblem(
+                f"is {everything[0]!r} a fraction or in percent of the labels? Say --yerr-percent {everything[0]} if in "
+                "percent; else multiply it by 100 first, or say --yerr none for exact labels."
+            )
+        raise TableProblem(
+            f"which column holds the errors of the labels? These may: {', '.join(everything)}. Say --yerr COLUMN; "
+            f"--yerr {'+'.join(everything[:2])} adds them in quadrature, --yerr none takes the labels as exact."
+        )
+
+    def _require_clear(self, labels: str, found: _Errors) -> None:
+        """Ask where the errors may as well be those of predictions, or of single measurements."""
+        column = found.yerr
+        if not isinstance(column, str):
+            return
+        name = plain_name(column)
+        words, called = set(name.split("_")), self.error_names[name].of == plain_name(labels)
+        place = self.columns.index(column)
+        before = plain_name(self.columns[place - 1]) if place else ""
+        predicted = self._is_prediction(before) or self._may_be_prediction(before) or before in ("mean", "mu")
+        if predicted and not called and (not self.error_names[name].of or words & _SPREAD_WORDS):
+            raise TableProblem(
+                f"is {column!r} the error of the labels {labels!r}, or that of {self.columns[place - 1]!r}, which it follows? "
+                f"Say --yerr {column} for the labels, or --yerr none for exact labels."
+            )
+        count = self.first(_COUNTS)
+        if (
+            count is not None
+            and words & _SINGLE_SPREAD
+            and self.sample is not None
+            and _are_counts(self.sample.get(count))
+        ):
+            raise TableProblem(
+                f"is {column!r} the error of the labels {labels!r}, or the scatter of the {count!r} measurements behind each? "
+                f"Say --yerr {column} if it is the error of the label; else divide it by the square root of {count!r} first."
+            )
+
+    def _suspects(self, labels: str, predicted: Sequence[str]) -> list[str]:
+        """Columns whose names may mean errors of the labels, of whatever kind."""
+        found = []
+        for name, column in self.by_name.items():
+            words = name.split("_")
+            rest = {word for word in words if word not in _SUSPECTS | _SIDE_WORDS | {"y"}}
+            suspect = bool(_SUSPECTS & set(words)) or (bool(words) and all(word in _SIDE_WORDS for word in words))
+            if suspect and rest <= set(labels.split("_")) | _LABEL_WORDS and name != labels and column not in predicted:
+                found += [column] if self._has_numbers(column) and not self._is_prediction(name) else []
+        return found
+
+    # predictions -----------------------------------------------------------------------------------
+
+    def model_column(self) -> str | None:
+        """The column of a long table that names the model of each row."""
+        found = self.first(_MODEL_NAMES)
+        return found if found is not None and self.is_text(found) else None
+
+    def predictions(self, taken: set[str], labels: Sequence[str], made: str | None) -> tuple[list[str], bool]:
+        """The columns of predictions, and whether they are just the ones left over."""
+        for is_one in (self._is_prediction, self._may_be_prediction):
+            found = [c for n, c in self.by_name.items() if is_one(n) and c not in taken and not self._is_bound(n)]
+            if found:
+                return found, False
+        found, doubtful = self._left_over(taken, labels, made)
+        if not found or doubtful:
+            why = (
+                f"Of the columns left over, {', '.join(doubtful)} do not look like the labels: say --pred COLUMN "
+                if doubtful
+                else "None is called pred_MODEL, y_pred or the like: say --pred COLUMN "
+            )
+            raise TableProblem(
+                f"which columns hold predictions? {why}(once for each model). The columns are: {', '.join(self.columns)}."
+            )
+        return found, True
+
+    def _left_over(self, taken: set[str], labels: Sequence[str], made: str | None) -> tuple[list[str], list[str]]:
+        """Columns that nothing explains: those that look like the labels, and those that do not."""
+        if self.sample is None or not labels or labels[0] not in self.sample or made in ("votes", "probabilities"):
+            return [], []
+        if made == "repeats":
+            shown: Any = np.nanmean([as_floats(self.sample[name]) for name in labels], axis=0)
+        else:
+            shown = self.sample[labels[0]]
+        found: list[str] = []
+        doubtful: list[str] = []
+        for name, column in self.by_name.items():
+            known = column in taken or column in self.coordinates or name in self.error_names or name in _COORDINATES
+            if known or not name or column not in self.sample or name.startswith("unnamed"):
+                continue
+            alike = look_alike(shown, self.sample[column])
+            if alike is not None:
+                (found if alike else doubtful).append(column)
+        return found, doubtful
+
+
+def id_is_unique(roles: Roles) -> bool:
+    """Whether the column of ids is one in which an entry should occur once; a column called name need not be."""
+    return roles.id is not None and (not roles.guessed_id or plain_name(roles.id) in _SURE_IDS)
+
+
+def _without_numbers(name: str) -> set[str]:
+    """The words of a name, model1 as model."""
+    return {word.rstrip("0123456789") for word in name.split("_")}
+
+
+def _are_counts(values: Column | None) -> bool:
+    return values is not None and values.dtype.kind in "iu" and bool(np.all((values >= 1) & (values <= 100)))
+
+
+def holds_numbers(values: Column) -> bool:
+    """Whether a column is one of numbers, written as such or as text."""
+    if values.dtype.kind in "iuf":
+        return not (values.dtype.kind == "f" and len(values) > 0 and bool(np.isnan(values).all()))
+    return values.dtype.kind == "O" and read_cells(values).numeric
+
+
+def as_floats(values: Column) -> Any:
+    return values.astype(np.float64) if values.dtype.kind in "iubf" else read_cells(values).values
+
+
+def _errors_in_cells(values: Column) -> bool:
+    return values.dtype.kind == "O" and read_cells(values).upper is not None
+
+
+def look_alike(labels: Column, values: Column) -> bool | None:
+    """Whether a column can be a prediction of the labels; None where it is of another kind."""
+    if holds_numbers(labels) != holds_numbers(values):
+        return None
+    if not holds_numbers(labels):
+        known = {value for value in labels if value is not None}
+        return sum(value in known for value in values) * 2 >= len(values) or None
+    y, p = as_floats(labels), as_floats(values)
+    both = np.isfinite(y) & np.isfinite(p)
+    if not both.any():
+        return False
+    y, p = y[both], p[both]
+    spread, size = float(np.std(y)), float(np.max(np.abs(y)))
+    distance = float(np.sqrt(np.mean(np.square(p - y))))
+    together = len(y) > 2 and spread > 0 and np.std(p) > 0 and float(np.corrcoef(y, p)[0, 1]) > 0.5
+    return distance <= max(2.0 * spread, 1e-9 * size) or bool(together and distance <= 5.0 * max(spread, 1e-300))

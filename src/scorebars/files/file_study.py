@@ -1,0 +1,173 @@
+"""A study of a file named in Python: its keywords as the options of the command line, its columns as arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from glob import has_magic
+from numbers import Real
+from typing import Any
+
+from scorebars.evaluation.study_data import StudyData, error_columns, predicted_columns
+from scorebars.files.columns import Roles, holds_numbers, roles_of
+from scorebars.files.file_labels import PROBABILITY_METRICS, load_labels, understood
+from scorebars.files.formats import (
+    PREFIX,
+    READING_OPTIONS,
+    Reading,
+    TableSource,
+    TextFile,
+    files_in_pieces,
+    opened,
+)
+from scorebars.files.problem import TableProblem, as_keywords, said_for_python
+
+FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", "repeats", "votes", "probabilities", "cov")
+"""Keywords that only a file takes."""
+
+
+@dataclass(frozen=True)
+class FileStudy:
+    """What a study needs of a file."""
+
+    data: StudyData
+    task: str
+    metrics: list[str] | None
+    """The metrics that suit the predictions where the common ones of the task do not."""
+    assumed: str
+    """What was understood, in words."""
+
+
+def require_known(options: Mapping[str, Any], data: Any) -> None:
+    """Refuse keywords that mean nothing, and those of files where the data are no file."""
+    for name in options:
+        if name not in FILE_OPTIONS:
+            near = get_close_matches(name, FILE_OPTIONS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{name!r} is not a known keyword.{hint} For files there are: {', '.join(FILE_OPTIONS)}.")
+        if not isinstance(data, str | os.PathLike):
+            raise TypeError(f"{name!r} says how a file is read, but the data are a {type(data).__name__}, not a path.")
+
+
+@contextmanager
+def file_and_roles(
+    path: Any, y: Any, pred: Any, yerr: Any, sample_weight: Any, by: Any, options: Mapping[str, Any]
+) -> Iterator[tuple[TableSource, Roles]]:
+    """The opened file and what its columns are. Where y and pred are named, nothing else is guessed."""
+    name = os.fspath(path)
+    known = name.startswith(PREFIX) or os.path.exists(name) or has_magic(name)
+    if not known:
+        raise FileNotFoundError(f"there is no file or folder {name!r}.")
+    given = {key: value for key, value in options.items() if key not in READING_OPTIONS and value is not None}
+    given = {
+        key: _listed(value) if key in ("repeats", "votes", "probabilities") else value for key, value in given.items()
+    }
+    if "yerr_percent" in given:
+        given["yerr_percent"] = str(given["yerr_percent"])
+    if "limits" in given and not isinstance(given["limits"], str):
+        given["limits"] = ",".join(given["limits"])
+    if pred is not None:
+        given["pred"] = [str(column) for column in predicted_columns(pred)[0].values()]
+    named = {"y": y, "weight": sample_weight, "by": by} | ({"yerr": _error_option(yerr)} if yerr is not None else {})
+    for key, value in named.items():
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"{key} must be the name of a column of {name}, not a {type(value).__name__}.")
+        given |= {} if value is None else {key: value}
+    if pred is not None and (y is not None or set(given) & {"repeats", "votes", "probabilities"}):
+        given = {"weight": "none", "by": "none", "id": "none", "model": "none", **given}
+        if not set(given) & {"yerr", "yerr_percent", "limits", "cov", "repeats", "votes", "probabilities"}:
+            given["yerr"] = "none"
+    with (
+        said_for_python(),
+        opened(name, Reading(**{key: options[key] for key in READING_OPTIONS if key in options})) as source,
+    ):
+        yield source, roles_of(source, **given)
+
+
+def _listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _error_option(yerr: Any) -> str:
+    pair = error_columns(yerr)
+    if pair:
+        return f"{pair[0]},{pair[1]}"
+    if isinstance(yerr, Real):
+        return repr(float(yerr))
+    return yerr if isinstance(yerr, str) else "none"  # errors that are no columns are put in afterwards
+
+
+def study_in_file(
+    path: Any,
+    *,
+    y: Any = None,
+    pred: Any = None,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    by: Any = None,
+    task: str | None = None,
+    nan_policy: str = "raise",
+    options: Mapping[str, Any],
+) -> FileStudy:
+    """The columns of a file as arrays, read as a whole."""
+    if nan_policy not in ("raise", "omit"):
+        raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
+    with file_and_roles(path, y, pred, yerr, sample_weight, by, options) as (source, roles):
+        found = load_labels(source, roles, task, nan_policy)
+        said = [understood(source, roles), *found.remarks, *([] if yerr is not None else _unused_errors(source, roles))]
+    given = yerr is not None and _error_option(yerr) == "none" and not isinstance(yerr, str)
+    if given:
+        said[0] = said[0].replace("no errors (labels taken as exact)", "errors as given in yerr")
+    models = _renamed(found.predictions, pred, roles)
+    data = StudyData(found.y, models, yerr if given else found.yerr, found.weight, found.by, found.omitted)
+    metrics = list(PROBABILITY_METRICS) if found.probable else None
+    assumed = ". ".join([said[0], *(f"{one[0].upper()}{one[1:]}" for one in said[1:])])
+    return FileStudy(data, found.task, metrics, as_keywords(assumed))
+
+
+def _renamed(predictions: Mapping[str, Any], pred: Any, roles: Roles) -> dict[str, Any]:
+    """Predictions under the names that the caller gave them."""
+    if pred is None or roles.model is not None:
+        return dict(predictions)
+    names = predicted_columns(pred)[0]
+    if len(names) != len(predictions):  # patterns
+        return dict(predictions)
+    return dict(zip(names, predictions.values(), strict=True))
+
+
+def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
+    """A remark where labels are taken as exact although a column looks like their errors."""
+    if roles.yerr is not None or roles.y is None or roles.in_cells or roles.cov or roles.repeated_rows:
+        return []
+    try:
+        columns = " and ".join(roles_of(source, y=roles.y, pred=list(roles.predictions)).error_columns)
+    except TableProblem:
+        columns = "several columns"
+    return [f"what looks like errors of {roles.y} is not used: {columns}. Name it in yerr"] if columns else []
+
+
+def remark_on_unused_errors(path: Any, y: Any, pred: Any) -> str:
+    """The same for a file whose columns are named and that is read in pieces."""
+    columns = {"y": y, "pred": pred, "yerr": None, "sample_weight": None, "by": None}
+    with file_and_roles(path, **columns, options={}) as (source, roles):
+        return ". ".join(_unused_errors(source, roles))
+
+
+def read_in_pieces(path: Any, y: Any, pred: Any, options: Mapping[str, Any]) -> bool:
+    """Whether a file goes to the reader of pieces: Parquet, Feather or text, its columns named, numbers stored as such."""
+    if y is None or pred is None or options or not os.path.exists(path) or str(path).endswith(".zip"):
+        return False
+    with opened(os.fspath(path)) as source:
+        files = files_in_pieces(source)
+        columns = [str(y), *map(str, predicted_columns(pred)[0].values())]
+        return files is not None and not any(_numbers_as_text(file, columns) for file in files)
+
+
+def _numbers_as_text(file: TableSource, columns: list[str]) -> bool:
+    if not isinstance(file, TextFile):
+        return False
+    first = file.first_rows()
+    return any(name in first and first[name].dtype.kind == "O" and holds_numbers(first[name]) for name in columns)

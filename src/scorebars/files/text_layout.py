@@ -1,0 +1,353 @@
+"""How a text file is laid out: its encoding, delimiter, titles, names, units and decimal mark.
+
+The first lines tell. What was found can be overridden by options, and is said where it is not the plain case: a header,
+commas, decimal points, UTF-8.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from scorebars.files.cells import decimal_mark, is_missing_mark, is_unit, read_cells, without_brackets
+from scorebars.files.problem import TableProblem
+
+_HEAD = 1 << 18
+"""Bytes at the start of a file that tell how it is laid out."""
+_SAMPLE = 400
+"""So many lines are looked at."""
+_BLANKS, _BLANK_RUNS = " ", "  "
+"""Delimiters: any white space; two or more blanks."""
+_DELIMITERS = ("\t", ";", "|", ",", _BLANK_RUNS, _BLANKS)
+_CALLED = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas", _BLANKS: "blanks", _BLANK_RUNS: "blanks"}
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SPREAD = re.compile(r"\s*(±|\+/-|\\pm)\s*")
+
+
+@dataclass(frozen=True)
+class TableHead:
+    """Where a table starts: what its columns are called and where the first row of values is."""
+
+    names: list[str]
+    first: int
+    """Index of the first row of values among the rows given."""
+    units: dict[str, str] = field(default_factory=dict)
+    titles: int = 0
+    """Rows above the names that are no part of the table."""
+    numeric: bool = True
+    """Whether any column holds numbers."""
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How a text file is read."""
+
+    names: list[str]
+    skip: int
+    """Lines before the first row of values."""
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str | None = None
+    """"," or "."; None where the first lines show no decimals; "?" where they leave it open."""
+    units: dict[str, str] = field(default_factory=dict)
+    titles: int = 0
+    comments: bool = False
+    """Whether comments stand between the rows."""
+    sample: dict[str, list[str]] = field(default_factory=dict)
+    """The first cells of every column."""
+
+    @property
+    def by_blanks(self) -> bool:
+        return self.delimiter in (_BLANKS, _BLANK_RUNS)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rows can be left to a fast reader of delimited text."""
+        return not self.by_blanks and not self.comments
+
+    def remarks(self) -> list[str]:
+        """What is out of the ordinary, in words."""
+        said = []
+        if self.encoding not in ("utf-8", "utf-8-sig"):
+            said.append({"cp1252": "Latin-1", "latin-1": "Latin-1"}.get(self.encoding, self.encoding.upper()))
+        if self.delimiter not in (",", "\t"):
+            said.append(f"separated by {_CALLED.get(self.delimiter, repr(self.delimiter))}")
+        if self.decimal == ",":
+            said.append("decimal commas")
+        if self.titles:
+            said.append(f"{self.titles} title line{'s' if self.titles > 1 else ''} skipped")
+        return said
+
+    def records(self, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+        """The rows of values of the whole text, each with its line number."""
+        yield from _rows(text, self.delimiter, self.skip)
+
+
+def text_layout(
+    head: bytes,
+    name: str,
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    skip_rows: int | None = None,
+) -> TextLayout:
+    """How the text that begins with `head` is laid out; options override what is found."""
+    encoding = encoding or _encoding_of(head)
+    lines = list(io.StringIO(_decoded(head, encoding, name), newline=""))
+    if len(head) >= _HEAD and len(lines) > 1:
+        lines.pop()  # may be cut
+    skipped = skip_rows or 0
+    lines = lines[:skipped] + lines[skipped : skipped + _SAMPLE]
+    if not any(line.strip() for line in lines[skipped:]):
+        raise TableProblem(f"{name} is empty: it needs a line of column names and at least one row.")
+    tried = [_delimiter(delimiter)] if delimiter else _DELIMITERS
+    fits = [_fit(lines, one, skipped) for one in tried]
+    best = max(fits, key=lambda fit: fit.rank)
+    start = best.head
+    if start is None:
+        start, best = _as_it_says(lines, skipped, delimiter, name)
+    rows = best.rows[start.first :]
+    line = best.lines[start.first] if rows else len(lines)
+    after = [text for text in lines[line:] if text.lstrip().startswith("#")]
+    columns = {key: [row[k] for row in rows if len(row) > k] for k, key in enumerate(start.names)}
+    mark = decimal or decimal_mark(cell for cells in columns.values() for cell in cells)
+    titles = 0 if skip_rows is not None else start.titles
+    found: dict[str, Any] = {"units": start.units, "titles": titles, "comments": bool(after), "sample": columns}
+    return TextLayout(start.names, line, best.delimiter, encoding, mark, **found)
+
+
+def read_head(stream: BinaryIO) -> bytes:
+    """So much of a file as tells its layout."""
+    return stream.read(_HEAD)
+
+
+# encoding ------------------------------------------------------------------------------------------
+
+
+def _encoding_of(head: bytes) -> str:
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if max(even, odd) > len(head) / 8:
+        return "utf-16-le" if odd > even else "utf-16-be"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+        return "utf-8"
+    except UnicodeDecodeError:
+        return latin_of(head)
+
+
+def latin_of(head: bytes) -> str:
+    """Of texts that are not in UTF-8: what Windows writes, or else plain Latin-1, which any byte is."""
+    try:
+        head.decode("cp1252")
+        return "cp1252"
+    except UnicodeDecodeError:
+        return "latin-1"
+
+
+def _decoded(head: bytes, encoding: str, name: str) -> str:
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(head)
+    except LookupError:
+        raise TableProblem(f"--encoding {encoding!r} is not known. Common ones: utf-8, latin-1, utf-16.") from None
+    except UnicodeDecodeError as why:
+        raise TableProblem(
+            f"{name} is not a text in {encoding}: byte {why.start} does not fit. Name the encoding with --encoding NAME."
+        ) from why
+    if "\0" in text:
+        raise TableProblem(
+            f"{name} cannot be read as a text: it holds bytes of 0. Name its kind with --format KIND, or its "
+            "encoding with --encoding NAME."
+        )
+    return text
+
+
+# delimiter and header ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The lines cut at one delimiter."""
+
+    delimiter: str
+    rows: list[list[str]]
+    lines: list[int]
+    head: TableHead | None
+    steady: float
+    """Share of rows that have as many cells as there are names."""
+
+    @property
+    def rank(self) -> tuple[bool, bool, float, int]:
+        usual = -_DELIMITERS.index(self.delimiter) if self.delimiter in _DELIMITERS else 0
+        return self.head is not None, self.head is not None and self.head.numeric, round(self.steady, 1), usual
+
+
+_NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"} | dict.fromkeys(
+    ("space", "blank", "whitespace"), _BLANKS
+)
+
+
+def _delimiter(given: str) -> str:
+    found = _NAMED_DELIMITERS.get(given.lower(), given)
+    if len(found) != 1:
+        raise TableProblem(f"--delimiter must be one character, or tab or space, got {given!r}.")
+    return found
+
+
+def _rows(lines: Iterable[str], delimiter: str, skip: int) -> Iterator[tuple[int, list[str]]]:
+    """Rows cut at the delimiter, with the line number of each (from 1); blank lines and comments are left out."""
+    counted = enumerate(lines, 1)
+    for _ in range(skip):
+        next(counted, None)
+    if delimiter in (_BLANKS, _BLANK_RUNS):
+        for number, line in counted:
+            text = _SPREAD.sub(r"\1", line.strip())
+            if text and not text.startswith("#"):
+                yield number, _cut_at_blanks(text, delimiter)
+        return
+    number = skip
+
+    def uncommented() -> Iterator[str]:
+        nonlocal number
+        for number, line in counted:  # noqa: B007
+            if not line.lstrip().startswith("#"):
+                yield line
+
+    for row in csv.reader(uncommented(), delimiter=delimiter, skipinitialspace=True):
+        if any(cell.strip() for cell in row):
+            yield number, row
+
+
+def _cut_at_blanks(text: str, delimiter: str) -> list[str]:
+    if delimiter == _BLANK_RUNS:
+        return re.split(r"\s{2,}|\t", text)
+    if '"' in text:
+        return next(csv.reader([text.replace("\t", " ")], delimiter=" ", skipinitialspace=True))
+    return text.split()
+
+
+def _fit(lines: Sequence[str], delimiter: str, skip: int) -> _Fit:
+    numbered = list(_rows(lines, delimiter, skip))
+    rows = [row for _, row in numbered]
+    counts = Counter(len(row) for row in rows if len(row) > 1)
+    starts = [number - 1 - sum(cell.count("\n") for cell in row) for number, row in numbered]
+    if not counts:
+        return _Fit(delimiter, rows, starts, None, 0.0)
+    width = max(counts, key=lambda count: (counts[count], count))
+    head = table_head(rows, width)
+    if head is None and delimiter == _BLANKS:  # row names, as R writes them, have no name of their own
+        shifted = table_head([["", *row] if len(row) == width - 1 else row for row in rows], width)
+        if shifted is not None and len(rows[shifted.first - 1]) == width - 1 and _all_differ(rows[shifted.first :]):
+            head = shifted
+    if head is None and (names := _names_in_comment(lines, starts[0], delimiter, width)):
+        head = TableHead(names, 0)
+    values = rows[head.first :] if head else rows
+    steady = sum(len(row) == width for row in values) / len(values) if values else 1.0
+    return _Fit(delimiter, rows, starts, head, steady)
+
+
+def _all_differ(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether every row starts with another text."""
+    return len({row[0] for row in rows}) == len(rows)
+
+
+def _names_in_comment(lines: Sequence[str], first: int, delimiter: str, width: int) -> list[str] | None:
+    """Names in the last comment above the values, as in ``# y  y_err  pred``."""
+    above = [line for line in lines[:first] if line.strip()]
+    if not above or not above[-1].lstrip().startswith("#"):
+        return None
+    text = above[-1].strip().lstrip("#").strip()
+    for cut in (delimiter, _BLANKS):
+        cells = next(iter(_rows([text], cut, 0)), (0, []))[1]
+        if len(cells) == width and not any(_looks_numeric(cell) for cell in cells):
+            return [cell.strip() for cell in cells]
+    return None
+
+
+def table_head(rows: Sequence[Sequence[Any]], width: int) -> TableHead | None:
+    """Names, units and first row of a table whose rows have `width` cells; None where no row holds names.
+
+    Values start at the first row that is numeric where most rows are. What stands right above them are names, or units
+    with names above; anything else above is a title.
+    """
+    full = [k for k, row in enumerate(rows) if len(row) == width]
+    later = [rows[k] for k in full[len(full) // 2 :]]
+    numeric = [j for j in range(width) if sum(_looks_numeric(row[j]) for row in later) * 2 > len(later)]
+    if numeric:
+        first = next((k for k in full if _is_row_of_values(rows[k], numeric)), None)
+        above = [k for k in full if first is None or k < first]
+        if not above or (first is not None and above[-1] != first - 1):
+            return None
+    else:  # nothing but texts: the first row names them
+        above, first = full[:1], full[0] + 1
+    last = above[-1]
+    units: Sequence[Any] = ()
+    if len(above) > 1 and above[-2] == last - 1 and _are_units(rows[last]):
+        units, last = rows[last], above[-2]
+    names = [str(cell).strip() for cell in rows[last]]
+    kept = {
+        name: without_brackets(str(cell)) for name, cell in zip(names, units, strict=False) if str(cell).strip(" -")
+    }
+    titles = sum(any(map(_filled, row)) for row in rows[:last])
+    return TableHead(names, len(rows) if first is None else first, kept, titles, bool(numeric))
+
+
+def _filled(cell: Any) -> bool:
+    return bool(str(cell).strip())
+
+
+def _looks_numeric(cell: Any) -> bool:
+    if not isinstance(cell, str):
+        return isinstance(cell, int | float) and not isinstance(cell, bool)
+    try:
+        return float(cell) == float(cell)
+    except ValueError:
+        pass
+    if not any(letter.isdigit() for letter in cell):
+        return False
+    found = read_cells([cell])
+    return bool(found.limits[0] or found.values[0] == found.values[0])
+
+
+def _is_row_of_values(row: Sequence[Any], numeric: Sequence[int]) -> bool:
+    cells = [row[j] for j in numeric]
+    numbers, gone = sum(map(_looks_numeric, cells)), sum(isinstance(c, str) and is_missing_mark(c) for c in cells)
+    return (numbers > 0 or gone == len(cells)) and 2 * (numbers + gone) >= len(cells)
+
+
+def _are_units(row: Sequence[Any]) -> bool:
+    cells = [str(cell).strip() for cell in row if str(cell).strip(" -")]
+    return bool(cells) and all(is_unit(without_brackets(cell)) or cell != without_brackets(cell) for cell in cells)
+
+
+def _as_it_says(lines: Sequence[str], skip: int, delimiter: str | None, name: str) -> tuple[TableHead, _Fit]:
+    """The first line as names, cut at the delimiter that it holds most often; rows that do not fit are found later."""
+    first = next(line for line in lines[skip:] if line.strip() and not line.startswith("#"))
+    cut = _delimiter(delimiter) if delimiter else max("\t;,", key=first.count)
+    fit = _fit(lines, cut, skip)
+    names = [cell.strip() for cell in fit.rows[0]]
+    if all(_looks_numeric(cell) for cell in names):
+        raise TableProblem(
+            f"{name} starts with numbers, not with column names. Add a first line such as y,y_err,pred_model; if one "
+            "follows further down, skip the lines above it with --skip-rows N."
+        )
+    return TableHead(names, 1), fit
+
+
+def opened_text(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
+    """The text of a file; a mark of its encoding is no part of it."""
+    return io.TextIOWrapper(stream, encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="")
