@@ -70,6 +70,9 @@ class Measured:
     borrowed: bool = field(init=False)
     """Whether the arrays are the user's own, who may change them."""
 
+    on_device: ClassVar[bool] = False
+    """Whether the arrays are on a device, and copied only when an answer needs them."""
+
     BLOCK: ClassVar[int] = 65_536
     """Labels per block where a distribution or estimate walks over the data: temporaries stay small at any size."""
 

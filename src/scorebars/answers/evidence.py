@@ -52,7 +52,7 @@ class Evidence:
         self.n, self.kind = (kept.items, kept.kind) if isinstance(kept, Measured) else (kept.sums.n, kind)
         self.plain = data is None or data.plain_normal
         """Whether errors are normal and independent; labels stay on their device."""
-        self.repeats = 1.0 if data is None else data.errors.repeats
+        self.repeats = 1.0 if data is None or data.on_device else data.errors.repeats
         self._trace = None
         if data is not None and data.borrowed:  # sums or the arrays themselves show whether they were changed
             key = next((name for name in _SUMS if name in data.shelf), None)

@@ -40,6 +40,8 @@ class DeviceColumns(NamedTuple):
 class OnDevice(Measured):
     """One output with independent normal errors, its arrays on a device."""
 
+    on_device = True
+
     def __init__(self, columns: DeviceColumns, sums: NormalSums) -> None:
         super().__init__(columns.y, columns.p, Normal.trusted(0.0), columns.weight)
         del self.y, self.p, self.errors, self.weight  # copied to the host when first asked for
