@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -304,9 +305,10 @@ class Score(float):
             if not isinstance(found, Score | Estimate):  # a plain number
                 return Answer(found)
             low, high = (None, None) if level is None else found.interval(level)
-            return Answer(
-                float(found), found.std, score_views.sampling_std(found), low, high, getattr(found, "note", "")
-            )
+            sample = None
+            with suppress(ValueError):  # where the scatter of the items is not known
+                sample = found.sampling_std
+            return Answer(float(found), found.std, sample, low, high, getattr(found, "note", ""))
         except ValueError as why:  # UndefinedEstimate is one; labels that are gone leave the moments
             return Answer(float(self), self.std) if name == "expected" else Answer(None, note=str(why))
 
