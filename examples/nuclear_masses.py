@@ -20,7 +20,10 @@ def main() -> None:
         check = sb.check_errors(masses.y, prediction, yerr=masses.yerr)
         if check.pvalue_noisiest < 0.01:
             warned[name] = check
-        truth = str(s.truth).replace(" (labels)", "").replace(" (sample)", "") + ("*" if name in warned else "")
+        truth = str(s.truth)
+        if truth.count("±") == 2:  # in the order that the header names
+            truth = truth.replace(" (labels)", "").replace(" (sample)", "")
+        truth += "*" if name in warned else ""
         perfect = str(s.perfect).replace(" (labels)", "")
         cells = (name, f"{s.observed:.4f}", truth, perfect, f"{s.noise_share:.1%}")
         print("  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
