@@ -91,6 +91,8 @@ def evaluate(
             note_doubts(data, out.quiet)
             if report:
                 read = opt.in_python(file, roles, columns)
+                if positive is not None:  # the code would score the other class from the file
+                    read["columns"] = None
                 write_report(
                     report, data, source.name, out.quiet, evaluation=result, level=level, metrics=asked, **read
                 )
