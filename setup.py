@@ -41,11 +41,11 @@ setup(
         Extension(
             f"scorebars.engines.{name}",
             sources=[f"src/scorebars/engines/{name}.c"],
-            depends=["src/scorebars/engines/_extension.h"],
+            depends=[f"src/scorebars/engines/{header}.h" for header in ("_extension", "_normal")],
             py_limited_api=LIMITED_API,
             optional=True,
         )
-        for name in ("_kernel", "_bins")
+        for name in ("_kernel", "_bins", "_scores")
     ],
     cmdclass={"build_ext": BuildKernel},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},

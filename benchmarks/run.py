@@ -12,6 +12,7 @@ from pathlib import Path
 
 import dask_scaling
 import footprint
+import forecast_peers
 import intervals
 import peers
 import stream
@@ -30,6 +31,7 @@ def measured(quick: bool) -> list[Row]:
         *peers.one_metric(sizes, seconds),
         *peers.six_metrics(sizes[1:], seconds),
         *peers.error_bars_by_other_means(1.0),
+        *forecast_peers.rows((100_000,) if quick else (100_000, 1_000_000), seconds=seconds / 2),
         *intervals.intervals(sizes),
         *intervals.streamed(sizes[1:]),
         *intervals.classes(seconds / 4),

@@ -1,5 +1,6 @@
 """The figures of the documentation. Run: python docs/make_figures.py"""
 
+import runpy
 from pathlib import Path
 
 import matplotlib
@@ -43,6 +44,17 @@ def questions() -> None:
     fig.savefig(IMAGES / "questions.png", dpi=120)
 
 
+def forecasts() -> None:
+    """The two PIT histograms of a Gaussian process on counties, and its coverage, from examples/poverty_forecast.py."""
+    y, error, found = runpy.run_path(str(IMAGES.parents[1] / "examples" / "poverty_forecast.py"))["forecasts"]()
+    judged = sb.calibration(y, found["told"], yerr=error)
+    fig, axes = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
+    for ax, part in zip(axes, ("pit", "coverage"), strict=True):
+        sb.plot.calibration(judged, show=part, ax=ax)
+    fig.savefig(IMAGES / "forecasts.png", dpi=110)
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     questions()
+    forecasts()

@@ -14,12 +14,14 @@ NAMES = {
         "Estimate Interval ChiSquaredScore ConfusionMatrix Law Score Scores UndefinedEstimate UndefinedMomentWarning"
     ),
     "what is known about the labels": (
-        "errors ClassFlip Empirical Flip LabelProbabilities Laplace LogNormal Normal Poisson Relative Repeats Rounding "
-        "SplitNormal StudentT Thresholded Transition Triangular Uniform Votes"
+        "errors Censored ClassFlip Empirical Flip LabelProbabilities Laplace LogNormal Normal Poisson Relative Repeats "
+        "Rounding SplitNormal StudentT Thresholded Transition Triangular Uniform Verified Votes"
     ),
+    "what is said of the labels": "EnsembleForecast Forecast LawForecast NormalForecast QuantileForecast",
+    "forecasts": "crps dawid_sebastiani_score interval_coverage interval_score log_score",
     "regression": (
-        "concordance_correlation d2_absolute_error_score explained_variance_score fraction_within huber_loss "
-        "intrinsic_scatter kendall_correlation log_cosh_loss max_error mean_absolute_error "
+        "concordance_correlation concordance_index d2_absolute_error_score explained_variance_score fraction_within "
+        "huber_loss intrinsic_scatter kendall_correlation log_cosh_loss max_error mean_absolute_error "
         "mean_absolute_percentage_error mean_error mean_pinball_loss mean_squared_error mean_squared_log_error "
         "median_absolute_error metric pearson_correlation r2_score reduced_chi_squared root_mean_squared_error "
         "root_mean_squared_log_error spearman_correlation symmetric_mean_absolute_percentage_error"
@@ -30,8 +32,9 @@ NAMES = {
         "precision_score recall_score roc_auc_score specificity_score top_k_accuracy_score"
     ),
     "studies": (
-        "Capabilities Comparison CrossValidation ErrorCheck Evaluation Plan Propagated Ranking capabilities "
-        "check_errors compare cross_validate evaluate guess_task plan propagate scorers"
+        "Calibration Calibrations Capabilities Comparison CrossValidation ErrorCheck Evaluation Plan Propagated Ranking "
+        "TripleCollocation calibration capabilities check_errors compare cross_validate evaluate guess_task plan propagate "
+        "scorers triple_collocation"
     ),
     "data and machine": "datasets plot report show_config",
 }
@@ -77,10 +80,11 @@ def test_signatures_follow_scikit_learn(name):
     parameters = inspect.signature(entry_of(name).function).parameters
     names = list(parameters)
     assert names[0] == "y_true"
-    assert names[1] in ("y_pred", "y_score", "y_proba")
+    assert names[1] in ("y_pred", "y_score", "y_proba", "forecast", "lower")
     if name not in NEED_ERRORS:
         assert parameters["yerr"].default is None
-        assert all(parameters[other].kind is inspect.Parameter.KEYWORD_ONLY for other in names[2:])
+        options = names[3:] if names[2] == "upper" else names[2:]
+        assert all(parameters[other].kind is inspect.Parameter.KEYWORD_ONLY for other in options)
     theirs = getattr(pytest.importorskip("sklearn.metrics"), name, None)
     if theirs is not None:
         options = list(inspect.signature(theirs).parameters.values())[2:]  # labels and predictions go by place
@@ -94,7 +98,7 @@ def test_every_metric_is_declared():
     for name, declaration in declared.items():
         assert entry_of(name).function is getattr(sb, name)
         assert declaration.name == name
-        assert declaration.task in ("regression", "classification")
+        assert declaration.task in ("regression", "forecast", "classification")
         assert declaration.low < declaration.high
         assert declaration.low <= declaration.perfect <= declaration.high
 

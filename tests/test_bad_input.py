@@ -502,8 +502,9 @@ def test_remedies_for_measured_labels(score):
     )
     measured = pytest.importorskip("uncertainties").ufloat(1.0, 0.1)
     refuses(
-        "y_pred holds no numbers but ...: the first is ... at index 0, 4 in all. Errors of y_pred are not used by this metric: "
-        "score the values alone, [v.nominal_value for v in y_pred]. Only errors of labels enter, through y_true or yerr.",
+        "y_pred has correlated uncertainties (the first at index 1): it shares a source of error with other predictions or with "
+        "labels, and scorebars takes prediction errors as independent. Pass nominal values, and prederr with the part that is "
+        "independent.",
         score,
         Y,
         [measured] * 4,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-EXTENSIONS = ("_kernel", "_bins")
+EXTENSIONS = ("_kernel", "_bins", "_scores")
 SHOW = "import scorebars as sb; print(sb.__file__); sb.show_config(); print(float(sb.mean_absolute_error([0], [1])))"
 
 pytestmark = pytest.mark.skipif(

@@ -49,6 +49,43 @@ def test_paper_tables(capsys):
     assert "Table 1: expected values" in out and "Table 2: variances" in out
 
 
+def test_poverty_forecast(capsys):
+    found, out = run("poverty_forecast.py", capsys)
+    assert found["told"].calibrated and found["not told"].calibrated
+    assert found["told"].naive.verdict.startswith("Over-confident: the error bars are too small by a factor of 2.1")
+    assert found["not told, as truth"].verdict.startswith(
+        "Under-confident: the error bars are too large by a factor of 1.9"
+    )
+    assert "as a forecast of the label: Calibrated" in out
+
+
+def test_judge_that_errs(capsys):
+    found, out = run("judge_that_errs.py", capsys)
+    honest, friendly = found["honest"], found["friendly to the model"]
+    assert (
+        honest["rate taken as exact"] < 0.85
+        and min(honest[w] for w in ("counts", "gold labels", "votes of three")) > 0.88
+    )
+    assert friendly["gold labels"] > 0.8 and friendly["counts"] < 0.5
+    assert "Gold labels assume nothing" in out
+
+
 @pytest.mark.parametrize("name", sorted(p.name for p in EXAMPLES.glob("*.py")))
 def test_every_example_has_a_main(name):
     assert "main" in runpy.run_path(str(EXAMPLES / name))
+
+
+def test_detection_limit(capsys):
+    found, out = run("detection_limit.py", capsys)
+    whole, limited = found["whole"], found["limited"].truth
+    assert abs(limited - whole) < abs(found["dropped"] - whole) and abs(limited - whole) < whole.std
+    assert found["limited"].observed < whole
+    assert "0.0569 ± 0.0036 (labels)" in out and "0.0545 ± 0.0024 (labels)" in out
+
+
+def test_error_bars(capsys):
+    found, out = run("error_bars.py", capsys)
+    stds = [score.std for score, _ in found.values()]
+    assert stds == sorted(stds) and stds[-1] > 2 * stds[0]
+    assert len({(float(difference), difference.std) for _, difference in found.values()}) == 1
+    assert "which model is better does not" in out

@@ -14,8 +14,9 @@ ROOT = Path(scorebars.__file__).parent
 LAYERS = [
     ["arrays"],
     ["checks", "numerics", "datasets", "data"],
-    ["tables"],
+    ["tables", "cells"],
     ["errors"],
+    ["forecasts"],
     ["losses"],
     ["measured"],
     ["moments"],

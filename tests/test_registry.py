@@ -20,9 +20,9 @@ _UNDEFINED = "Only one class|No positive|y_pred contains classes|A single label|
 def drawn(metric, model, rng):
     """Values of the classical metric on labels drawn from the model."""
     entry, given = entry_of(metric), table.ARGUMENTS.get(metric, {})
-    if entry.declaration.task == "regression":
+    if entry.declaration.task != "classification":
         rows = model.sample(table.Y, DRAWS, rng)
-        prediction = table.P
+        prediction = table.predictions_for(metric)
     else:
         held = model.labels() if hasattr(model, "labels") else None
         shown = table.LABELS if held is None else np.asarray(held)
@@ -87,7 +87,7 @@ def test_declaration(metric):
     declared = declarations()[metric]
     assert declared.name == metric == entry_of(metric).function.__name__
     assert declared.low <= declared.perfect <= declared.high
-    assert declared.task in ("regression", "classification")
+    assert declared.task in ("regression", "forecast", "classification")
     assert getattr(sb, metric) is entry_of(metric).function
 
 
@@ -105,4 +105,4 @@ def test_capabilities():
 def test_the_declaration_says_whether_weights_are_taken_and_labels_may_come_in_pieces(name):
     declared = declarations()[name]
     assert declared.weights == ("sample_weight" in inspect.signature(entry_of(name).function).parameters)
-    assert (declared.keeps is not None) == (name in sb.Accumulator.takes[declared.task])
+    assert (declared.keeps is not None) == (name in sb.Accumulator.takes.get(declared.task, ()))

@@ -38,6 +38,14 @@ def pulls() -> Axes:
     return sb.plot.pulls(supernovae.y, supernovae.predictions["LCDM_Om0.298"], yerr=supernovae.yerr)
 
 
+def calibration() -> Axes:
+    counties = sb.datasets.load_acs_poverty()
+    x, y, s = np.log(counties.predictions["acs5_2018"]), np.log(counties.y), counties.yerr / counties.y
+    line = np.polyval(np.polyfit(x[::2], y[::2], 1), x)
+    spread = sb.intrinsic_scatter(y[::2], line[::2], yerr=s[::2])
+    return sb.plot.calibration(sb.calibration(y[1::2], (line[1::2], float(spread)), yerr=s[1::2]))
+
+
 def noise_budget() -> Axes:
     masses = sb.datasets.load_nuclear_masses()
     return sb.plot.noise_budget(
@@ -99,6 +107,7 @@ EXAMPLES: dict[str, Callable[[], Axes]] = {
         parity_many,
         distribution,
         pulls,
+        calibration,
         noise_budget,
         forest,
         ranking,

@@ -26,6 +26,7 @@ HOMES = {
     "NDArray": "numpy.typing",
     "ArrayLike": "numpy.typing",
     "LabelErrors": "scorebars.errors.measurement_error",
+    "ForecastLike": "scorebars.forecasts.given_forecast",
 }
 
 

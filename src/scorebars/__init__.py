@@ -20,15 +20,17 @@ _NAMES = {
     "adapters.sklearn": "scorers",
     "engines.engine": "show_config",
     "errors": (
-        "ClassFlip Empirical Flip LabelProbabilities Laplace LogNormal Normal Poisson Relative Repeats Rounding "
-        "SplitNormal StudentT Thresholded Transition Triangular Uniform Votes"
+        "Censored ClassFlip Empirical Flip LabelProbabilities Laplace LogNormal Normal Poisson Relative Repeats Rounding "
+        "SplitNormal StudentT Thresholded Transition Triangular Uniform Verified Votes"
     ),
+    "forecasts": "EnsembleForecast Forecast LawForecast NormalForecast QuantileForecast",
     "metrics.all_labels": (
-        "concordance_correlation d2_absolute_error_score explained_variance_score kendall_correlation max_error "
-        "median_absolute_error pearson_correlation r2_score spearman_correlation"
+        "concordance_correlation concordance_index d2_absolute_error_score explained_variance_score kendall_correlation "
+        "max_error median_absolute_error pearson_correlation r2_score spearman_correlation"
     ),
     "metrics.chi_squared": "intrinsic_scatter reduced_chi_squared",
     "metrics.class_scores": "average_precision_score brier_score_loss log_loss roc_auc_score top_k_accuracy_score",
+    "metrics.forecast_scores": "crps dawid_sebastiani_score interval_coverage interval_score log_score",
     "metrics.mean_losses": (
         "fraction_within huber_loss log_cosh_loss mean_absolute_error mean_absolute_percentage_error mean_error "
         "mean_pinball_loss mean_squared_error mean_squared_log_error metric root_mean_squared_error "
@@ -43,6 +45,7 @@ _NAMES = {
     "laws.law": "Law",
     "answers.score": "Estimate Interval Score Scores UndefinedEstimate UndefinedMomentWarning",
     "streaming.accumulator": "Accumulator",
+    "studies.calibration": "Calibration Calibrations calibration",
     "studies.capabilities": "Capabilities capabilities",
     "studies.comparison.compare": "Comparison Ranking compare",
     "studies.cross_validate": "CrossValidation cross_validate",
@@ -51,6 +54,7 @@ _NAMES = {
     "studies.evaluate": "evaluate",
     "studies.plan": "Plan plan",
     "studies.propagate": "Propagated propagate",
+    "studies.triple_collocation": "TripleCollocation triple_collocation",
     "evaluation.study_data": "guess_task",
 }
 """The public names by the module that they live in."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from scorebars.arrays import FloatArray
+from scorebars.forecasts import Forecast, IntervalForecast, NormalForecast
 
 Pieces = list[tuple[float, float]]
 """Closed intervals of labels."""
@@ -21,7 +22,7 @@ _SMALLEST_LABEL = float(np.finfo(np.float64).eps)
 
 
 class Loss(ABC):
-    """A per-label loss ``loss(y, p)`` of label y and prediction p, both arrays."""
+    """A per-label loss ``loss(y, p)`` of label y and prediction p, both arrays; scores of forecasts take these as p."""
 
     degree: int | None = None
     """loss(c y, c p) = c**degree loss(y, p) for c > 0; None if it does not scale."""
@@ -29,8 +30,14 @@ class Loss(ABC):
     of_residual: bool = False
     """Whether the loss depends on y - p alone."""
 
+    of_forecast: bool = False
+    """Whether the prediction is a forecast."""
+
     continuous: bool = True
     """Whether the loss changes little where the label does."""
+
+    precision: float = 1e-14
+    """Relative accuracy to which its integrals are found; lower where its values are integrals themselves."""
 
     least_label: float = -math.inf
     """At or below this label the loss does not exist."""
@@ -41,6 +48,11 @@ class Loss(ABC):
     kinks_at: tuple[float, ...] = ()
     """Labels at which it does so whatever the prediction."""
 
+    @property
+    def kinks_of_predictions_known(self) -> bool:
+        """Whether the loss of a given label is smooth between `kinks_of_predictions`."""
+        return True
+
     @abstractmethod
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray: ...
 
@@ -48,6 +60,11 @@ class Loss(ABC):
         """Labels at which the loss bends, jumps or grows without bound, shape (k, n): integrals are split there."""
         moving = np.add.outer(np.array(self.kinks_from_prediction), p)
         return np.concatenate([moving, np.multiply.outer(np.array(self.kinks_at), np.ones_like(p))])
+
+    def kinks_of_predictions(self, y: FloatArray) -> FloatArray:
+        """Predictions at which the loss of a given label does so, shape (k, n)."""
+        moving = np.subtract.outer(-np.array(self.kinks_from_prediction), -y)
+        return np.concatenate([moving, np.multiply.outer(np.array(self.kinks_at), np.ones_like(y))])
 
     def sublevel(self, p: float, t: float) -> Pieces | None:
         """The labels whose loss is at most t, as intervals; None where this loss does not say."""
@@ -224,6 +241,92 @@ class SquaredLogError(Loss):
         return [(math.expm1(centre - reach), math.expm1(centre + reach) if centre + reach < 709 else math.inf)]
 
 
+# scores of a forecast: p is a `Forecast` --------------------------------------------------------
+
+
+class ForecastScore(Loss):
+    """A score of the forecast p at the label y."""
+
+    of_forecast = True
+
+    def kinks(self, p: Forecast) -> FloatArray:  # type: ignore[override]
+        found = p.knots()
+        return np.empty((0, len(p))) if found is None else found
+
+
+class Crps(ForecastScore):
+    """The continuous ranked probability score; of members "plain" or "fair" """
+
+    degree = 1
+
+    def __init__(self, estimator: str = "plain") -> None:
+        self.estimator = estimator
+
+    def __call__(self, y: FloatArray, p: Forecast) -> FloatArray:  # type: ignore[override]
+        return p.crps(y, self.estimator)
+
+
+class QuantileLoss(ForecastScore):
+    """Mean over the levels of the pinball loss: half the CRPS of quantiles"""
+
+    degree = 1
+
+    def __call__(self, y: FloatArray, p: Forecast) -> FloatArray:  # type: ignore[override]
+        return 0.5 * p.crps(y)
+
+
+class LogScore(ForecastScore):
+    """Minus the logarithm of the forecast's density at the label"""
+
+    def __call__(self, y: FloatArray, p: Forecast) -> FloatArray:  # type: ignore[override]
+        return p.log_score(y)
+
+    def terms(self, p: Forecast) -> tuple[FloatArray, FloatArray] | None:
+        """a and c of the score c + a (y - mean)^2, where it has this form: for normal forecasts."""
+        if not isinstance(p, NormalForecast):
+            return None
+        variance = np.square(p.std)
+        return 0.5 / variance, 0.5 * np.log(2 * math.pi * variance)
+
+
+class DawidSebastiani(ForecastScore):
+    """log v + (y - m)^2 / v with the forecast's mean m and variance v"""
+
+    def __call__(self, y: FloatArray, p: Forecast) -> FloatArray:  # type: ignore[override]
+        a, c = self.terms(p)
+        return c + a * np.square(y - p.mean)
+
+    def kinks(self, p: Forecast) -> FloatArray:  # type: ignore[override]
+        return np.empty((0, len(p)))
+
+    def terms(self, p: Forecast) -> tuple[FloatArray, FloatArray]:
+        """a and c of the score c + a (y - mean)^2."""
+        variance = np.square(p.std)
+        return 1.0 / variance, np.log(variance)
+
+
+class IntervalScore(ForecastScore):
+    """(u - l) + (2/alpha) [(l - y)_+ + (y - u)_+] of an interval of level 1 - alpha"""
+
+    degree = 1
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+
+    def __call__(self, y: FloatArray, p: IntervalForecast) -> FloatArray:  # type: ignore[override]
+        missed = np.maximum(p.lower - y, 0.0) + np.maximum(y - p.upper, 0.0)
+        return (p.upper - p.lower) + 2.0 / (1.0 - self.level) * missed
+
+
+class Covered(ForecastScore):
+    """1 where the interval holds the label, its ends included, else 0"""
+
+    continuous = False
+
+    def __call__(self, y: FloatArray, p: IntervalForecast) -> FloatArray:  # type: ignore[override]
+        return np.where((y >= p.lower) & (y <= p.upper), 1.0, 0.0)
+
+
 # losses made of other functions ----------------------------------------------------------------
 
 
@@ -240,6 +343,13 @@ class RootLoss(Loss):
 
     def kinks(self, p: FloatArray) -> FloatArray:
         return np.concatenate([self.loss.kinks(p), p[None]])
+
+    @property
+    def kinks_of_predictions_known(self) -> bool:
+        return self.loss.kinks_of_predictions_known
+
+    def kinks_of_predictions(self, y: FloatArray) -> FloatArray:
+        return np.concatenate([self.loss.kinks_of_predictions(y), y[None]])
 
     def sublevel(self, p: float, t: float) -> Pieces | None:
         return self.loss.sublevel(p, t * t)
@@ -285,3 +395,34 @@ class CustomLoss(Loss):
             rows = found if isinstance(found, list | tuple) or np.ndim(found) == 2 else [found]
             return np.array([np.broadcast_to(np.asarray(row, float), p.shape) for row in rows]).reshape(-1, len(p))
         return np.add.outer(np.asarray(self._kinks, float), p)
+
+    @property
+    def kinks_of_predictions_known(self) -> bool:
+        return self._kinks is not None and not callable(self._kinks)
+
+    def kinks_of_predictions(self, y: FloatArray) -> FloatArray:
+        """Those declared as distances; else the label itself and 0."""
+        if self._kinks is None or callable(self._kinks):
+            return np.stack([y, np.zeros_like(y)])
+        return np.subtract.outer(-np.asarray(self._kinks, float), -y)
+
+
+class SwappedLoss(Loss):
+    """loss(y, p) as a function of the prediction, for a given label: labels and predictions change places.
+
+    Where the loss does not exist below a label, it does not exist below such a prediction either.
+    """
+
+    precision = 1e-12
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        if math.isinf(self.loss.least_label):
+            return self.loss(p, y)
+        defined = np.greater(y, self.loss.least_label)
+        return np.where(defined, self.loss(p, np.where(defined, y, self.loss.least_label + 1.0)), math.inf)
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        return self.loss.kinks_of_predictions(p)

@@ -15,14 +15,15 @@ from scorebars import checks
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.errors.normal import NEGATIVE_YERR
+from scorebars.forecasts import Forecast
 
-_SAFE = 2.0**60
-"""Magnitudes between 1/_SAFE and _SAFE can be raised to the fourth power and summed without leaving the doubles."""
+SAFE = 2.0**60
+"""Magnitudes between 1/SAFE and SAFE can be raised to the fourth power and summed without leaving the doubles."""
 
 
 def near_one(largest: float) -> float:
     """The power of two to divide by, so that `largest` comes near 1; 1 where it is ordinary already."""
-    if 1 / _SAFE < largest < _SAFE or largest == 0:
+    if 1 / SAFE < largest < SAFE or largest == 0:
         return 1.0
     exponent = 1024 if math.isinf(largest) else math.frexp(largest)[1]
     return math.ldexp(1.0, min(max(exponent, -1021), 1021))
@@ -42,10 +43,13 @@ def between(value: float, error: float) -> float:
 
 @dataclass(eq=False)  # not frozen: that would cost as much as summing a thousand labels
 class Measured:
-    """One output: labels y, predictions p, their error model and weights (None: all equal). Never changed once made."""
+    """One output: labels y, predictions p, their error model and weights (None: all equal). Never changed once made.
+
+    A prediction is what the model says of a label: a number, or a forecast, whose mean is then its number.
+    """
 
     y: NDArray[Any]
-    p: NDArray[Any]
+    p: Any
     errors: MeasurementError
     weight: FloatArray | None = None
     outputs: int = 1
@@ -87,12 +91,21 @@ class Measured:
     def require_valid(self) -> None:
         """Raise for the first argument that holds a value no score can be made of."""
         checks.require_finite(np.asarray(self.y), "y_true")
-        checks.require_finite(np.asarray(self.p), "y_pred")
+        if isinstance(self.p, Forecast):
+            self.p.require_valid()
+        else:
+            checks.require_finite(np.asarray(self.p), "y_pred")
         self.errors.require_valid("yerr", NEGATIVE_YERR)
 
     def fingerprint(self) -> tuple[float, ...]:
         """Sums that differ once an array was changed."""
-        arrays = [self.y, self.p, self.weight, *(v for v in vars(self.errors).values() if isinstance(v, np.ndarray))]
+        predictions = self.p.arrays() if isinstance(self.p, Forecast) else [self.p]
+        arrays = [
+            self.y,
+            *predictions,
+            self.weight,
+            *(v for v in vars(self.errors).values() if isinstance(v, np.ndarray)),
+        ]
         with np.errstate(over="ignore", invalid="ignore"):
             return tuple(float(np.add.reduce(a, axis=None, dtype=np.float64)) for a in arrays if a is not None)
 
@@ -120,18 +133,24 @@ class Measured:
         return np.asarray(self.y, dtype=np.float64)
 
     @cached_property
-    def predictions(self) -> FloatArray:
-        """p as float64."""
-        return np.asarray(self.p, dtype=np.float64)
+    def predictions(self) -> Any:
+        """p as float64, or the forecast."""
+        return plain_predictions(self.p)
 
     @cached_property
     def residual(self) -> FloatArray:
         """y - p as float64."""
         return np.subtract(self.y, self.p, dtype=np.float64)
 
+    @cached_property
+    def label_variance(self) -> FloatArray:
+        """The error variance that each label carries, the mean of its repeats."""
+        return self.errors.label_variance(self.labels)
+
+    @cached_property
     def dwarfed_by_errors(self) -> bool:
         """Whether the typical label error exceeds the spread of the labels, which holds it: then it has another unit."""
-        error, spread = float(np.median(self.errors.label_variance(self.labels))), float(np.var(self.labels))
+        error, spread = float(np.median(self.label_variance)), float(np.var(self.labels))
         return self.n > 2 and 0.0 < spread < error < np.inf
 
     @cached_property
@@ -140,6 +159,24 @@ class Measured:
         if self.weight is None:
             return np.broadcast_to(1.0 / self.n, (self.n,))
         return self.weight / self.total_weight
+
+    def of_difference(self) -> Measured:
+        """The same data for a loss of the difference alone: errors of the predictions count as errors of the labels."""
+        errors = self.errors.of_difference()
+        if errors is self.errors:
+            return self
+        if "difference" not in self.shelf:
+            self.shelf["difference"] = self.with_errors(errors)
+        found: Measured = self.shelf["difference"]
+        return found
+
+    def of_labels(self) -> Measured:
+        """The same data with the errors of the labels alone."""
+        return self.with_errors(self.errors.of_labels())
+
+    def with_errors(self, errors: MeasurementError) -> Measured:
+        """The same data with other errors."""
+        return Measured(self.y, self.p, errors, self.weight, self.outputs, self.unit)
 
     def find_scale(self) -> float:
         """A power of two near the largest residual or error where these are extreme, else 1."""
@@ -152,16 +189,32 @@ class Measured:
         """The same data in units of `scale`, a power of two, so that fourth powers stay in range."""
         if scale == 1.0:
             return self
-        y, p = (np.multiply(a, 1.0 / scale, dtype=np.float64) for a in (self.y, self.p))
+        y = np.multiply(self.y, 1.0 / scale, dtype=np.float64)
+        if isinstance(self.p, Forecast):
+            p: Any = self.p.scaled(1.0 / scale)
+        else:
+            p = np.multiply(self.p, 1.0 / scale, dtype=np.float64)
         return Measured(y, p, self.errors.scaled(1.0 / scale), self.weight, self.outputs, self.unit)
 
-    def blocks(self) -> Iterable[tuple[FloatArray, FloatArray, MeasurementError, FloatArray | None]]:
-        """The data in blocks of float64 labels, predictions, errors, weights."""
-        if self.n <= self.BLOCK:
-            return [(self.labels, self.predictions, self.errors, self.weight)]
+    @property
+    def step(self) -> int:
+        """Labels per block: fewer where a forecast holds many numbers for each."""
         step = self.BLOCK // self.outputs * self.outputs or self.outputs
-        return (self._block(slice(start, start + step)) for start in range(0, self.n, step))
+        return max(step // max(self.p.width // 2, 1), 1) if isinstance(self.p, Forecast) else step
 
-    def _block(self, part: slice) -> tuple[FloatArray, FloatArray, MeasurementError, FloatArray | None]:
-        y, p = (np.asarray(values[part], dtype=np.float64) for values in (self.y, self.p))
+    def blocks(self) -> Iterable[tuple[FloatArray, Any, MeasurementError, FloatArray | None]]:
+        """The data in blocks of float64 labels, predictions, errors, weights."""
+        step = self.step
+        if self.n <= step:
+            return [(self.labels, self.predictions, self.errors, self.weight)]
+        return (self.block(slice(start, start + step)) for start in range(0, self.n, step))
+
+    def block(self, part: slice) -> tuple[FloatArray, Any, MeasurementError, FloatArray | None]:
+        """Some of the labels."""
+        y, p = np.asarray(self.y[part], dtype=np.float64), plain_predictions(self.p[part])
         return y, p, self.errors[part], None if self.weight is None else self.weight[part]
+
+
+def plain_predictions(predictions: Any) -> Any:
+    """Predictions as float64; a forecast stays one."""
+    return predictions if isinstance(predictions, Forecast) else np.asarray(predictions, dtype=np.float64)

@@ -182,7 +182,7 @@ def test_arguments_that_do_not_fit(arguments, match):
 
 
 def test_a_module_of_another_version_is_not_used(monkeypatch):
-    monkeypatch.setattr(engine, "_BINS_LAYOUT", -1)
+    monkeypatch.setitem(engine._LAYOUTS, "_bins", -1)
     found = engine.compiled.__wrapped__("_bins")
     assert found.module is None
     assert found.note == "it was built from another version of the sources; install the package again"

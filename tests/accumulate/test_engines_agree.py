@@ -15,13 +15,16 @@ P = Y + 0.3 * RNG.standard_normal(N)
 SIGMA = 0.2 * np.exp(0.7 * RNG.standard_normal(N))
 LABELS, SHOWN = RNG.integers(0, 2, N), RNG.integers(0, 2, N)
 FLIPS = RNG.uniform(0, 0.3, N)
-OPTIONS = {"fraction_within": {"tolerance": 0.3}, "fbeta_score": {"beta": 2.0}}
+OPTIONS = {"fraction_within": {"tolerance": 0.3}, "fbeta_score": {"beta": 2.0}, "interval_score": {"level": 0.8}}
+OPTIONS |= {"interval_coverage": {"level": 0.8}}
 
 
 def score(metric, task, engine, monkeypatch):
     monkeypatch.setenv("SCOREBARS_ENGINE", engine)
     asked = partial(getattr(sb, metric), **OPTIONS.get(metric, {}))
-    data = (Y, P, SIGMA) if task == "regression" else (LABELS, SHOWN, FLIPS)
+    data = (LABELS, SHOWN, FLIPS) if task == "classification" else (Y, P, SIGMA)
+    if task == "forecast":
+        data = (Y[:3000], {"model": sb.NormalForecast(P[:3000], 1.0 + SIGMA[:3000])}, SIGMA[:3000])
     return sb.Accumulator(asked).update(data[0], data[1], yerr=data[2]).result()[metric]
 
 

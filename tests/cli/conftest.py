@@ -29,6 +29,19 @@ def classes(tmp_path):
 
 
 @pytest.fixture
+def forecasts(tmp_path):
+    """Labels with errors, a right forecast, one that is too narrow, and a right ensemble."""
+    rng = np.random.default_rng(1)
+    truth, spread = rng.normal(5, 2, 80), rng.uniform(0.3, 0.8, 80)
+    columns = {"y": truth + rng.normal(0, 0.5, 80), "y_err": np.full(80, 0.5)}
+    columns |= {"pred_gp": truth + spread * rng.standard_normal(80), "pred_gp_std": spread}
+    columns |= {"pred_net": truth + 2 * spread * rng.standard_normal(80), "pred_net_std": spread}
+    centre = truth + 0.5 * rng.standard_normal(80)
+    columns |= {f"pred_runs_{k}": centre + 0.5 * rng.standard_normal(80) for k in range(1, 6)}
+    return write_csv(tmp_path / "forecasts.csv", {name: np.round(values, 4) for name, values in columns.items()})
+
+
+@pytest.fixture
 def run(monkeypatch):
     """`run("evaluate", path, ...)` gives exit_code, stdout and stderr; the width is fixed, there is no colour."""
     from scorebars.cli.app import app

@@ -25,6 +25,10 @@ CASES = {
     "compare.md": ("compare", "MASSES", "--markdown"),
     "check.txt": ("check", "MASSES"),
     "check.json": ("check", "MASSES", "--json"),
+    "evaluate_forecasts.txt": ("evaluate", "FORECASTS", "-m", "crps", "-m", "rmse"),
+    "calibrate.txt": ("calibrate", "FORECASTS"),
+    "calibrate.json": ("calibrate", "FORECASTS", "--json"),
+    "calibrate.csv": ("calibrate", "FORECASTS", "--csv"),
     "plan.txt": ("plan", "--difference", "0.15", "--sampling-variance", "2", "--measurement-variance", "8"),
     "demo.txt": ("demo",),
 }
@@ -48,12 +52,12 @@ def numbers_apart(text):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_output(name, run, masses, classes, monkeypatch):
+def test_output(name, run, masses, classes, forecasts, monkeypatch):
     if "narrow" in name:
         monkeypatch.setenv("COLUMNS", "72")
-    files = {"MASSES": masses, "CLASSES": classes}
+    files = {"MASSES": masses, "CLASSES": classes, "FORECASTS": forecasts}
     done = run(*(files.get(word, word) for word in CASES[name]))
-    assert done.exit_code == (1 if name.startswith("check") else 0), done.stderr
+    assert done.exit_code == (1 if name.startswith(("check", "calibrate")) else 0), done.stderr
     path = GOLDEN / name
     if os.environ.get("SCOREBARS_GOLDEN") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -293,3 +293,66 @@ def test_metrics_with_options(run, masses):
     found = run("evaluate", masses, "-m", "rmse:power=3")
     assert found.exit_code == 2
     assert "root_mean_squared_error has no option 'power=3'" in found.stderr
+
+
+def test_calibrate(run, forecasts, masses, tmp_path):
+    page = tmp_path / "page.html"
+    done = run("calibrate", forecasts, "--json", "--report", page)
+    assert done.exit_code == 1 and "ensemble runs: the 5 members pred_runs_1 to pred_runs_5" in " ".join(
+        done.stderr.split()
+    )
+    assert "The PIT is the rank of the label among the 5 members" in " ".join(done.stderr.split())
+    found = {row["model"]: row for row in json.loads(done.stdout)["models"]}
+    table = np.genfromtxt(forecasts, delimiter=",", names=True)
+    expected = sb.calibration(table["y"], (table["pred_gp"], table["pred_gp_std"]), yerr=table["y_err"])
+    assert found["gp"] == {"model": "gp", **expected.to_dict()}
+    assert [row["calibrated"] for row in found.values()] == [True, False, True]
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<svg class="pit"') == 3 and "Are the forecasts&#39; error bars right?" in text.replace(
+        "'", "&#39;"
+    )
+    right = run("calibrate", forecasts, "--pred", "pred_gp", "-q")
+    assert right.exit_code == 0 and right.stderr == "" and "net" not in right.stdout
+    label = run("calibrate", forecasts, "--pred", "pred_gp", "--claims", "label")
+    assert label.exit_code == 1 and "ignored" not in label.stdout and "claims the label" in label.stderr
+    for given, why in (
+        ((masses,), "masses.csv has predictions but no forecasts: say --std COLUMN"),
+        ((forecasts, "--claims", "both"), "--claims must be truth or label, got 'both'"),
+        ((forecasts, "--std", "none", "--members", "none"), "has predictions but no forecasts"),
+    ):
+        refused = run("calibrate", *given)
+        assert refused.exit_code == 2 and why in " ".join(refused.stderr.split())
+
+
+def test_forecasts_in_other_verbs(run, forecasts):
+    rows = json.loads(run("evaluate", forecasts, "--json").stdout)["scores"]
+    assert {row["metric"] for row in rows} >= {"root_mean_squared_error", "r2_score", "crps"}
+    table = np.genfromtxt(forecasts, delimiter=",", names=True)
+    score = sb.crps(table["y"], (table["pred_gp"], table["pred_gp_std"]), yerr=table["y_err"])
+    found = next(row for row in rows if (row["model"], row["metric"]) == ("gp", "crps"))
+    assert found["observed"] == pytest.approx(score.observed) and found["truth"] == pytest.approx(float(score.truth))
+    only = json.loads(run("evaluate", forecasts, "--members", "none", "--pred", "pred_gp", "--json").stdout)["scores"]
+    assert "log_score" in {row["metric"] for row in only}
+    assert sb.evaluate(str(forecasts)).metrics == [row["metric"] for row in rows if row["model"] == "gp"]
+    ranked = run("compare", forecasts, "-m", "crps", "-q")
+    assert ranked.exit_code == 0 and "Continuous ranked probability score" in ranked.stdout
+    assert sb.compare(str(forecasts), metric="crps").metric == "crps"
+    assert sb.compare(str(forecasts)).metric == "mean_squared_error"
+    assert run("check", forecasts, "-q").exit_code in (0, 1)
+    streamed = run("evaluate", forecasts, "--stream", "-m", "rmse")
+    assert streamed.exit_code == 2 and "--no-stream" in streamed.stderr
+
+
+def test_groups_are_the_sample(run, masses, table, tmp_path):
+    lab = [f"lab {k // 3}" for k in range(12)]
+    file = write_csv(tmp_path / "labs.csv", {**table, "lab": lab})
+    found = json.loads(run("evaluate", file, "--json", "-m", "mse", "--groups", "lab").stdout)
+    for row in found["scores"]:
+        score = sb.mean_squared_error(Y, MODELS[row["model"]], yerr=YERR, groups=lab)
+        assert row["truth_sampling_std"] == score.truth.sampling_std
+    assert found["columns"]["groups"] == "lab"
+    row = json.loads(run("compare", file, "--json", "--sampling", "--groups", "lab").stdout)["models"][1]
+    expected = sb.compare(Y, MODELS, yerr=YERR, sampling=True, groups=lab).difference(row["model"], row["against"])
+    assert row["std"] == expected.std
+    assert "--groups needs all labels in memory" in run("evaluate", file, "--groups", "lab", "--stream").stderr
+    assert "--groups" in run("evaluate", file, "--groups", "laboratory").stderr

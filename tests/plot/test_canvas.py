@@ -21,6 +21,7 @@ DRAWN = {
     "parity": lambda ax: sb.plot.parity(Y, P, yerr=0.1, ax=ax),
     "distribution": lambda ax: sb.plot.distribution(sb.mean_squared_error(Y, P, yerr=0.1), ax=ax),
     "pulls": lambda ax: sb.plot.pulls(Y, P, 0.1, ax=ax),
+    "calibration": lambda ax: sb.plot.calibration(sb.calibration(Y, (P, 0.2), yerr=0.1), ax=ax),
     "noise_budget": lambda ax: sb.plot.noise_budget(
         sb.evaluate(Y, MODELS, yerr=0.1, metrics="mean_squared_error"), ax=ax
     ),

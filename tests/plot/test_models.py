@@ -95,7 +95,7 @@ def test_forest(comparison):
     assert ax.get_xlabel().splitlines() == [
         "mean squared error, model − near (K²)",
         "← better          worse →",
-        "95% intervals, labels vary within their errors",
+        "95% intervals, labels redrawn from their error bars",
         "shaded: too small to matter (up to 0.01)",
     ]
 
@@ -131,7 +131,7 @@ def test_ranking(comparison):
     assert rows(ax) == found.order()
     np.testing.assert_allclose(ax.images[0].get_array(), [100 * found.probabilities[name] for name in found.order()])
     assert [text.get_text() for text in ax.texts if text.get_text() == "100"]
-    assert "mean squared error: labels vary within their errors" in ax.get_xlabel()
+    assert "mean squared error: labels redrawn from their error bars" in ax.get_xlabel()
     assert sb.plot.ranking(found).get_xlabel() == "rank (1: best)"
 
 

@@ -92,12 +92,20 @@ def options_of(metric: str, world: World) -> dict[str, Any] | None:
 
 
 def predictions_of(metric: str, world: World, probability: np.ndarray) -> np.ndarray:
-    """What the metric takes: numbers, classes, or probabilities."""
+    """What the metric takes: numbers, forecasts, classes, or probabilities."""
+    if declarations()[metric].task == "forecast":
+        return forecast_of(world, probability)
     if world.task == "regression":
         return probability
     if declarations()[metric].takes != "labels":
         return probability[:, 1] if world.classes == 2 else probability
     return np.argmax(probability, axis=1)
+
+
+def forecast_of(world: World, mean: np.ndarray) -> sb.NormalForecast:
+    """Forecasts whose spread goes up and down with their mean."""
+    size = 10.0 if world.name == "Poisson" else 1.0
+    return sb.NormalForecast(mean, size * (1.0 + 0.4 * np.sin(mean / size)))
 
 
 def perfect_predictions(metric: str, world: World, items: Any) -> np.ndarray:
@@ -161,6 +169,12 @@ class Situation:
                 elif answer == "remeasured":
                     value = classical(world.again(rng, items), p)
                 else:
+                    if declarations()[self.metric].task == "forecast":
+                        if not (world.name == "Normal" and declarations()[self.metric].takes == "forecast"):
+                            continue
+                        value = classical(labels, sb.NormalForecast(items.truth, items.size))
+                        cells.setdefault(answer, Cell()).add(interval, estimate, value)
+                        continue
                     if world.task == "classification" and (world.berkson or world.classes > 2 or world.repeats > 1):
                         continue
                     value = classical(labels, perfect_predictions(self.metric, world, items))
@@ -198,7 +212,7 @@ class Situation:
                 {name: predictions_of(self.metric, world, p) for name, p in models.items()},
                 yerr=world.model(measured, items),
                 metric=self.metric,
-                task=world.task,
+                task=declarations()[self.metric].task,
                 **options,
             ).difference("a", "b")
             next_labels = other.truth if world.berkson else world.shown(world.measure(rng, other))
@@ -257,7 +271,9 @@ def situations(n: int) -> list[Situation]:
         Situation(metric, world, n)
         for world in WORLDS.values()
         for metric, declared in declarations().items()
-        if declared.scored and declared.task == world.task and options_of(metric, world) is not None
+        if declared.scored
+        and (world.task == declared.task or (world.task == "regression" and declared.task == "forecast"))
+        and options_of(metric, world) is not None
     ]
 
 

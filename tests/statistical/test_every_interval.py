@@ -11,7 +11,14 @@ from worlds import WORLDS
 from scorebars.errors import MeasurementError
 from scorebars.studies.capabilities import _families, pairs
 
-SLOW_METRICS = ("kendall_correlation", "spearman_correlation", "median_absolute_error", "d2_absolute_error_score")
+SLOW_METRICS = (
+    "kendall_correlation",
+    "spearman_correlation",
+    "median_absolute_error",
+    "d2_absolute_error_score",
+    "crps",
+    "interval_score",
+)
 N = 40
 ROWS = read()
 names = {"ids": lambda s: f"{s.metric}-{s.world.name}"}

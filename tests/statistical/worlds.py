@@ -258,6 +258,15 @@ def flipped_together(rng: Rng, centre: np.ndarray, items: Items) -> np.ndarray:
     return np.where(rng.random(centre.shape) < chance, 1 - centre, centre)
 
 
+CHECKED = 200
+
+
+def checked_by_some(rng: Rng, n: int) -> Items:
+    """The size of the errors is the share of wrong ones among some labels that were checked."""
+    found = classes(rng, n)
+    return replace(found, size=np.full(n, rng.binomial(CHECKED, WRONG) / CHECKED))
+
+
 TRANSITION = np.array([[0.95, 0.05], [0.15, 0.85]])
 
 
@@ -300,6 +309,13 @@ CLASSES = [
         classes,
         flipped_together,
         lambda y, i: sb.Flip(WRONG, correlation=CORRELATION),
+    ),
+    World(
+        "Flip.from_counts",
+        "classification",
+        checked_by_some,
+        flipped,
+        lambda y, i: sb.Flip.from_counts(round(i.size[0] * CHECKED), CHECKED),
     ),
     World("ClassFlip", "classification", classes, shown, lambda y, i: sb.ClassFlip({0: 0.05, 1: 0.15})),
     World("Transition", "classification", classes, shown, lambda y, i: sb.Transition(TRANSITION, [0, 1])),

@@ -136,3 +136,15 @@ def test_explanation_remeasures_with_the_present_repeats():
     score = sb.mean_squared_error([1.0, 2.0, 3.5], [1.2, 1.5, 3.0], yerr=errors)
     text = score.explain()
     assert "each the mean of 3 repeats" in text and f"remeasured {score.remeasured(3).value:.2f}"[:13] in text
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 8])
+def test_the_noise_floor_of_shrunk_errors_is_unbiased_where_half_of_the_labels_are_exact(repeats):
+    rng = np.random.default_rng(3)
+    sigma = np.repeat([0.0, 20.0], 100)
+    floors = []
+    for _ in range(40):
+        errors = sb.Repeats(sigma[:, None] * rng.standard_normal((200, repeats)), sigma="shrunk")
+        floors.append(float(sb.mean_squared_error(None, np.zeros(200), yerr=errors).perfect))
+    exact = float(np.mean(np.square(sigma))) / repeats
+    assert abs(np.mean(floors) - exact) < 4 * np.std(floors) / np.sqrt(len(floors))

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors import ClassError, ErrorModel, MeasurementError, Normal, SplitNormal
+from scorebars.forecasts.given_forecast import forecast_of, is_forecast
+from scorebars.forecasts.units import has_unit
 
 _MOST_CORRELATED = 5_000
 """Correlations of `uncertainties` variables become a covariance matrix up to this many labels."""
@@ -23,6 +25,8 @@ def named_predictions(y_pred: Any) -> dict[str, Any]:
         raise ValueError(
             "y_pred is missing: give predictions, or name the columns of a table: evaluate(table, y=, pred=)."
         )
+    if is_forecast(y_pred):
+        return {"model": y_pred}
     names = None if hasattr(y_pred, "dtype") else tables.column_names(y_pred)
     if names is not None:
         models = {str(name): y_pred[name] for name in names}
@@ -38,6 +42,11 @@ def named_predictions(y_pred: Any) -> dict[str, Any]:
     return models
 
 
+def as_forecast(given: Any) -> Any:
+    """A `Forecast` of what can only be meant as one, such as (mean, std); other predictions as they are."""
+    return forecast_of(given) if is_forecast(given) else given
+
+
 # what labels bring along ---------------------------------------------------------------------------
 
 
@@ -48,23 +57,23 @@ class PlainData(NamedTuple):
     y_pred: Any
     yerr: Any
     unit: Any
+    prederr: Any = None
 
 
-def take(y_true: Any, y_pred: Any, yerr: Any) -> PlainData:
+def take(y_true: Any, y_pred: Any, yerr: Any, prederr: Any = None) -> PlainData:
     """Plain arrays from what the user has; what is plain already passes through untouched."""
-    if type(y_true) is np.ndarray and y_true.dtype.kind != "O" and type(y_pred) is np.ndarray and not _has_unit(yerr):
-        return PlainData(y_true, y_pred, yerr, None)
+    plain = type(y_true) is np.ndarray and y_true.dtype.kind != "O" and not has_unit(yerr) and not has_unit(prederr)
+    if plain and type(y_pred) is np.ndarray and y_pred.dtype.kind != "O":
+        return PlainData(y_true, y_pred, yerr, None, prederr)
+    if _is_uncertain(y_pred):
+        y_pred, prederr = _uncertain_predictions(y_pred, prederr, y_true)
     if hasattr(y_true, "uncertainty") and hasattr(y_true, "data") and hasattr(y_true, "unit"):
         y_true, yerr = _from_nddata(y_true, yerr)
     if _is_uncertain(y_true):
         y_true, yerr = _from_uncertainties(y_true, yerr)
-    if any(_has_unit(value) for value in (y_true, y_pred, yerr)):
-        return _from_quantities(y_true, y_pred, yerr)
-    return PlainData(y_true, y_pred, yerr, None)
-
-
-def _has_unit(value: Any) -> bool:
-    return hasattr(value, "unit") and hasattr(value, "to_value")
+    if any(has_unit(value) for value in (y_true, y_pred, yerr, prederr)):
+        return _from_quantities(y_true, y_pred, yerr, prederr)
+    return PlainData(y_true, y_pred, yerr, None, prederr)
 
 
 def _is_uncertain(values: Any) -> bool:
@@ -95,7 +104,7 @@ def _from_uncertainties(y_true: Any, yerr: Any) -> tuple[FloatArray, ErrorModel]
     seen: set[Any] = set()
     shared = False
     for value in values:
-        sources = [source for source, slope in value.derivatives.items() if slope and source.std_dev]
+        sources = _sources(value)
         shared = shared or any(source in seen for source in sources)
         seen.update(sources)
     if not shared:
@@ -108,6 +117,38 @@ def _from_uncertainties(y_true: Any, yerr: Any) -> tuple[FloatArray, ErrorModel]
     from uncertainties import covariance_matrix
 
     return nominal, Normal(cov=np.array(covariance_matrix(values.tolist())))
+
+
+def _uncertain_predictions(y_pred: Any, prederr: Any, y_true: Any) -> tuple[FloatArray, FloatArray]:
+    """Nominal values and standard errors of predictions, whose errors must be independent of each other and of labels."""
+    if prederr is not None:
+        raise ValueError("y_pred brings its own errors (uncertainties), so prederr must be left out.")
+    values = np.asarray(y_pred, dtype=object)
+    seen = {source for value in _objects(y_true) for source in _sources(value)} if _is_uncertain(y_true) else set()
+    for k, value in enumerate(values.flat):
+        sources = _sources(value)
+        if any(source in seen for source in sources):
+            raise ValueError(
+                f"y_pred has correlated uncertainties (the first at index {k}): it shares a source of error with other "
+                "predictions or with labels, and scorebars takes prediction errors as independent. Pass nominal values, "
+                "and prederr with the part that is independent."
+            )
+        seen.update(sources)
+    nominal, sigma = (
+        np.array([getattr(value, name) for value in values.flat], dtype=np.float64).reshape(values.shape)
+        for name in ("nominal_value", "std_dev")
+    )
+    return nominal, sigma
+
+
+def _objects(values: Any) -> Any:
+    return np.asarray(values, dtype=object).flat
+
+
+def _sources(value: Any) -> list[Any]:
+    """The independent variables that a number with uncertainty depends on; none of an exact number."""
+    found = getattr(value, "derivatives", {}).items()
+    return [source for source, slope in found if slope and source.std_dev]
 
 
 def _from_nddata(data: Any, yerr: Any) -> tuple[Any, Any]:
@@ -136,14 +177,14 @@ def _from_nddata(data: Any, yerr: Any) -> tuple[Any, Any]:
     return data.data * data.unit, sigma * data.unit
 
 
-def _from_quantities(y_true: Any, y_pred: Any, yerr: Any) -> PlainData:
+def _from_quantities(y_true: Any, y_pred: Any, yerr: Any, prederr: Any) -> PlainData:
     """Everything in the unit of the labels; a missing or different kind of unit is refused."""
-    unit = y_true.unit if _has_unit(y_true) else None
+    unit = y_true.unit if has_unit(y_true) else None
 
     def plain(value: Any, argument: str) -> Any:
         if value is None or isinstance(value, ErrorModel):
             return value
-        if not _has_unit(value):
+        if not has_unit(value):
             if unit is None:
                 return value
             raise ValueError(f"{argument} has no unit but y_true is in {unit}. Give {argument} a unit too.")
@@ -156,7 +197,8 @@ def _from_quantities(y_true: Any, y_pred: Any, yerr: Any) -> PlainData:
                 f"{argument} is in {value.unit}, which cannot be converted to {unit}, the unit of y_true."
             ) from None
 
-    return PlainData(plain(y_true, "y_true"), plain(y_pred, "y_pred"), plain(yerr, "yerr"), unit)
+    found = plain(y_true, "y_true"), plain(y_pred, "y_pred"), plain(yerr, "yerr")
+    return PlainData(*found, unit, plain(prederr, "prederr"))
 
 
 # labels to draw -------------------------------------------------------------------------------------
@@ -175,7 +217,7 @@ def plain_labels(y_true: Any, yerr: Any) -> PlainLabels:
     """Labels and their errors from whatever the metrics take; where they come without labels, the error model has them."""
     if y_true is None and hasattr(yerr, "labels"):
         y_true = yerr.labels()
-    y_true, _, yerr, unit = take(y_true, None, yerr)
+    y_true, _, yerr, unit, _ = take(y_true, None, yerr)
     values = plain_array(y_true)
     if values.ndim != 1:
         raise ValueError(

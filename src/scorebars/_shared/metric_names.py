@@ -9,7 +9,8 @@ _SHORT = """
     mse mean_squared_error, rmse root_mean_squared_error, mae mean_absolute_error, bias mean_error, r2 r2_score,
     medae median_absolute_error, mape mean_absolute_percentage_error, smape symmetric_mean_absolute_percentage_error,
     msle mean_squared_log_error, rmsle root_mean_squared_log_error, huber huber_loss, pearson pearson_correlation,
-    spearman spearman_correlation, kendall kendall_correlation, ccc concordance_correlation, chi2 reduced_chi_squared,
+    spearman spearman_correlation, kendall kendall_correlation, ccc concordance_correlation,
+    c_index concordance_index, chi2 reduced_chi_squared,
     accuracy accuracy_score, precision precision_score, recall recall_score, f1 f1_score, mcc matthews_corrcoef,
     kappa cohen_kappa_score, auc roc_auc_score, brier brier_score_loss"""
 SHORT_NAMES = dict(pair.split() for pair in _SHORT.split(","))

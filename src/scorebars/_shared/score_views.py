@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,7 +18,7 @@ from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
 
 if TYPE_CHECKING:
-    from scorebars.answers.score import Estimate, Interval, Score
+    from scorebars.answers.score import Declaration, Estimate, Interval, Score
 
 _BINS = 48
 _POINTS = 97
@@ -90,6 +90,8 @@ class Answer(NamedTuple):
     low: float | None = None
     high: float | None = None
     note: str = ""
+    method: str = ""
+    """Of an estimate: how it was found."""
 
     @property
     def text(self) -> str:
@@ -120,11 +122,29 @@ class Answer(NamedTuple):
         return {**drawn, "text": self.text, "between": self.between, "note": self.note}
 
 
-def answers_of(
-    score: Score, names: Iterable[str] = ANSWER_NAMES, level: float | None = None, repeats: int = 1
-) -> dict[str, Answer]:
-    """The answers of these names (and "noise_share"), with their intervals where a `level` is given."""
-    return score._asked(names, level, repeats)
+class Record(NamedTuple):
+    """What texts and tables say of one score, asked for at once."""
+
+    declaration: Declaration
+    direction: str
+    """Which way is better, in words."""
+    n: int
+    kind: str
+    unit: object
+    observed: float
+    answers: dict[str, Answer]
+    counted_errors: str = "label errors"
+    """The errors that the first error bar counts."""
+
+
+def record_of(score: Score, names: Iterable[str] = (), level: float | None = None) -> Record:
+    """Metric, labels and the answers of these names (and "noise_share"), with intervals where a `level` is given."""
+    return score._record(names, level)
+
+
+def answers_of(score: Score, names: Iterable[str], level: float | None = None) -> dict[str, Answer]:
+    """The answers alone."""
+    return score._record(names, level).answers
 
 
 def answer_records(answers: Mapping[str, Answer]) -> list[dict[str, float | str | None]]:
@@ -135,8 +155,9 @@ def answer_records(answers: Mapping[str, Answer]) -> list[dict[str, float | str 
 
 def table_cells(score: Score, level: float) -> list[str]:
     """Observed, expected, interval, truth, perfect, noise share for a table; a dash for what cannot be estimated."""
-    expected = score._asked(("expected",), level)["expected"]
-    observed, truth, perfect, share = score._asked(("observed", "truth", "perfect", "noise_share")).values()
+    expected = score._record(("expected",), level).answers["expected"]
+    others = score._record(("observed", "truth", "perfect", "noise_share")).answers
+    observed, truth, perfect, share = others.values()
     std = expected.std
     ends = [rounded(end, std) for end in (expected.low, expected.high) if end is not None]
     return [
@@ -177,12 +198,12 @@ def with_named_errors(holder: Score | Estimate, together: bool = False) -> str:
 
 def flat(score: Score, level: float = 0.95) -> dict[str, float | int | str | None]:
     """All answers under flat names, plain floats, for loggers and JSON."""
-    answers = score._asked((*ANSWER_NAMES, "noise_share", "sampling_std"), level)
+    answers = answers_of(score, (*ANSWER_NAMES, "noise_share", "sampling_std"), level)
     out: dict[str, float | int | str | None] = {"name": score.name, "n": score.n}
     out |= {name: getattr(score, name) for name in ("observed", "expected", "correction", "std")}
     out |= {"interval_low": answers["expected"].low, "interval_high": answers["expected"].high}
     for name in ANSWER_NAMES[2:]:
-        value, std, sample, low, high, _ = answers[name]
+        value, std, sample, low, high = answers[name][:5]
         out |= {name: value, f"{name}_std": None if value is None else std, f"{name}_low": low, f"{name}_high": high}
         out |= {"truth_sampling_std": sample} if name == "truth" else {}
     out |= {name: answers[name].value for name in ("noise_share", "sampling_std")}
@@ -196,14 +217,13 @@ def for_trackers(score: Score, *names: str) -> dict[str, float]:
     return {f"{prefix}/{key}": float(value) for key, value in numbers.items() if math.isfinite(value)}
 
 
-def sentences(
-    heading: str, interval: Interval, answers: Mapping[str, Answer], warnings: list[str], repeats: int
-) -> str:
+def sentences(record: Record, interval: Interval, warnings: list[str], repeats: int) -> str:
     """The explanation of one score: question, answer, and what to beware of; labels are means of `repeats` repeats."""
+    answers = record.answers
     expected, share = answers["expected"], answers["noise_share"].value
     observed, low, high = (rounded(end, expected.std) for end in (answers["observed"].value or 0.0, *interval))
     lines = [
-        heading,
+        f"{record.declaration.title} of {counted(record.n, 'label')} ({record.direction}).",
         f"observed {observed}: the classical metric, the labels taken as exact.",
         f"expected {expected.text}: the metric if every label were redrawn from its error bar, the label values taken as "
         f"the true means; 95 % of the time it falls between {low} and {high}.",
@@ -236,34 +256,38 @@ _HOW = {
     "quadrature": "by numerical integration",
     "saddlepoint": "by saddlepoint approximation",
     "simulation": "by simulation with a fixed seed",
+    "ppi++": "from the checked items, sharpened by the labels of the others (prediction-powered inference)",
     "npmle": "from the most likely distribution of the true residuals, given the measured ones and their errors",
+    "simex": "by extrapolation from more label error to none",
+    "smoothed": "by adding the label error that fresh labels would have",
+    "stand-ins": "from labels drawn towards their fit on the predictions until they scatter as the true values do",
     "location-scale": "from the most likely distribution of the true residuals, whose size may grow with the label error",
 }
 
 
-def unit_of(score: Score, labels: object = None) -> str:
+def unit_of(score: Score | Record, labels: object = None) -> str:
     """The unit of a score, as its labels brought it, or made from the unit of the `labels`; empty where it has none."""
     return power_of(labels, score.declaration.degree) if score.unit is None else str(score.unit)
 
 
-def for_paper(score: Score, kind: str, labels_unit: str | None = None) -> str:
+def for_paper(score: Record, labels_unit: str | None = None) -> str:
     """The sentence to publish: which number depends on how the labels were made and on what they determine."""
+    errors = score.counted_errors
     title, unit, count = score.declaration.title, unit_of(score, labels_unit), counted(score.n, "label")
     tail = f" {unit}" if unit else ""
-    answers = answers_of(score, ("truth", "perfect"))
-    truth, perfect = answers["truth"], answers["perfect"]
+    expected, truth, perfect = (score.answers[name] for name in ("expected", "truth", "perfect"))
     by = f"scorebars {version('scorebars')}, after Michelucci and Venturini, arXiv:2209.15588"
-    if score.std == 0 or truth.value is None:
-        shown = with_both_errors(score.observed, 0.0, sampling_std(score), unit)
+    if truth.value is None or (expected.std == 0 and truth.std == 0):
+        shown = with_both_errors(score.observed, 0.0, expected.sample, unit)
         named = "; (sample) is the standard error from the choice of the test items" if "±" in shown else ""
-        if score.std == 0:
+        if expected.std == 0:
             return f"{title} on {count}, taken as exact: {shown}{named}. Computed with {by}."
         return (
             f"{title} on {count}, as observed, label errors included: {shown}{named}. The labels do not determine "
             f"the score against the true values: {truth.note.rstrip('.')}. Computed with {by}."
         )
     published = with_both_errors(truth.value, truth.std, truth.sample, unit)
-    if kind == "berkson":
+    if score.kind == "berkson":
         start = f"{title} against true values that scatter about {count} by the stated errors: {published}"
     else:
         start = (
@@ -272,22 +296,17 @@ def for_paper(score: Score, kind: str, labels_unit: str | None = None) -> str:
         )
     floor = "" if perfect.value is None else f"; {perfect.text}{tail} for a perfect model on these labels"
     more = ", (sample) that from the choice of the items" if "(sample)" in published else ""
-    how = _HOW.get(score.truth.method, f"by the method {score.truth.method!r}")
+    how = _HOW.get(truth.method, f"by the method {truth.method!r}")
     return (
-        f"{start}{floor}. Here (labels) is the standard error from the label errors for these test items{more}. "
+        f"{start}{floor}. Here (labels) is the standard error from the {errors} for these test items{more}. "
         f"The score was found {how}, with {by}."
     )
 
 
 def notebook(score: Score) -> str:
     """A small HTML table: each question with its answer."""
-    answers = score._asked(ANSWER_NAMES)
-    rows = []
-    for question in QUESTIONS:
-        found = answers[question.name]
-        rows.append(
-            [question.name, number(found.value, 6) if question.name == "observed" else found.text, question.asks]
-        )
+    records = answer_records(answers_of(score, ANSWER_NAMES))
+    rows = [[asked.name, str(found["text"]), asked.asks] for asked, found in zip(QUESTIONS, records, strict=True)]
     unit = "" if score.unit is None or not str(score.unit) else f" in {score.unit}"
     title = f"{score.declaration.title}{unit}, n = {score.n}"
     return html_table(Table(["", "answer", "question"], rows, 3), title)
@@ -468,6 +487,60 @@ def law_curve(law: Law, low: float, high: float, n: int) -> Curve:
     score = CubicSpline(knots[known], scores[known])
     x = np.linspace(knots[known][0], knots[known][-1], _POINTS)
     return Curve(x, np.maximum(np.exp(-0.5 * score(x) ** 2) / np.sqrt(2 * np.pi) * score(x, 1), 0.0), False)
+
+
+def score_data(score: Score, level: float, unit: str | None) -> dict[str, Any]:
+    """One score of labels in `unit`: texts for reading, numbers for drawing (None where there is none)."""
+    record = record_of(score, (*ANSWER_NAMES, "noise_share"), level)
+    law, std, sentences = score.distribution, score.std, score.explain().splitlines()
+    answers, share = record.answers, record.answers["noise_share"].value
+    noise = "" if share is None else percent(share)
+    records, tail, sentence = answer_records(answers), unit_of(record, unit), for_paper(record, unit)
+    plain = rounded(record.observed, answers["expected"].std)
+    for name, shown in zip(ANSWER_NAMES, records, strict=True):
+        shown["cell"] = plain if name == "observed" else answers[name].cell
+        if shown["value"] is not None and tail:
+            shown["text"] = f"{shown['text']} {tail}"
+    total = _total_data(score, answers["truth"], level)
+    explained = [line for line in sentences if not line.startswith("Warning: ")]
+    warnings = [line.removeprefix("Warning: ") for line in sentences if line.startswith("Warning: ")]
+    return {
+        "law": _law_data(law, float(score), std, record.n),
+        "answers": records,
+        "total": total,
+        "noise": noise,
+        "method": law.method,
+        "sentence": sentence,
+        "explained": explained,
+        "warnings": warnings,
+    }
+
+
+def _total_data(score: Score, truth: Answer, level: float) -> dict[str, Any] | None:
+    """Where the truth lies for label errors and sample together; None where the sample adds nothing or is not known."""
+    if not truth.sample or not math.isfinite(truth.sample):
+        return None
+    low, high = score.truth.total_interval(level)
+    return Answer(truth.value, truth.std, low=low, high=high).to_dict()
+
+
+def _law_data(law: Law, middle: float, std: float, n: int) -> dict[str, Any] | None:
+    """The curve of the metric's distribution; None where the metric does not move."""
+    if std == 0:
+        return None
+    if math.isfinite(std) and math.isfinite(middle):
+        low, high = middle - 4.5 * std, middle + 4.5 * std
+    else:  # no moments: quantiles always exist
+        low, high = np.asarray(law.ppf(np.array([0.01, 0.99])), dtype=float)
+    low, high = max(low, law.support[0]), min(high, law.support[1])
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        return None
+    curve = law_curve(law, low, high, n)
+    top = float(curve.height.max())
+    if not (math.isfinite(top) and top > 0):
+        return None
+    heights = np.round(curve.height / top, 4).tolist()
+    return {"low": float(curve.x[0]), "high": float(curve.x[-1]), "bars": curve.binned, "height": heights}
 
 
 _OBEYED = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")

@@ -92,6 +92,8 @@ class Scorers(Mapping[str, Any]):
         except ImportError as why:
             raise ImportError("scorers needs scikit-learn: pip install 'scorebars[sklearn]'") from why
         declared = getattr(sb, metric).declaration
+        if declared.task == "forecast":
+            return forecast_scorer(metric, answer, answer in _SIZES or declared.greater_is_better, options)
         return make_scorer(
             AnswerFunction(metric, answer),
             greater_is_better=answer in _SIZES or declared.greater_is_better,
@@ -129,6 +131,35 @@ class Scorers(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"Scorers({', '.join(self)})"
+
+
+def forecast_scorer(metric: str, answer: str, greater_is_better: bool, options: Mapping[str, Any]) -> Any:
+    """The scorer of a metric of forecasts, which the model is asked for by ``predict(X, return_std=True)``."""
+    from sklearn.metrics import make_scorer
+
+    plain = make_scorer(AnswerFunction(metric, answer), greater_is_better=greater_is_better, **options)
+
+    class ForecastScorer(type(plain)):  # type: ignore[misc]
+        def _score(self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **metadata: Any) -> float:
+            given = {**self._kwargs, **metadata}
+            return float(self._sign * self._score_func(y_true, _forecast_by(estimator, X), **given))
+
+        def __reduce__(self) -> Any:
+            return forecast_scorer, (metric, answer, greater_is_better, options), self.__dict__
+
+    plain.__class__ = ForecastScorer
+    return plain
+
+
+def _forecast_by(estimator: Any, X: Any) -> Any:
+    try:
+        mean, std = estimator.predict(X, return_std=True)
+    except (TypeError, ValueError) as why:
+        raise TypeError(
+            f"{type(estimator).__name__} gives no forecasts: predict(X, return_std=True) must return mean and std, as Gaussian "
+            f"processes and Bayesian regressions do ({why})."
+        ) from why
+    return sb.NormalForecast(mean, std)
 
 
 def _metrics() -> dict[str, str]:

@@ -28,12 +28,15 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.intervals import IntervalAt, OfLaw, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.size_errors import Asked, of_single_sizes, size_error, widened
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.laws.law import Law
@@ -100,10 +103,14 @@ class Answers(ABC):
     """Whether label = truth + error ("classical") or truth = label + error ("berkson")."""
     unit: Any = None
     """The unit of the metric, where the labels brought one."""
+    counted_errors: str = "label errors"
+    """What `std` and the standard errors of estimates count, in words."""
     sampled: bool = False
     """Whether `std` and `law` hold the choice of the items as well as the label errors."""
     repeats: FloatArray | float = 1.0
     """How many repeats each label is the mean of."""
+    rates_counted: bool = False
+    """Whether the error rates of the labels were counted from checked ones, and are uncertain themselves."""
 
     # what a family provides --------------------------------------------------------------------
 
@@ -139,6 +146,15 @@ class Answers(ABC):
         """
         return math.inf if self.n < 2 else float(np.sum(np.square(self.influences()))) * self.n / (self.n - 1)
 
+    def _group_values(self, codes: NDArray[np.intp] | None) -> float:
+        """Sum of the squared influences of groups of items; without groups the variance over test sets of single items."""
+        found = self.influences()
+        if len(found) != self.n:  # several outputs of an item
+            found = found.reshape(self.n, -1).sum(axis=1)
+        if codes is None:
+            return math.inf if self.n < 2 else float(np.sum(np.square(found))) * self.n / (self.n - 1)
+        return float(np.sum(np.square(np.bincount(codes, found))))
+
     def _label_variance(self) -> float:
         """The part of `_item_variance` that independent label errors make."""
         return 0.0
@@ -169,6 +185,39 @@ class Answers(ABC):
 
     def truth(self) -> Estimate:
         """The metric against the true values. Under Berkson error these scatter about the labels: the expected score."""
+        return self._with_size_errors(self._with_known_sizes(), methodcaller("_with_known_sizes"))
+
+    def _with_size_errors(self, found: Estimate, ask: Asked, of_truth: bool = True) -> Estimate:
+        """The estimate, wider where the sizes of the label errors are estimates themselves.
+
+        Sizes that were estimated label by label count for estimates of the truth only; elsewhere they average out.
+        """
+        data = self._in_memory()
+        if data is None or not self._sizes_in_doubt or (data.errors.common_scale is None and not of_truth):
+            return found
+        return widened(found, size_error(self, data.errors, ask, of_truth), self._range, self._items_hold_sizes)
+
+    @cached_property
+    def _sizes_in_doubt(self) -> bool:
+        """Whether the sizes of the label errors are estimates themselves."""
+        data = self._in_memory()
+        return (
+            data is not None and not data.on_device and (data.errors.estimated or data.errors.common_scale is not None)
+        )
+
+    def _resized(self, factor: FloatArray | float) -> Answers:
+        """The same metric of the same labels with errors `factor` times as large."""
+        raise NotImplementedError(f"{type(self).__name__} knows the sizes of its label errors")
+
+    _items_hold_sizes = True
+    """Whether the scatter of the items holds that of sizes which were estimated label by label."""
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        """What sizes estimated label by label add to an estimate, as far as that does not hold it already."""
+        return of_single_sizes(self, errors, ask)
+
+    def _with_known_sizes(self) -> Estimate:
+        """The truth if the sizes of the label errors were known."""
         if not self._berkson:
             return self._truth()
         (law, std), population = self._on_these_items(), self._berkson_population()
@@ -190,12 +239,23 @@ class Answers(ABC):
         """The metric on labels measured afresh, each the mean of `repeats` repeats."""
         if self._berkson:
             raise UndefinedEstimate(NO_REMEASURED)
-        return self._remeasured(repeats)
+        found = self._remeasured(repeats)
+        return self._with_size_errors(found, methodcaller("_remeasured", repeats), of_truth=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: value for name, value in vars(self).items() if name != "against_truth"
+        }  # found again when asked for
+
+    @cached_property
+    def against_truth(self) -> Estimate:
+        """`truth`, found once for all who ask."""
+        return self.truth()
 
     @cached_property
     def floor(self) -> Estimate:
         """What a perfect model would score: `perfect`, found once for all who ask."""
-        return self.perfect()
+        return self._with_size_errors(self.perfect(), methodcaller("perfect"), of_truth=False)
 
     def _symmetric(self, value: float, std: float, method: str, total: float | None = None, note: str = "") -> Estimate:
         """An estimate with intervals symmetric about it; `total` is its standard error over test sets."""
@@ -203,13 +263,17 @@ class Answers(ABC):
         interval = Symmetric(value, std, *self._range)
         return Estimate(value, std, method=method, note=note, interval=interval, total_interval=population)
 
+    def bounds(self) -> Interval:
+        """The values of the metric that the labels allow; one value where none of them is a limit."""
+        return Interval(self.observed, self.observed)
+
     def noise_share(self) -> float | None:
         """How much of the observed error is label error, between 0 and 1; None where the question has no meaning."""
         ideal, (low, high) = self._ideal(), self._range
         if self._berkson or low < ideal < high or low == -1.0 or self.observed == ideal:
             return None
         try:
-            left = (float(self.truth()) - ideal) / (self.observed - ideal)
+            left = (float(self.against_truth) - ideal) / (self.observed - ideal)
         except UndefinedEstimate:
             return None
         return min(max(1.0 - left, 0.0), 1.0) if math.isfinite(left) else None
@@ -243,7 +307,7 @@ class Answers(ABC):
     def warnings(self) -> list[str]:
         """Plain sentences about what is unusual here."""
         data = self._in_memory()
-        return [*self._about_noise(), *([PER_CENT] if data is not None and data.dwarfed_by_errors() else [])]
+        return [*self._about_noise(), *([PER_CENT] if data is not None and data.dwarfed_by_errors else [])]
 
     def _in_memory(self) -> Measured | None:
         """Labels that are numbers, where they are at hand."""

@@ -1,4 +1,4 @@
-"""Answers made from others: a function of a metric, and an average over outputs."""
+"""Answers made from others: a function of a metric, an average over outputs, predictions that err too."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from scorebars.answers.base import Answers
 from scorebars.answers.intervals import IntervalAt, Symmetric, affine, times
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.size_errors import Asked
 from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError
+from scorebars.errors.label_and_prediction import LabelAndPrediction
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
@@ -31,7 +35,7 @@ class TransformedAnswers(Answers):
 
     def __init__(self, declaration: Declaration, inner: Answers) -> None:
         self.declaration, self.inner = declaration, inner
-        self.n, self.kind, self.repeats = inner.n, inner.kind, inner.repeats
+        self.n, self.kind, self.repeats, self.rates_counted = inner.n, inner.kind, inner.repeats, inner.rates_counted
 
     @abstractmethod
     def _value_of(self, value: float) -> float:
@@ -56,7 +60,7 @@ class TransformedAnswers(Answers):
         )
 
     def _truth(self) -> Estimate:
-        return self._carried(self.inner._truth())
+        return self._carried(self.inner._truth() if self._sizes_in_doubt else self.inner.against_truth)
 
     def _remeasured(self, repeats: float) -> Estimate:
         return self._carried(self.inner._remeasured(repeats))
@@ -64,8 +68,38 @@ class TransformedAnswers(Answers):
     def perfect(self) -> Estimate:
         return self._carried(self.inner.perfect())
 
+    def _in_memory(self) -> Measured | None:
+        return self.inner._in_memory()
+
+    def truth(self) -> Estimate:
+        """Sizes and rates of label errors that are estimates widen the intervals of the inner metric, then carried over."""
+        if self.rates_counted:
+            return self._carried(self.inner.truth())
+        found, known = super().truth(), self._berkson or not self._sizes_in_doubt
+        if known:
+            return found
+        inside = self.inner.truth()
+        return Estimate(
+            float(found),
+            found._std,
+            method=found.method,
+            note=found.note,
+            interval=self._interval_of(inside.interval),
+            total_interval=None if inside._total is None else self._interval_of(inside._total),
+        )
+
+    @property
+    def _items_hold_sizes(self) -> bool:  # type: ignore[override]
+        return self.inner._items_hold_sizes
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        return self._std_of(float(ask(self.inner)), self.inner._size_std_apart(errors, ask))
+
     def _berkson_population(self) -> IntervalAt:
         return self._interval_of(self.inner._berkson_population())
+
+    def bounds(self) -> Interval:
+        return Interval(*map(self._value_of, self.inner.bounds()))
 
     def noise_share(self) -> float | None:
         return self.inner.noise_share()
@@ -98,6 +132,9 @@ class LinearAnswers(TransformedAnswers):
         self._shift, self._factors = shift, scale if isinstance(scale, tuple) else (scale,)
         self.observed = self._value_of(inner.observed) if observed is None else observed
         self.expected = self._value_of(inner.expected) if inner.expected != inner.observed else self.observed
+
+    def _resized(self, factor: FloatArray | float) -> Answers:
+        return LinearAnswers(self.declaration, self.inner._resized(factor), self._factors, self._shift)
 
     def _value_of(self, value: float) -> float:
         return self._shift + times(value, self._factors)
@@ -201,10 +238,28 @@ class AverageAnswers(Answers):
         return min(float(np.linalg.norm(rows.sum(axis=0))) / apart, 1.0) if 0 < apart < math.inf else 1.0
 
     def _truth(self) -> Estimate:
-        return self._combined([part.truth() for part in self._parts])
+        return self._combined([part._with_known_sizes() for part in self._parts])
 
     def _remeasured(self, repeats: float) -> Estimate:
-        return self._combined([part.remeasured(repeats) for part in self._parts])
+        return self._combined([part._remeasured(repeats) for part in self._parts])
+
+    def _in_memory(self) -> Measured | None:
+        """The labels of the output whose errors are known worst: all outputs are taken to share their common factor."""
+        found = [data for part in self._parts if (data := part._in_memory()) is not None]
+        return max(found, key=_doubt, default=None)
+
+    @property
+    def _items_hold_sizes(self) -> bool:  # type: ignore[override]
+        return all(part._items_hold_sizes for part in self._parts)
+
+    def _resized(self, factor: FloatArray | float) -> Answers:
+        return AverageAnswers([part._resized(factor) for part in self._parts], self._weights)
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        return self._hypot([part._size_std_apart(errors, ask) for part in self._parts])
+
+    def warnings(self) -> list[str]:
+        return self._about_noise()
 
     def perfect(self) -> Estimate:
         return self._combined([part.perfect() for part in self._parts])
@@ -212,6 +267,9 @@ class AverageAnswers(Answers):
     def noise_share(self) -> float | None:
         shares = [share for part in self._parts if (share := part.noise_share()) is not None]
         return self._mean(shares) if len(shares) == len(self._parts) else None
+
+    def influences(self) -> FloatArray:
+        return np.asarray(sum(w * part.influences() for w, part in zip(self._weights, self._parts, strict=True)))
 
     def sampling_std(self) -> float:
         return self._togetherness * self._mean([part.sampling_std() for part in self._parts])
@@ -226,9 +284,156 @@ class AverageAnswers(Answers):
         return wild[0].why_undefined() if wild else super().why_undefined()
 
 
+def _doubt(data: Measured) -> float:
+    """How well the common factor of the label errors is known."""
+    scale = None if data.on_device else data.errors.common_scale
+    return 0.0 if scale is None else scale.error
+
+
 def _stacked(
     parts: Sequence[IntervalAt], weights: Sequence[float], centre: float, factor: float, level: float
 ) -> Interval:
     """Average of intervals, end by end, brought nearer to the centre where the averaged scores do not move together."""
     low, high = np.dot(weights, np.array([part(level) for part in parts]))
     return Interval(float(centre + factor * (low - centre)), float(centre + factor * (high - centre)))
+
+
+# predictions that err too --------------------------------------------------------------------------
+
+_LEVELS = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
+_TO_NONE = np.array([1.0, -1.0, 1.0]) @ np.linalg.pinv(np.vander(_LEVELS, 3))
+"""Weights of the score at these multiples of the prediction variance: a parabola through them, read at -1."""
+_BERKSON_BACK = (
+    "Berkson error of the labels: the truth scatters about the label, which is counted in; what the errors of the predictions "
+    "add is taken off by extrapolation from more prediction error to none"
+)
+_NO_WAY_BACK = (
+    "the score has no finite mean under these errors, or its labels were summed up as they came: what the errors of the "
+    "predictions add cannot be taken off."
+)
+_COUNTED = (
+    "predictions have errors of their own: expected, truth and the (labels) error bar count them; remeasured (the same "
+    "predictions on fresh labels) and perfect do not."
+)
+_MOSTLY_NOISE = (
+    "more than half of the observed error is the error of labels and predictions: more precise ones would tell more."
+)
+
+
+class PredictionErrorAnswers(Answers):
+    """One metric of predictions with standard errors of their own.
+
+    If labels were redrawn, so would be the predictions: `expected`, its distribution and `truth`, which is that of the
+    converged model, come from the errors of both. Fresh labels meet the same predictions, a perfect model needs none, and
+    the scatter of the items holds the errors of the predictions already: `remeasured`, `perfect` and the next test set come
+    from the errors of the labels alone.
+    """
+
+    counted_errors = "errors of labels and predictions"
+
+    _make: Callable[[Measured], Answers]
+    _data: Measured
+
+    def __init__(self, both: Answers, repeats: FloatArray | float = 1.0) -> None:
+        self._both, self.repeats = both, repeats
+        self.declaration, self.n, self.kind = both.declaration, both.n, both.kind
+        self.observed, self.expected = both.observed, both.expected
+
+    @classmethod
+    def of_data(cls, make: Callable[[Measured], Answers], data: Measured) -> PredictionErrorAnswers:
+        """From labels and predictions with their errors, and how answers are made."""
+        found = cls(make(data), data.errors.repeats)
+        found._make, found._data = make, data
+        return found
+
+    @classmethod
+    def of_sums(cls, both: Answers, alone: Answers) -> PredictionErrorAnswers:
+        """From sums that count the errors of both, and of the labels alone."""
+        found = cls(both)
+        found._alone = alone
+        if found._berkson:
+            found._at_levels = np.full(_LEVELS.size, math.inf)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is made when asked for is made now: functions of metrics do not travel."""
+        _ = self._alone
+        if self._berkson:
+            _ = self._at_levels
+        return {name: value for name, value in self.__dict__.items() if name != "_make"}
+
+    @cached_property
+    def _alone(self) -> Answers:
+        """The answers with the errors of the labels alone."""
+        return self._make(self._data.of_labels())
+
+    @property
+    def std(self) -> float:
+        return self._both.std
+
+    def law(self) -> Law:
+        return self._both.law()
+
+    def _truth(self) -> Estimate:
+        return self._both._truth()
+
+    def truth(self) -> Estimate:
+        """Berkson error of the labels goes forward, the errors of the predictions go back."""
+        if not self._berkson:
+            return self._truth()
+        value = float(_TO_NONE @ self._at_levels) if np.all(np.isfinite(self._at_levels)) else math.inf
+        if not math.isfinite(value):
+            raise UndefinedEstimate(_NO_WAY_BACK)
+        spread = math.sqrt(self._alone._item_variance() + self._alone._shared_variance())
+        return self._symmetric(value, self.std, "simex", spread, _BERKSON_BACK)
+
+    @cached_property
+    def _at_levels(self) -> FloatArray:
+        """The expected score at multiples of the prediction variance."""
+        label, predicted = self._data.errors.of_labels(), self._data.errors.of_predictions()
+        assert predicted is not None
+        more = (LabelAndPrediction(label, np.sqrt(level) * np.asarray(predicted.sigma)) for level in _LEVELS[1:])
+        return np.array([self._alone.expected, *(self._make(self._data.with_errors(one)).expected for one in more)])
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        return self._alone._remeasured(repeats)
+
+    def perfect(self) -> Estimate:
+        return self._alone.perfect()
+
+    def influences(self) -> FloatArray:
+        return self._alone.influences()
+
+    def _item_variance(self) -> float:
+        return self._alone._item_variance()
+
+    def _shared_variance(self) -> float:
+        return self._alone._shared_variance()
+
+    def noise_share(self) -> float | None:
+        return self._both.noise_share()
+
+    def sampling_std(self) -> float:
+        return (self._alone if self._berkson else self._both).sampling_std()
+
+    def total_interval(self, level: float) -> Interval:
+        return self._alone.total_interval(level)
+
+    def warnings(self) -> list[str]:
+        found = self._alone.warnings()
+        noisy = not found and (self.noise_share() or 0.0) > 0.5
+        return [_COUNTED, *found, *([_MOSTLY_NOISE] if noisy else [])]
+
+    def why_undefined(self) -> str:
+        return self._both.why_undefined()
+
+
+def with_prediction_errors(make: Callable[[Measured], Answers], data: Measured) -> Answers:
+    """The answers of a metric, whether its predictions have errors of their own or not."""
+    if data.plain_normal or data.errors.of_predictions() is None:
+        return make(data)
+    if data.errors.of_labels().common_scale is not None:
+        raise ValueError(
+            "prederr is not taken together with label errors of uncertain size (scale_error): leave one out."
+        )
+    return PredictionErrorAnswers.of_data(make, data)

@@ -17,13 +17,15 @@ from scorebars.arrays import FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.bins import Labels
 from scorebars.engines.class_counts import ClassCounts
-from scorebars.engines.engine import normal_sums
+from scorebars.engines.engine import normal_sums, over_chunks, threads
 from scorebars.engines.on_device import OnDevice
+from scorebars.engines.score_terms import score_terms
 from scorebars.engines.store import Hits, Store, chances_of, summarise
 from scorebars.engines.sums import NormalSums
 from scorebars.errors import MeasurementError, Normal
+from scorebars.forecasts import Forecast
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
-from scorebars.measured import Measured, near_one
+from scorebars.measured import SAFE, Measured, near_one
 from scorebars.moments import label_moments
 from scorebars.moments.correlated import correlated_variance
 
@@ -44,17 +46,28 @@ _SUMS = {"engine sums": False, "engine sums of corrected errors": True}
 class Evidence:
     """Labels, or a summary of labels with independent normal errors."""
 
-    def __init__(self, kept: Measured | Store, kind: str = "classical") -> None:
-        data = self.data = kept if isinstance(kept, Measured) else None
-        self.kept = data is not None
-        """Whether the labels are at hand."""
-        self._summary = None if isinstance(kept, Measured) else kept
-        self.n, self.kind = (kept.items, kept.kind) if isinstance(kept, Measured) else (kept.sums.n, kind)
-        self.plain = data is None or data.plain_normal
-        """Whether errors are normal and independent; labels stay on their device."""
-        self.repeats = 1.0 if data is None or data.on_device else data.errors.repeats
+    data: Measured | None
+    _summary: Store | None
+    plain: bool
+    """Whether errors are normal and independent; labels stay on their device."""
+    repeats: FloatArray | float
+    _trace: tuple[str | None, tuple[float, ...]] | None
+
+    def __init__(self, kept: Measured | Store, kind: str = "classical", totals: NormalSums | None = None) -> None:
+        """`totals`: the sums of the metric that asks, where they are known already."""
+        self._totals = totals
         self._trace = None
-        if data is not None and data.borrowed:  # sums or the arrays themselves show whether they were changed
+        self.kept = isinstance(kept, Measured)
+        """Whether the labels are at hand."""
+        if not isinstance(kept, Measured):
+            self.data, self._summary = None, kept
+            self.n, self.kind, self.plain, self.repeats = kept.sums.n, kind, True, 1.0
+            return
+        data = self.data = kept
+        self._summary = None
+        self.n, self.kind, self.plain = data.items, data.kind, data.plain_normal
+        self.repeats = 1.0 if data.on_device else data.errors.repeats
+        if data.borrowed:  # sums or the arrays themselves show whether they were changed
             key = next((name for name in _SUMS if name in data.shelf), None)
             self._trace = key, data.fingerprint() if key is None else _few(data.shelf[key])
 
@@ -88,6 +101,8 @@ class Evidence:
 
     def totals(self, loss: Loss) -> Totals:
         """Observed and expected mean loss and its std."""
+        if self._totals is not None:
+            return from_sums(loss, self._totals)
         if self.data is not None:
             return totals_of(loss, self.data)
         return from_sums(loss, self._hits.sums if isinstance(loss, Within) else self.sums)
@@ -172,14 +187,15 @@ Totals = tuple[float, float, float]
 """Observed and expected metric and its std."""
 
 
-def ordinary_unit(loss: Loss, data: Measured) -> float:
+def unit_and_sums(loss: Loss, data: Measured) -> tuple[float, NormalSums | None]:
     """The power of two to divide labels by, so that powers of residuals and errors stay in range; 1 for ordinary ones.
 
-    Says which value is bad where one is not finite or negative.
+    With it the engine's sums, where they give the totals of this loss. Says which value is bad where one is not finite
+    or negative.
     """
     if not by_engine(loss, data):
         data.require_valid()
-        return data.find_scale() if loss.degree else 1.0
+        return data.find_scale() if loss.degree else 1.0, None
     try:
         sums = _sums_for(loss, data)
     except BadValues:
@@ -188,7 +204,13 @@ def ordinary_unit(loss: Loss, data: Measured) -> float:
             "the values are finite but their squares leave the range of doubles: choose another unit for y_true, "
             "y_pred and yerr."
         ) from None
-    return near_one(sums.scale * max(sums.max_abs_d, sums.max_sigma)) if loss.degree else 1.0
+    largest = sums.scale * max(sums.max_abs_d, sums.max_sigma)
+    return 1.0 if not loss.degree or 1 / SAFE < largest < SAFE else near_one(largest), sums
+
+
+def resized(data: Measured, factor: FloatArray | float) -> Measured:
+    """The same labels with errors `factor` times as large, whose sizes are taken as known."""
+    return Measured(data.y, data.p, data.errors.resized(factor), data.weight, data.outputs, data.unit)
 
 
 def totals_of(loss: Loss, data: Measured) -> Totals:
@@ -238,20 +260,30 @@ _FROM_SUMS: dict[type[Loss], Callable[[NormalSums], tuple[float, float, float]]]
 
 
 def in_blocks(loss: Loss, data: Measured) -> Totals:
-    """Of any errors, label by label."""
-    parts = []
-    for y, p, errors, weight in data.blocks():
-        seen, moments = loss(y, p), label_moments(loss, errors, y, p)
-        w = np.ones(len(y)) if weight is None else weight
-        with np.errstate(invalid="ignore"):
-            each = w * seen, w * moments.mean, np.square(w) * moments.variance
-        parts.append(
-            [float(np.add.reduce(x, where=w > 0)) for x in each]
-        )  # a label that does not count may be infinite
+    """Of any errors, label by label; forecasts, which cost more, on several threads."""
+    if isinstance(data.p, Forecast) and data.plain_normal:
+        step = data.step
+        parts = over_chunks(
+            lambda start, stop: _in_block(loss, data.block(slice(start, stop))), data.n, threads(), step
+        )
+    else:
+        parts = [_in_block(loss, block) for block in data.blocks()]
     observed, expected, variance = (math.fsum(column) / data.total_weight for column in zip(*parts, strict=True))
     if data.errors.independent:
         return observed, expected, math.sqrt(variance / data.total_weight)
     return observed, expected, math.sqrt(max(correlated_variance(loss, data), 0.0))
+
+
+def _in_block(loss: Loss, block: tuple[FloatArray, Any, MeasurementError, FloatArray | None]) -> list[float]:
+    """Sums of w loss, w mean and w^2 variance over a block; a label that does not count may be infinite."""
+    y, p, errors, weight = block
+    seen, mean, spread = score_terms(loss, errors, y, p)
+    if weight is None and isinstance(p, Forecast):
+        return [float(np.add.reduce(x)) for x in (seen, mean, spread)]
+    w = np.ones(len(y)) if weight is None else weight
+    with np.errstate(invalid="ignore"):
+        each = w * seen, w * mean, np.square(w) * spread
+    return [float(np.add.reduce(x, where=w > 0)) for x in each]
 
 
 Terms = Callable[[FloatArray, FloatArray, MeasurementError], FloatArray]

@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from scorebars import checks
 from scorebars._shared import score_views
-from scorebars._shared.score_views import Answer
+from scorebars._shared.score_views import Answer, Record
 from scorebars.laws.law import Law
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Declaration:
     """Whether the function takes `sample_weight`."""
     keeps: str | None = None
     """What has to be kept of labels that come in pieces (see `engines.store`): "sums", "squares", "absolute", "ratio",
-    "within" or "pulls"; for classes "right" (or wrong) or "pairs" (of classes). None if it needs all labels at once."""
+    "within" or "pulls"; for forecasts "scores"; for classes "right" (or wrong) or "pairs" (of classes). None if it needs all
+    labels at once."""
 
     @property
     def direction(self) -> str:
@@ -77,7 +79,7 @@ class Declaration:
 
 
 def _checked(level: float) -> float:
-    """The level of an interval, which most often is as it should be."""
+    """The level of an interval; the usual case comes first, for speed."""
     return level if type(level) is float and 0.0 < level < 1.0 else checks.probability(level, "level")
 
 
@@ -120,14 +122,10 @@ class Estimate(float):
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"an Estimate cannot be changed: {name} was not set")
 
-    def __getnewargs_ex__(self) -> tuple[tuple[float, float | Callable[[], float]], dict[str, Any]]:
-        extra = {"method": self.method, "note": self.note, "interval": self._interval, "total_interval": self._total}
-        extra |= {"bootstrap": self._bootstrap, "sampled": self._sampled}
-        return (float(self), self._std), extra
-
     def __reduce_ex__(self, protocol: Any) -> Any:
-        args, extra = self.__getnewargs_ex__()
-        return _rebuild_estimate, (args, extra)
+        options: dict[str, Any] = {"method": self.method, "note": self.note, "bootstrap": self._bootstrap}
+        options |= {"interval": self._interval, "total_interval": self._total, "sampled": self._sampled}
+        return partial(Estimate, **options), (float(self), self._std)
 
     @property
     def value(self) -> float:
@@ -143,7 +141,7 @@ class Estimate(float):
 
     @property
     def sampling_std(self) -> float:
-        """What the choice of the test items adds to `std`: with it the total interval of 68.3 % is as wide as it is."""
+        """What the choice of the test items adds to `std`, found from the width of the total interval at 68.3 %."""
         if "_sampling_std" not in self.__dict__:
             low, high = self.total_interval(_ONE_STD)
             half = (high - low) / 2
@@ -164,14 +162,14 @@ class Estimate(float):
     def bootstrap(self, draws: int = 200, rng: np.random.Generator | int | None = 0) -> Estimate:
         """The same estimate, its uncertainty found by repeating the measurement `draws` times on the computer.
 
-        For estimates by the most likely law of the true residuals (``method="npmle"``): true residuals are drawn from
-        that law, labels measured again and fitted again. It costs `draws` fits; `std` and `interval` as they are come
+        For estimates by the most likely distribution of the true residuals (``method="npmle"``): true residuals are drawn
+        from it, labels measured again and fitted again. It costs `draws` fits; `std` and `interval` as they are come
         from the likelihood profile, without any drawing. The same `rng` seed gives the same digits.
         """
         if self._bootstrap is None:
             raise UndefinedEstimate(
-                f"an estimate by method={self.method!r} has no bootstrap: only those by 'npmle', which fit a law to the "
-                "residuals, have one. std and interval() say how well it is known."
+                f"an estimate by method={self.method!r} has no bootstrap: only those by 'npmle', which fit a "
+                "distribution to the residuals, have one. std and interval() say how well it is known."
             )
         if draws < 2:
             raise ValueError(f"draws must be at least 2, got {draws}.")
@@ -188,10 +186,6 @@ class Estimate(float):
 
     def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else str(self)
-
-
-def _rebuild_estimate(args: tuple[float, float | Callable[[], float]], extra: dict[str, Any]) -> Estimate:
-    return Estimate(*args, **extra)
 
 
 class Score(float):
@@ -275,8 +269,7 @@ class Score(float):
     @property
     def truth(self) -> Estimate:
         """The metric against the true values behind the labels."""
-        estimate: Estimate = self._once("truth", self._answers.truth)
-        return estimate
+        return self._answers.against_truth
 
     def remeasured(self, repeats: float = 1) -> Estimate:
         """What the metric will be on labels measured afresh, each the mean of `repeats` repeats."""
@@ -289,9 +282,11 @@ class Score(float):
         """What a perfect model would score on these labels: the noise floor, or the noise ceiling."""
         return self._answers.floor
 
-    def _asked(self, names: Iterable[str], level: float | None = None, repeats: float = 1) -> dict[str, Answer]:
-        """The answers of these names as records, with their intervals where a `level` is given."""
-        return {name: self._answer(name, level, repeats) for name in names}
+    def _record(self, names: Iterable[str], level: float | None = None, repeats: float = 1) -> Record:
+        """Metric, labels and the answers of these names, with their intervals where a `level` is given."""
+        of, asked = self._answers, {name: self._answer(name, level, repeats) for name in names}
+        about = (of.declaration, of.declaration.direction, of.n, of.kind, of.unit, of.observed)
+        return Record(*about, asked, of.counted_errors)
 
     def _answer(self, name: str, level: float | None, repeats: float) -> Answer:
         try:
@@ -308,11 +303,17 @@ class Score(float):
             sample = None
             with suppress(ValueError):  # where the scatter of the items is not known
                 sample = found.sampling_std
-            return Answer(float(found), found.std, sample, low, high, getattr(found, "note", ""))
+            about = (found.note, found.method) if isinstance(found, Estimate) else ()
+            return Answer(float(found), found.std, sample, low, high, *about)
         except ValueError as why:  # UndefinedEstimate is one; labels that are gone leave the moments
             return Answer(float(self), self.std) if name == "expected" else Answer(None, note=str(why))
 
     # around them -----------------------------------------------------------------------
+
+    @property
+    def bounds(self) -> Interval:
+        """The values of the metric that the labels allow, where some are limits (`Censored`); else `observed` twice."""
+        return self._answers.bounds()
 
     @property
     def noise_share(self) -> float | None:
@@ -350,7 +351,7 @@ class Score(float):
 
     @property
     def method(self) -> str:
-        """How the law was found: "exact", "quadrature", "saddlepoint", "delta" or "simulation"."""
+        """How the distribution was found: "exact", "quadrature", "saddlepoint", "delta" or "simulation"."""
         return self.distribution.method
 
     @property
@@ -372,16 +373,15 @@ class Score(float):
     def explain(self) -> str:
         """Plain sentences: what each number means here, and warnings."""
         interval, warnings, repeats = self.interval(0.95), self._answers.warnings(), self._answers.present_repeats()
-        answers = self._asked((*score_views.ANSWER_NAMES, "noise_share"), repeats=repeats)
-        heading = f"{self.declaration.title} of {score_views.counted(self.n, 'label')} ({self.declaration.direction})."
-        return score_views.sentences(heading, interval, answers, warnings, repeats)
+        record = self._record((*score_views.ANSWER_NAMES, "noise_share"), repeats=repeats)
+        return score_views.sentences(record, interval, warnings, repeats)
 
     def sentence(self, unit: str | None = None) -> str:
         """Ready for a paper: the number to publish for labels of this kind, both error bars, and how it was found.
 
         `unit` is that of the labels, where they bring none of their own.
         """
-        return score_views.for_paper(self, self._answers.kind, unit)
+        return score_views.for_paper(self._record(("expected", "truth", "perfect")), unit)
 
     def to_dict(self, level: float = 0.95) -> dict[str, float | int | str | None]:
         """All answers under flat names, intervals at this `level`; None where an answer cannot be estimated."""
@@ -415,7 +415,7 @@ class Scores(tuple[Score, ...]):
 
     @property
     def shape(self) -> tuple[int]:
-        """As of the array of the expected values."""
+        """The shape of the array of expected values."""
         return (len(self),)
 
     def __getitem__(self, index: Any) -> Any:

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 import scorebars as sb
 from scorebars.cli import console
+from scorebars.cli.calibrate_command import calibrate
 from scorebars.cli.check_command import check
 from scorebars.cli.compare_command import compare
 from scorebars.cli.datasets_command import datasets
@@ -107,5 +108,5 @@ def start(
     """Scores with error bars: metrics that know how well the labels were measured."""
 
 
-for verb in (evaluate, compare, check, plan, explain, datasets, demo):
+for verb in (evaluate, compare, check, calibrate, plan, explain, datasets, demo):
     app.command()(with_options(verb))

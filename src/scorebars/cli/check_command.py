@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ import scorebars as sb
 from scorebars._shared.score_views import counted, percent
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import FOUND, Failure, warn
+from scorebars.cli.console import FOUND, Failure
 from scorebars.cli.output import OutputOptions, ReportOption, as_csv, grid, keep_apart, said_of, write_report
-from scorebars.files.file_labels import TableLabels
 
 _MEANINGS = {
     "pull": "(prediction - label) / label error; a perfect model has mean 0 and std 1",
@@ -28,7 +26,9 @@ _FACTS = (
 )
 
 
-def check(file: opt.FileArgument, columns: opt.ColumnOptions, out: OutputOptions, report: ReportOption = None) -> None:
+def check(
+    file: opt.FileArgument, columns: opt.ForecastOptions, out: OutputOptions, report: ReportOption = None
+) -> None:
     """Are the quoted label errors believable? Ends with code 1 where something deserves a look.
 
     Pulls (residuals in units of the label error), errors that are zero, look like a default or grow with the label.
@@ -40,9 +40,10 @@ def check(file: opt.FileArgument, columns: opt.ColumnOptions, out: OutputOptions
         raise Failure(f"{source.name} has no column of label errors to check: say --yerr COLUMN.")
     if data.task == "classification":
         raise Failure("check looks at the errors of measured numbers; the labels of this file are classes.")
-    rows = [_record(model, sb.check_errors(data.y, p, yerr=data.yerr)) for model, p in data.predictions.items()]
+    checks = {model: sb.check_errors(data.y, p, yerr=data.yerr) for model, p in data.predictions.items()}
+    rows = [_record(model, check) for model, check in checks.items()]
     if report:
-        write_report(report, data, source.name, out.quiet, **opt.in_python(file, roles, columns))
+        write_report(report, data, source.name, out.quiet, checks=checks, **opt.in_python(file, roles, columns))
     out.put(
         "check",
         table=lambda: _shown(rows, data.n, out),
@@ -51,18 +52,6 @@ def check(file: opt.FileArgument, columns: opt.ColumnOptions, out: OutputOptions
     )
     if any(row["warnings"] for row in rows):
         raise typer.Exit(FOUND)
-
-
-def note_doubts(data: TableLabels, quiet: bool) -> None:
-    """Say what makes the scores of a model mislead: errors in another unit, labels that it has seen."""
-    if quiet or data.task == "classification" or data.yerr is None:
-        return
-    doubts: dict[str, list[str]] = {model: [] for model in data.predictions}
-    for model, p in data.predictions.items():
-        with suppress(ValueError):  # errors that are all zero; what cannot be scored the score says
-            doubts[model] = sb.check_errors(data.y, p, yerr=data.yerr).doubts
-    for doubt in said_of(doubts):
-        warn(doubt)
 
 
 def _record(model: str, result: sb.ErrorCheck) -> dict[str, Any]:

@@ -12,9 +12,8 @@ from scorebars._shared.evaluation_tables import booktabs, latex_text, markdown_t
 from scorebars._shared.score_views import counted, unit_of, unnamed
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.check_command import note_doubts
 from scorebars.cli.console import Failure, warn
-from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, write_report
+from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, note_doubts, write_report
 from scorebars.files.file_labels import TableLabels
 
 _STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference": "dim"}
@@ -22,7 +21,7 @@ _STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference":
 
 def compare(
     file: opt.FileArgument,
-    columns: opt.WeightedOptions,
+    columns: opt.ComparedOptions,
     out: PaperOptions,
     metric: Annotated[
         str | None,
@@ -55,16 +54,17 @@ def compare(
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         asked = opt.asked_metric(metric) if metric else None
         data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of([asked] if asked else None))
-        note_doubts(data, out.quiet)
+        checks = note_doubts(data, out.quiet)
     default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
     chosen = asked or ("brier_score_loss" if data.probable else default)
     options: dict[str, Any] = {"sampling": sampling, "rope": rope, "level": level}
     found = sb.compare(
         data.y,
-        data.predictions,
+        data.models if opt.task_of([chosen]) == "forecast" else data.predictions,
         yerr=data.yerr,
         metric=chosen,
         sample_weight=data.weight,
+        groups=data.groups,
         **options,
     )
     ranking = found.ranking()
@@ -74,7 +74,7 @@ def compare(
     if report:
         read = opt.in_python(file, roles, columns)
         shown = {"metrics": [chosen], "comparison": found, "level": level}
-        write_report(report, data, source.name, out.quiet, **shown, **read)
+        write_report(report, data, source.name, out.quiet, checks=checks, **shown, **read)
     # with --sampling the one error holds both
     error = "difference ± labels with sample" if sampling else "difference ± labels ± sample"
     head = ["model", "P(best)", "mean rank", error, "P(better)", "verdict"]

@@ -12,12 +12,11 @@ import typer
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.score_views import QUESTIONS, counted, printable, table_cells, unit_of
+from scorebars._shared.score_views import QUESTIONS, counted, printable, record_of, table_cells, unit_of
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.check_command import note_doubts
 from scorebars.cli.console import Failure
-from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, write_report
+from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, note_doubts, write_report
 from scorebars.files.columns import Roles
 from scorebars.files.file_labels import TableLabels, binary, no_complete_rows, task_of
 from scorebars.files.formats import (
@@ -88,14 +87,13 @@ def evaluate(
             data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of(asked))
             data = data if positive is None else binary(data, positive)
             result, omitted, unit = _evaluation(data, asked or opt.default_metrics(data)), data.omitted, data.unit
-            note_doubts(data, out.quiet)
+            checks = note_doubts(data, out.quiet)
             if report:
                 read = opt.in_python(file, roles, columns)
                 if positive is not None:  # the code would score the other class from the file
                     read["columns"] = None
-                write_report(
-                    report, data, source.name, out.quiet, evaluation=result, level=level, metrics=asked, **read
-                )
+                read |= {"evaluation": result, "level": level, "metrics": asked, "checks": checks}
+                write_report(report, data, source.name, out.quiet, **read)
         about = {"source": source.name, "level": level, "omitted": omitted, "columns": roles.to_dict()}
     out.put(
         "evaluate",
@@ -110,9 +108,9 @@ def evaluate(
 
 def _evaluation(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) -> Any:
     """The scores of the checked arrays."""
-    given = {"yerr": data.yerr, "sample_weight": data.weight, "by": data.by}
+    given = {"yerr": data.yerr, "sample_weight": data.weight, "by": data.by, "groups": data.groups}
     try:
-        return sb.evaluate(data.y, data.predictions, metrics=metrics, task=data.task, **given)
+        return sb.evaluate(data.y, data.models, metrics=metrics, task=data.task, **given)
     except ValueError as why:
         if "pos_label" in str(why):
             raise Failure(f"{why} Of two classes, --positive CLASS says which one counts as positive.") from why
@@ -133,30 +131,31 @@ def _sentences(result: Any, metrics: Sequence[str], unit: str | None) -> str:
 def _shown(result: Any, level: float, unit: str | None, out: PaperOptions) -> str:
     """The evaluation for people: a block for each metric, a line for each model, the best by the first metric first."""
     interval = f"{level * 100:g} % (labels)"
-    parts: list[Any] = []
+    parts, models = [], result.ranked()
     for metric in result.metrics:
-        parts += _block(result, metric, level, unit, interval)
+        parts += _block(result, metric, models, level, unit, interval)
     return out.screen(*parts[:-1], meanings={**_COLUMNS, interval: "of expected, from the label errors alone"})
 
 
-def _block(result: Any, metric: str, level: float, unit: str | None, interval: str) -> list[Any]:
+def _block(result: Any, metric: str, models: Sequence[str], level: float, unit: str | None, interval: str) -> list[Any]:
     grouped = result.groups != [None]
     names = ["model", *(["group"] if grouped else [])]
     head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
-    keys = [(model, metric, group) for model, group in product(result.ranked(), result.groups)]
+    scores = {(model, group): result.scores[model, metric, group] for model, group in product(models, result.groups)}
     rows = [
-        [key[0], *(["all" if key[2] is None else key[2]] if grouped else []), *table_cells(result[key], level)]
-        for key in keys
+        [model, *(["all" if group is None else group] if grouped else []), *table_cells(score, level)]
+        for (model, group), score in scores.items()
     ]
-    return [_title(result[keys[0]], metric, unit), *grid(head, rows, names), ""]
+    return [_title(next(iter(scores.values())), metric, unit), *grid(head, rows, names), ""]
 
 
 def _title(score: sb.Score, metric: str, unit: str | None) -> Text:
     """Name, options, direction and unit of a metric."""
-    declared = score.declaration
-    parts = [declared.direction, *([f"in {its}"] if (its := unit_of(score, unit)) else [])]
+    record = record_of(score)
+    declared, its, count = record.declaration, unit_of(record, unit), counted(record.n, "label")
     title = f"{declared.title} {metric.removeprefix(declared.name)}".strip()
-    return Text.assemble((title, "bold"), (f"  {', '.join([*parts, counted(score.n, 'label')])}", "dim"))
+    parts = [record.direction, *([f"in {its}"] if its else []), count]
+    return Text.assemble((title, "bold"), (f"  {', '.join(parts)}", "dim"))
 
 
 def _streamed(
@@ -174,8 +173,12 @@ def _streamed(
         raise Failure(
             "--stream takes labels with one column of errors or one number: add --no-stream for anything else."
         )
+    if roles.members or not roles.predictions:
+        raise Failure("--stream takes a column of predictions for each model: add --no-stream, or say --members none.")
     if roles.by is not None:
         raise Failure("--by needs all labels in memory: leave it out (--by none), or add --no-stream.")
+    if roles.groups is not None:
+        raise Failure("--groups needs all labels in memory: leave it out, or add --no-stream.")
     models = {printable(model): column for column, model in roles.models().items()}
     if len(models) < len(roles.predictions):
         raise Failure("two models have names that look the same. Rename their columns.")

@@ -67,7 +67,7 @@ def explain(
 def _list() -> list[Any]:
     parts: list[Any] = []
     short = {full: alias for alias, full in SHORT_NAMES.items()}
-    for task in ("regression", "classification"):
+    for task in ("regression", "forecast", "classification"):
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         for metric in opt.metric_names():
             declared = getattr(sb, metric).declaration
@@ -75,7 +75,8 @@ def _list() -> list[Any]:
                 table.add_row(
                     Text(metric), Text(short.get(metric, ""), style="cyan"), Text(declared.title, style="dim")
                 )
-        parts += [Text(f"Metrics of {task}", style="bold"), Padding(table, (0, 0, 1, 2))]
+        heading = "Scores of forecasts" if task == "forecast" else f"Metrics of {task}"
+        parts += [Text(heading, style="bold"), Padding(table, (0, 0, 1, 2))]
     parts += [Text("Other answers", style="bold"), Text(f"  {', '.join(UNDECLARED)}", style="dim"), ""]
     answers = legend({name: meaning[: meaning.index("?") + 1] for name, meaning in _ANSWERS.items()}, names="")
     return [*parts, Text("What every score answers", style="bold"), Padding(answers, (0, 0, 0, 2))]

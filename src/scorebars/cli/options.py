@@ -16,7 +16,7 @@ import scorebars as sb
 from scorebars._shared.metric_names import SHORT_NAMES, full_name
 from scorebars.cli.console import Failure, note
 from scorebars.files.columns import ROLE_OPTIONS, Roles
-from scorebars.files.file_labels import PROBABILITY_METRICS, TableLabels, load_labels, opened_with_roles
+from scorebars.files.file_labels import TableLabels, load_labels, opened_with_roles
 from scorebars.files.formats import READING_OPTIONS, TableSource
 
 
@@ -103,8 +103,11 @@ class ColumnOptions:
     encoding: Annotated[str | None, _reading("Encoding of a text file, such as utf-8, latin-1, utf-16.", "NAME")] = None
     sheet: Annotated[str | None, _reading("Sheet of a workbook, by name or number.", "SHEET")] = None
     skip_rows: Annotated[int | None, _reading("Lines to skip at the top of the file.", "N")] = None
+    std: ClassVar[list[str] | None] = ["none"]
+    members: ClassVar[list[str] | None] = ["none"]
     weight: ClassVar[str | None] = "none"
     by: ClassVar[str | None] = "none"
+    groups: ClassVar[str | None] = None
     task: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
@@ -125,13 +128,46 @@ class WeightedOptions(ColumnOptions):
     """The same with weights and the task."""
 
     weight: Annotated[str | None, _column("Column of weights, or none.")] = None  # type: ignore[misc]
+    groups: Annotated[  # type: ignore[misc]
+        str | None,
+        _column("Column that says which items belong together (series, scenes, patients): other groups may follow."),
+    ] = None
     task: Annotated[  # type: ignore[misc]
         str | None, typer.Option(help="regression or classification; guessed from the labels.", metavar="TASK")
     ] = None
 
 
 @dataclass(frozen=True)
-class GroupedOptions(WeightedOptions):
+class _ForecastColumns:
+    """What makes forecasts of predictions."""
+
+    std: Annotated[
+        list[str] | None,
+        _column(
+            "Column with the spread of a model's predictions, which makes them forecasts: one for each --pred, in their order; "
+            "or none."
+        ),
+    ] = None
+    members: Annotated[
+        list[str] | None,
+        _column(
+            "Columns with the members of an ensemble, as 'pred_x_*'; may be repeated, one for each model; or none."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ForecastOptions(_ForecastColumns, ColumnOptions):
+    """What the command line says about the input, forecasts included."""
+
+
+@dataclass(frozen=True)
+class ComparedOptions(_ForecastColumns, WeightedOptions):
+    """The same with weights and the task."""
+
+
+@dataclass(frozen=True)
+class GroupedOptions(ComparedOptions):
     """The same with groups."""
 
     by: Annotated[  # type: ignore[misc]
@@ -167,7 +203,7 @@ def with_options(verb: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-_FROM_COLUMNS = ("yerr", "sample_weight", "multioutput")
+_FROM_COLUMNS = ("yerr", "sample_weight", "multioutput", "groups")
 """Options of metrics that the columns of the file give."""
 
 
@@ -274,5 +310,5 @@ def task_of(metrics: Sequence[AskedMetric] | None) -> str | None:
 
 
 def default_metrics(data: TableLabels) -> list[str] | None:
-    """For predicted probabilities the metrics that judge probabilities; None for the library's own."""
-    return list(PROBABILITY_METRICS) if data.probable else None
+    """The metrics that suit probabilities or forecasts; None for the library's own."""
+    return data.metrics

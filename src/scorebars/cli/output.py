@@ -7,6 +7,7 @@ import io
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,8 @@ from rich.text import Text
 import scorebars as sb
 from scorebars._shared.shown import first_rows
 from scorebars._shared.writing import require_apart, write_text
-from scorebars.cli.console import Failure, colour_on, note, rendered, width_of
+from scorebars.cli.console import Failure, colour_on, note, rendered, warn, width_of
+from scorebars.files.file_labels import TableLabels
 
 _FORMATS = {"json": "JSON", "csv": "CSV", "latex": "LaTeX", "markdown": "Markdown", "sentence": "a sentence"}
 _FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".tex": "latex", ".md": "markdown"}
@@ -112,7 +114,7 @@ def write_report(path: Path, data: Any, title: str, quiet: bool, **options: Any)
     """The page about these labels and models, in a file."""
     options |= {"yerr": data.yerr, "sample_weight": data.weight, "ids": data.ids, "unit": data.unit, "task": data.task}
     options |= {"title": title, "command": shlex.join(["scorebars", *sys.argv[1:]])}
-    write_file(path, sb.report.build(data.y, data.predictions, **options), quiet)
+    write_file(path, sb.report.build(data.y, data.models, **options), quiet)
     if not quiet:
         note(f"report: {path}")
 
@@ -131,7 +133,9 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequen
 
     Columns that do not fit beside each other stand in further tables below; long ones are cut, and say so.
     """
-    rows, more = first_rows(rows, _MOST_ROWS, "--csv and --json")
+    more = ""
+    if len(rows) > _MOST_ROWS:
+        rows, more = first_rows(rows, _MOST_ROWS, "--csv and --json")
     head = [name.replace(" ± ", "\n± ", 1) for name in head]
     columns = [[line for cell in column for line in str(cell).split("\n")] for column in zip(head, *rows, strict=True)]
     widths = [max(map(cell_len, column)) + 2 for column in columns]
@@ -182,6 +186,19 @@ def said_of(warnings: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         warning if len(whom) == len(warnings) else f"{', '.join(whom)}: {warning}" for warning, whom in models.items()
     ]
+
+
+def note_doubts(data: TableLabels, quiet: bool) -> dict[str, sb.ErrorCheck]:
+    """Say what makes the scores of a model mislead: errors in another unit, labels that it has seen; the checks made."""
+    if quiet or data.task == "classification" or data.yerr is None:
+        return {}
+    checks: dict[str, sb.ErrorCheck] = {}
+    for model, p in data.predictions.items():
+        with suppress(ValueError):  # errors that are all zero; what cannot be scored the score says
+            checks[model] = sb.check_errors(data.y, p, yerr=data.yerr)
+    for doubt in said_of({model: checks[model].doubts if model in checks else [] for model in data.predictions}):
+        warn(doubt)
+    return checks
 
 
 def legend(meanings: Mapping[str, str], names: str = "dim") -> Table:

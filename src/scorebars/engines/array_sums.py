@@ -199,7 +199,7 @@ def _fourth_power(x: AnyArray) -> AnyArray:
 
 
 def _sum(xp: Any, x: AnyArray) -> AnyArray:
-    """Of a long array in two steps, rows first."""
+    """The sum of a long array in two steps, rows first."""
     n = x.shape[0]
     even = n // _ROWS * _ROWS
     if even <= 16 * _ROWS:

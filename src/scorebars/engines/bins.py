@@ -69,7 +69,7 @@ class Bins:
     bits: int
     minors: int
     keys: IntArray
-    """Of the bins that hold labels, ascending."""
+    """Numbers of the bins that hold labels, ascending."""
     moments: FloatArray
     """(bins, 4, c)"""
     top_v: FloatArray
@@ -89,7 +89,7 @@ class Bins:
         return self.minors << (52 - self.bits)
 
     def with_moments(self, keys: IntArray, moments: FloatArray) -> Bins:
-        """With those (k, 4, c) of some bins, whose keys ascend."""
+        """The same bins with the moments (k, 4, c) of others added; `keys` ascend."""
         if np.array_equal(keys, self.keys):
             return replace(self, moments=self.moments + moments)
         both = np.sort(np.concatenate([self.keys, keys]), kind="stable")  # 0.02 ms where np.union1d takes 0.27
@@ -109,7 +109,7 @@ class Bins:
         return self.with_moments(other.keys, other.moments).with_top(other.top_v, other.top_minor, other.top)
 
     def with_top(self, v: FloatArray, minor: IntArray, columns: FloatArray) -> Bins:
-        """With more labels that may be among the largest; those that are not go into the bins."""
+        """The same with more labels that may be among the largest; the others go into the bins."""
         if not v.size:
             return self
         v, minor = np.concatenate([self.top_v, v]), np.concatenate([self.top_minor, minor])
@@ -120,7 +120,7 @@ class Bins:
         return kept.with_labels(v[rest], minor[rest], columns[:, rest]) if rest.size else kept
 
     def with_labels(self, v: FloatArray, minor: NDArray[Any], columns: FloatArray) -> Bins:
-        """With more labels in the bins."""
+        """The same with more labels in the bins."""
         keys, index = np.unique(leading_bits(v, self.bits) * self.minors + minor, return_inverse=True)
         u = _place(v, self.bits)
         moments = np.empty((keys.size, MOMENTS, len(columns)))
@@ -132,7 +132,7 @@ class Bins:
         return self.with_moments(keys, moments)
 
     def recombined(self, matrix: FloatArray) -> Bins:
-        """With columns that are linear combinations (rows of `matrix`) of the present ones."""
+        """The same with columns that are linear combinations (rows of `matrix`) of the present ones."""
         return replace(self, moments=self.moments @ matrix.T, top=matrix @ self.top)
 
     def divided(self, power: int, columns: FloatArray) -> tuple[Bins, FloatArray]:

@@ -31,7 +31,7 @@ class ClassCounts:
     cell: IntArray
     q: FloatArray
     count: IntArray
-    """Of the labels at each distinct (cell, q), in this order."""
+    """Number of labels at each distinct (cell, q), in this order."""
     bins: IntArray | None = None
     """cell * BINS + bin of q, ascending; None while the distinct q are few."""
     moments: FloatArray | None = None
@@ -56,7 +56,7 @@ class ClassCounts:
 
     @classmethod
     def of_trials(cls, chance: FloatArray) -> ClassCounts:
-        """Of trials of one kind, q being the chance of success; gathered at once, for chances are as a rule all different."""
+        """Counts of trials of one kind with chances q of success; binned at once, since chances rarely repeat."""
         ends = np.array([0.0, 1.0])
         known = np.array([np.count_nonzero(chance == end) for end in ends])
         free = chance[(chance > 0) & (chance < 1)]
@@ -81,7 +81,7 @@ class ClassCounts:
         return np.asarray(cell % (len(self.classes) + 1) == 0) if self.pairs else cell == 0
 
     def merged(self, other: ClassCounts) -> ClassCounts:
-        """Of both sets of labels."""
+        """The counts of both sets of labels."""
         classes = np.union1d(self.classes, other.classes)
         parts = [part._among(classes) for part in (self, other)]
         cell, q, count = (np.concatenate([getattr(part, name) for part in parts]) for name in ("cell", "q", "count"))

@@ -31,8 +31,8 @@ from scorebars.engines.sums import LABEL_SUMS, NAMES, SMALLEST, SUMS, TOLERANCE_
 
 _MOST_THREADS = 8
 _OTHER_VERSION = "it was built from another version of the sources; install the package again"
-_BINS_LAYOUT = 3
-"""Of the arguments of the compiled loops."""
+_LAYOUTS = {"_bins": 3, "_scores": 1}
+"""Version of the arguments that the compiled loops take."""
 
 # y, prediction, sigma (array or float), weight, tolerance, reference -> the numbers named in NAMES
 ChunkSums = Callable[..., tuple[float, ...]]
@@ -50,12 +50,12 @@ class Compiled(NamedTuple):
 
 @cache
 def compiled(name: str) -> Compiled:
-    """The extension "_kernel" (sums) or "_bins" (labels into bins)."""
+    """The extension "_kernel" (sums), "_bins" (labels into bins) or "_scores" (of forecasts)."""
     try:
         module = importlib.import_module(f"scorebars.engines.{name}")
     except ImportError as error:
         return Compiled(None, str(error))
-    if (module.NAMES != NAMES) if name == "_kernel" else (module.LAYOUT != _BINS_LAYOUT):
+    if (module.NAMES != NAMES) if name == "_kernel" else (_LAYOUTS[name] != module.LAYOUT):
         return Compiled(None, _OTHER_VERSION)
     return Compiled(module, module.instruction_set() if name == "_kernel" else "")
 
@@ -76,6 +76,11 @@ def chunk_sums() -> ChunkSums:
 def bin_loops() -> Any:
     """The compiled loops that put labels into bins; None where NumPy does it."""
     return None if _wished_engine() == "numpy" else compiled("_bins").module
+
+
+def score_loops() -> Any:
+    """The compiled loops that score forecasts; None where NumPy does it."""
+    return None if _wished_engine() == "numpy" else compiled("_scores").module
 
 
 def describe() -> dict[str, str | int]:
@@ -123,7 +128,7 @@ _alone: ContextVar[bool] = ContextVar("scorebars_alone", default=False)
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep to this thread: for work of which others already run several pieces at a time."""
+    """Use one thread: for work that already runs in several threads."""
     token = _alone.set(True)
     try:
         yield

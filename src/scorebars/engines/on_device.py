@@ -85,7 +85,7 @@ class OnDevice(Measured):
         return checks.real_array(self._host[0], "y_true")
 
     @cached_property
-    def p(self) -> NDArray[Any]:  # type: ignore[override]
+    def p(self) -> NDArray[Any]:
         return checks.real_array(self._host[1], "y_pred")
 
     @cached_property

@@ -56,7 +56,7 @@ class Hits(NamedTuple):
 
     sums: NormalSums
     chances: ClassCounts
-    """Of P(fresh label within the tolerance), counted as flips of classes are."""
+    """Counts of P(fresh label within the tolerance), kept as those of class flips are."""
     ideal: ClassCounts
     """The same for a model that predicts the labels themselves."""
 
@@ -91,7 +91,7 @@ class Store:
     """Two predictions of positive weight, the lower first, that differ if any two do."""
     hits: Hits | None = None
     pulls: Store | None = None
-    """Of residuals in units of their errors, whose errors are 1."""
+    """Sums of residuals in units of their errors; these have errors of 1."""
     unit: int = 0
 
     @property

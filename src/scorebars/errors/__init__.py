@@ -8,6 +8,9 @@ what you know                                          model
 a standard deviation, one for all or one a label       ``Normal(sigma)``, or the plain number or array
 a covariance matrix of all labels                      ``Normal(cov=matrix)``
 independent errors and common systematic shifts        ``Normal(sigma, shared=shifts)``
+a standard deviation from few measurements             ``Normal(sigma, dof=degrees_of_freedom)``
+error bars that may all be wrong by one factor         ``Normal(sigma, scale_error=0.2)``
+labels measured in batches, each with its own shift    ``Normal(sigma, batch=ids, batch_sigma=0.1)``
 a quoted value with upper and lower error              ``SplitNormal(lower, upper)``, or an array of shape (2, n)
 a tolerance: anything within, nothing outside          ``Uniform(halfwidth)``
 a tolerance, small errors more likely                  ``Triangular(halfwidth)``
@@ -18,12 +21,15 @@ a fraction of the label, 5 %                           ``Relative(0.05)``
 a relative error, a factor                             ``LogNormal(sigma_log)``
 counts                                                 ``Poisson()``
 draws of each label                                    ``Empirical(samples)``
+limits among the labels, "< 0.5"                       ``Censored(lower, upper, sigma)``, ``Censored.from_strings``
 repeated measurements of each label                    ``Repeats(values)``, or ``Repeats.from_means(sigma=..., n=...)``
 the probability that a class label is wrong            ``Flip(q)``, or the plain number or array
 the same, class by class                               ``ClassFlip({label: q})``
 which classes are shown as which                       ``Transition(matrix, labels)``
+how many of some checked labels were wrong             ``Flip.from_counts(wrong, checked)``, also of the other two
 the probability of each class for each item            ``LabelProbabilities(p, labels)``
 votes on each item                                     ``Votes(counts, labels)``
+better labels of some items                            ``Verified(gold)``
 classes made by cutting a measured number              ``Thresholded(values, yerr, cut)``
 =====================================================  ============================================================
 
@@ -31,14 +37,27 @@ Every model has a `kind`: ``"classical"`` if the label is the truth plus an erro
 the truth is the label plus an error (a set point, a calibrated posterior).
 """
 
+from scorebars.errors.asymmetric import LogNormal, SplitNormal
+from scorebars.errors.censored import Censored
 from scorebars.errors.class_error import ClassError, ClassFlip, Flip, LabelProbabilities, Thresholded, Transition, Votes
-from scorebars.errors.continuous import Laplace, LogNormal, Rounding, SplitNormal, StudentT, Triangular, Uniform
 from scorebars.errors.counts_and_draws import Empirical, Poisson
 from scorebars.errors.measurement_error import ErrorModel, MeasurementError
 from scorebars.errors.normal import Normal
 from scorebars.errors.relative import Relative
 from scorebars.errors.repeats import Repeats
+from scorebars.errors.symmetric import Laplace, Rounding, StudentT, Triangular, Uniform
+from scorebars.errors.verified import Verified
 
 __all__ = ["ClassError", "ClassFlip", "Flip", "LabelProbabilities", "Thresholded", "Transition", "Votes"]
-__all__ += ["Empirical", "ErrorModel", "Laplace", "LogNormal", "MeasurementError", "Normal", "Poisson", "Repeats"]
-__all__ += ["Relative", "Rounding", "SplitNormal", "StudentT", "Triangular", "Uniform"]
+__all__ += [
+    "Censored",
+    "Empirical",
+    "ErrorModel",
+    "Laplace",
+    "LogNormal",
+    "MeasurementError",
+    "Normal",
+    "Poisson",
+    "Repeats",
+]
+__all__ += ["Relative", "Rounding", "SplitNormal", "StudentT", "Triangular", "Uniform", "Verified"]

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scorebars import checks
+from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
+from scorebars.errors.checked_rates import CheckedRates, counted_pair
+from scorebars.errors.dawid_skene import dawid_skene, shown_as
 from scorebars.errors.measurement_error import ErrorModel, LabelErrors, MeasurementError, check_kind, shown_parameter
 from scorebars.errors.normal import NEGATIVE_YERR, error_model
 
 Classes = NDArray[Any]
+_LOT = 20240519
+_RATER_DRAWS = 100
 
 
 class ClassError(ErrorModel):
@@ -31,6 +35,9 @@ class ClassError(ErrorModel):
 
     classwise: bool = False
     """Whether a label's probabilities depend on its class only."""
+
+    checked: Any = None
+    """What the error rates were found from, as `CheckedRates` or `DrawnRates`; None where the rates are known."""
 
     why_no_transition = "how true classes are shown is not known."
     """Why the truth cannot be found from these labels, where `transition` is None."""
@@ -52,11 +59,23 @@ class ClassError(ErrorModel):
         """P(shown as column | true class row) of a single label, (K, K) or (n, K, K); None where it is not known."""
         return None
 
+    def transitions(self, rates: FloatArray, classes: Classes) -> FloatArray:
+        """The matrices (..., K, K) that `transition` would give with other rates (..., c, j) than those of `checked`."""
+        raise NotImplementedError(f"{type(self).__name__} has no rates that were counted")
+
+    def rate_slopes(self, slopes: FloatArray, classes: Classes) -> FloatArray:
+        """Slopes by the rates of `checked`, (..., c, j), from those by the entries of the matrix, (..., K, K)."""
+        raise NotImplementedError(f"{type(self).__name__} has no rates that were counted")
+
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
         """P(fresh label i is class k), shape (n, K), for the labels that are shown."""
         rows = self.transition(classes)
         assert rows is not None, "a model without transition says how fresh labels fall"
         return _rows_of(rows, positions(labels, classes))
+
+    def _counted_text(self, counts: str) -> str:
+        """The model as text, with the counts that it was made from."""
+        return self._text(counts).replace("(", ".from_counts(", 1)
 
     def true_indicators(self, labels: Classes, classes: Classes) -> FloatArray | None:
         """Unbiased estimates of "the true class is k", (n, K), from the labels shown: rows of the inverse transition.
@@ -103,6 +122,14 @@ class Flip(ClassError):
     >>> import scorebars as sb
     >>> sb.Flip(0.05)
     Flip(q=0.05)
+
+    Nobody knows q exactly. 3 wrong among 60 checked labels, and the score against the truth is known less well:
+
+    >>> labels, predictions = [1] * 200, [1] * 170 + [0] * 30
+    >>> print(sb.accuracy_score(labels, predictions, yerr=sb.Flip(0.05)).truth)
+    0.889 ± 0.017 (labels) ± 0.022 (sample)
+    >>> print(sb.accuracy_score(labels, predictions, yerr=sb.Flip.from_counts(3, 60)).truth)
+    0.889 ± 0.030 (labels) ± 0.025 (sample)
     """
 
     per_label = ("q",)
@@ -129,6 +156,50 @@ class Flip(ClassError):
         flip.kind, flip.correlation = "classical", 0.0
         flip.q = float(q) if q.ndim == 0 else q.copy()
         return flip
+
+    @classmethod
+    def from_counts(cls, wrong: int, checked: int, *, kind: str = "classical") -> Flip:
+        r"""q = wrong / checked, from labels that were checked: how well it is known goes into the score against the truth.
+
+        Parameters
+        ----------
+        wrong, checked : whole numbers
+            Of `checked` labels, drawn at random and compared with the truth, `wrong` were wrong.
+        kind : {"classical", "berkson"}
+            As in `Flip`.
+
+        Returns
+        -------
+        Flip
+            `truth` then has the variance of q in `std`, `interval` and `total_interval`, in every metric.
+
+        Notes
+        -----
+        For two classes and a observed agreements in M, k wrong of m checked:
+
+        .. math:: \mathrm{Var} = \frac{q(1-q)}{(1-2q)^2 M} + \frac{(2a-1)^2}{(1-2q)^4}\,\frac{q(1-q)}{m} .
+
+        Intervals are not read off this variance, which is 0 where no checked label was wrong: q is drawn from what the
+        counts allow, a beta law with 1/2 added to either count, and the estimate is found for each q.
+
+        Examples
+        --------
+        >>> import scorebars as sb
+        >>> sb.Flip.from_counts(3, 60)
+        Flip.from_counts(3, 60)
+        """
+        bad, all_of_them = counted_pair(wrong, checked)
+        flip = cls(bad / all_of_them, kind=kind)
+        flip.checked = CheckedRates(np.array([[all_of_them - bad, bad]]), np.zeros(1, dtype=np.intp))
+        return flip
+
+    def transitions(self, rates: FloatArray, classes: Classes) -> FloatArray:
+        return _flips(rates[..., 0, 1, None, None], len(classes))
+
+    def rate_slopes(self, slopes: FloatArray, classes: Classes) -> FloatArray:
+        kept = np.trace(slopes, axis1=-2, axis2=-1)
+        moved = (np.add.reduce(slopes, axis=(-2, -1)) - kept) / (len(classes) - 1)
+        return np.stack([kept, moved], axis=-1)[..., None, :]
 
     @property
     def classwise(self) -> bool:  # type: ignore[override]
@@ -158,6 +229,8 @@ class Flip(ClassError):
         return self._at_labels(labels, classes, wrong + 1.0 / contrast, wrong)
 
     def __repr__(self) -> str:
+        if self.checked is not None:
+            return self._counted_text(f"{self.checked.counts[0, 1]:g}, {self.checked.total}")
         rho = [f"correlation={self.correlation:g}"] if self.correlation else []
         return self._text(shown_parameter("q", self.q), *rho)
 
@@ -202,6 +275,62 @@ class ClassFlip(NamedClasses):
         hint = "q is the probability that an item of a class is shown wrong."
         self._q = np.atleast_1d(checks.probabilities(list(q.values()), "q", hint))
 
+    @classmethod
+    def from_counts(cls, counts: Mapping[Any, tuple[int, int]], *, kind: str = "classical") -> ClassFlip:
+        """q_k = wrong / checked of each class, from labels that were checked.
+
+        Parameters
+        ----------
+        counts : mapping of class to (wrong, checked)
+            Of `checked` items of this true class, drawn at random, `wrong` were shown as another one. Under
+            ``kind="berkson"`` of items shown as this class.
+        kind : {"classical", "berkson"}
+            As in `ClassFlip`.
+
+        Returns
+        -------
+        ClassFlip
+            `truth` then has the variance of the rates in `std`, `interval` and `total_interval`, in every metric.
+
+        Notes
+        -----
+        The rates of different classes are independent binomial shares; see `Flip.from_counts` for intervals.
+
+        References
+        ----------
+        W. J. Rogan and B. Gladen, Estimating prevalence from the results of a screening test, American Journal of
+        Epidemiology 107, 71 (1978).
+
+        Examples
+        --------
+        >>> import scorebars as sb
+        >>> sb.ClassFlip.from_counts({"sick": (3, 42), "well": (14, 92)})
+        ClassFlip.from_counts({'sick': (3, 42), 'well': (14, 92)})
+        """
+        if not isinstance(counts, Mapping) or not counts:
+            raise ValueError(f"counts must map each class to (wrong, checked), got {counts!r}.")
+        pairs = []
+        for label, pair in counts.items():
+            if np.ndim(pair) != 1 or len(pair) != 2:
+                raise ValueError(f"counts[{label!r}] must be (wrong, checked), got {pair!r}.")
+            pairs.append(counted_pair(*pair, f" of class {label!r}"))
+        found = cls(
+            {label: bad / all_of_them for label, (bad, all_of_them) in zip(counts, pairs, strict=True)}, kind=kind
+        )
+        table = np.array([[all_of_them - bad, bad] for bad, all_of_them in pairs])
+        found.checked = CheckedRates(table, np.zeros(len(table), dtype=np.intp))
+        return found
+
+    def transitions(self, rates: FloatArray, classes: Classes) -> FloatArray:
+        return _flips(rates[..., columns_of(classes, self._classes), 1, None], len(classes))
+
+    def rate_slopes(self, slopes: FloatArray, classes: Classes) -> FloatArray:
+        kept = np.diagonal(slopes, axis1=-2, axis2=-1)
+        moved = (np.add.reduce(slopes, axis=-1) - kept) / (len(classes) - 1)
+        out = np.zeros((*slopes.shape[:-2], len(self._classes), 2))
+        out[..., columns_of(classes, self._classes), :] = np.stack([kept, moved], axis=-1)
+        return out
+
     @property
     def q(self) -> dict[Any, float]:
         """Class to probability."""
@@ -217,7 +346,10 @@ class ClassFlip(NamedClasses):
         return _flips(self._q[columns_of(classes, self._classes)][:, None], len(classes))
 
     def __repr__(self) -> str:
-        return self._text(str(self.q))
+        if self.checked is None:
+            return self._text(str(self.q))
+        pairs = ((int(bad), int(good + bad)) for good, bad in self.checked.counts)
+        return self._counted_text(str(dict(zip(self._classes.tolist(), pairs, strict=True))))
 
 
 class Transition(NamedClasses):
@@ -260,14 +392,72 @@ class Transition(NamedClasses):
         self._classes = named_classes(labels, len(rows))
         self.matrix: FloatArray = rows
 
+    @classmethod
+    def from_counts(cls, matrix: ArrayLike, labels: ArrayLike, *, kind: str = "classical") -> Transition:
+        r"""Rates from a table of checked labels: `matrix[k, j]` items of true class k had been shown as j.
+
+        Parameters
+        ----------
+        matrix : (K, K) whole numbers
+            Row: true class, column: shown class. Items of each true class must have been drawn at random. Under
+            ``kind="berkson"`` rows are shown classes, columns true ones.
+        labels : (K,)
+            The classes of rows and columns.
+        kind : {"classical", "berkson"}
+            As in `Transition`.
+
+        Returns
+        -------
+        Transition
+            `truth` then has the variance of the rates in `std`, `interval` and `total_interval`, in every metric.
+
+        Notes
+        -----
+        Rows are independent multinomial shares. A change :math:`\delta T` of the matrix changes the counts of true classes
+        :math:`T'^{-1} C` by :math:`-T'^{-1}\,\delta T'\,T'^{-1} C`. See `Flip.from_counts` for intervals.
+
+        Examples
+        --------
+        >>> import scorebars as sb
+        >>> sb.Transition.from_counts([[45, 5], [8, 32]], labels=["cat", "dog"])
+        Transition.from_counts(2 classes, 90 checked)
+        """
+        counts = np.asarray(checks.real_array(matrix, "matrix"), dtype=np.float64)
+        meaning = "Row k counts how items of true class k were shown."
+        if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not counts.size:
+            raise ValueError(f"matrix must be square, a row and a column for each class, but has shape {counts.shape}.")
+        checks.require_finite(counts, "matrix")
+        checks.require_non_negative(counts, "matrix", meaning)
+        broken = counts != np.floor(counts)
+        if broken.any():
+            hint = f"{meaning} If these are probabilities that you know, use Transition(matrix, labels)."
+            raise checks.complain("matrix", "has values that are not whole", broken, counts, hint)
+        total = np.add.reduce(counts, axis=1)
+        if np.any(total == 0):
+            hint = "Check some items of each class, or leave the class out of rows and columns."
+            raise checks.complain("matrix", "has rows without checked labels", total == 0, total, hint)
+        found = cls(counts / total[:, None], labels, kind=kind)
+        found.checked = CheckedRates(counts, np.arange(len(counts)))
+        return found
+
     def transition(self, classes: Classes) -> FloatArray:
-        out = np.eye(len(classes))  # a class that the matrix does not name is never mixed up
-        place = positions(self._classes, classes)
-        out[np.ix_(place, place)] = self.matrix
+        return self.transitions(self.matrix, classes)
+
+    def transitions(self, rates: FloatArray, classes: Classes) -> FloatArray:
+        k, place = len(classes), positions(self._classes, classes)
+        out = np.zeros((*rates.shape[:-2], k, k))
+        out[..., np.arange(k), np.arange(k)] = 1.0  # a class that the matrix does not name is never mixed up
+        out[..., place[:, None], place] = rates
         return out
 
+    def rate_slopes(self, slopes: FloatArray, classes: Classes) -> FloatArray:
+        place = positions(self._classes, classes)
+        return np.asarray(slopes[..., place[:, None], place])
+
     def __repr__(self) -> str:
-        return self._text(f"{len(self._classes)} classes")
+        if self.checked is None:
+            return self._text(f"{len(self._classes)} classes")
+        return self._counted_text(f"{len(self._classes)} classes, {self.checked.total} checked")
 
 
 class LabelProbabilities(NamedClasses):
@@ -321,7 +511,7 @@ class LabelProbabilities(NamedClasses):
 
 
 class Votes(NamedClasses):
-    r"""Votes on each item; the label is the class with most votes (of several, the first).
+    r"""Votes on each item; the label is the class with most votes, of several that have as many by lot.
 
     Parameters
     ----------
@@ -329,6 +519,9 @@ class Votes(NamedClasses):
         How many voted for each class.
     labels : (K,)
         The classes of the columns.
+    ratings : (n, R) or mapping of rater to (n,), optional
+        Instead of `counts`: what each rater voted, NaN or None where a rater did not vote. From three raters on their skills
+        may differ: the label is then the likeliest class given who voted what. `labels` may name classes besides.
     kind : {"classical", "berkson"}
         ``"classical"``: votes scatter about a true class. ``"berkson"``: the shares of votes are calibrated
         probabilities of the true class, so that the expected score is the score against the truth.
@@ -344,11 +537,21 @@ class Votes(NamedClasses):
     vote_error : float
         Probability that a single vote is wrong, from the agreement, for raters who err independently, on all items alike,
         and equally often towards every other class: agreement = (1 - q)^2 + q^2 / (K - 1).
+    raters : dict of rater to (K, K), or None
+        With `ratings` of three raters or more, how each shows the true classes (rows), by the model of Dawid and Skene.
 
     Notes
     -----
     `expected` asks for a single fresh vote, distributed as the votes on the item. `truth` and `perfect` use the label's
-    own error, that of the majority of the votes, with `vote_error` for a single one.
+    own error, that of the majority of the votes, with `vote_error` for a single one. Items may differ in difficulty: the
+    chance of a wrong vote follows a beta law over them. Where four votes an item or more show it, `truth` is corrected for
+    it and says so; fewer cannot show it, and intervals leave room for it. How well the votes tell all this is in the `std`
+    and intervals of `truth`.
+
+    References
+    ----------
+    A. P. Dawid and A. M. Skene, Maximum likelihood estimation of observer error-rates using the EM algorithm, Applied
+    Statistics 28, 20 (1979).
 
     Examples
     --------
@@ -358,10 +561,33 @@ class Votes(NamedClasses):
     (array(['no', 'yes', 'no'], dtype='<U3'), 0.667, 0.211)
     """
 
-    per_label = ("counts", "repeats")
+    per_label = ("counts", "repeats", "_lot", "votes", "_likeliest")
 
-    def __init__(self, counts: ArrayLike, labels: ArrayLike, *, kind: str = "classical") -> None:
+    votes: NDArray[np.int64] | None = None
+    """With `ratings` what each rater voted, as numbers of classes, (n, R); -1 for nothing."""
+    raters: dict[Any, FloatArray] | None = None
+    shown_as: FloatArray | None = None
+    """How labels by raters of unequal skill show true classes: first the estimate, then what the votes allow, (1 + d, K, K)."""
+    _likeliest: NDArray[np.int64] | None = None
+
+    def __init__(
+        self,
+        counts: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        *,
+        ratings: Any = None,
+        kind: str = "classical",
+    ) -> None:
         self.kind = check_kind(kind)
+        if (counts is None) == (ratings is None):
+            raise ValueError(
+                "Votes takes either counts (how many voted for each class) or ratings (what each rater voted)."
+            )
+        names: list[Any] = []
+        if ratings is not None:
+            counts, labels, names = self._of_raters(ratings, labels)
+        elif labels is None:
+            raise ValueError("labels is missing: name the classes of the columns of counts.")
         array = np.asarray(checks.real_array(counts, "counts"), dtype=np.float64)
         if array.ndim != 2 or array.size == 0:
             raise ValueError(f"counts must have shape (items, classes), but has shape {array.shape}.")
@@ -380,12 +606,80 @@ class Votes(NamedClasses):
         self.repeats = total.astype(np.int64)
         self.agreement, self.kappa = _agreement(self.counts)
         self.vote_error = _error_of_one_vote(self.agreement, array.shape[1])
+        self._lot = np.random.default_rng(_LOT).random(len(array))
+        """By which ties are broken: the same however the columns are ordered, and for every part of the items."""
+        if self.votes is not None and len(names) > 2:
+            self._find_raters(names)
+
+    def _of_raters(self, ratings: Any, labels: Any) -> tuple[NDArray[np.int64], Classes, list[Any]]:
+        """Counts, classes and the names of the raters."""
+        if isinstance(ratings, Mapping):
+            names = list(ratings)
+            columns = [np.asarray(to_host(column), dtype=object) for column in ratings.values()]
+            if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
+                raise ValueError("ratings must hold one vote for each item from every rater, None where there is none.")
+            table = np.stack(columns, axis=1)
+        else:
+            table = np.array(to_host(ratings), dtype=object)
+            names = list(range(table.shape[1])) if table.ndim == 2 else []
+        if table.ndim != 2 or not table.size or table.shape[1] < 2:
+            raise ValueError(
+                f"ratings must have shape (items, raters) with two raters or more, but has shape {table.shape}."
+            )
+        missing = np.asarray(np.frompyfunc(tables.is_missing, 1, 1)(table), dtype=bool)
+        cast = np.array(table[~missing].tolist())
+        if cast.dtype.kind == "f" and np.all(cast == np.floor(cast)):
+            cast = cast.astype(np.int64)
+        if cast.dtype.kind not in "biuU":
+            raise ValueError("ratings must hold classes (whole numbers, booleans or texts), None or NaN for no vote.")
+        classes = np.unique(cast) if labels is None else np.asarray(to_host(labels))
+        unknown = ~np.isin(cast, classes)
+        if unknown.any():
+            raise checks.complain(
+                "ratings", "has votes for classes that labels does not name", unknown, cast, "Name all."
+            )
+        self.votes = np.full(table.shape, -1, dtype=np.int64)
+        self.votes[~missing] = columns_of(cast, classes)
+        return np.add.reduce(self.votes[:, :, None] == np.arange(len(classes)), axis=1), classes, names
+
+    def _find_raters(self, names: list[Any]) -> None:
+        """How each rater errs, the likeliest class of each item, and how labels made of them show true classes."""
+        assert self.votes is not None
+        k, n = len(self._classes), len(self.votes)
+        patterns, which, number = np.unique(self.votes, axis=0, return_inverse=True, return_counts=True)
+        which = which.ravel()
+        found = dawid_skene(patterns, k, np.asarray(number, dtype=np.float64))
+        likely = found.items > np.max(found.items, axis=1, keepdims=True) * (1 - 1e-9)
+        self._likeliest = self._by_lot(likely[which])
+        self.raters = dict(zip(names, found.matrices, strict=True))
+        rng, draws = np.random.default_rng(_LOT), _RATER_DRAWS if len(patterns) < 5000 else _RATER_DRAWS // 4
+        rows = [shown_as(found.items[which], self._likeliest, np.ones(n))]
+        for _ in range(draws):  # items drawn anew, smoothly: exponential weights
+            weight = rng.exponential(size=n)
+            mass = np.asarray(np.bincount(which, weight, minlength=len(patterns)), dtype=np.float64)
+            again = dawid_skene(patterns, k, mass, found, 100, 1e-4)
+            rows.append(shown_as(again.items[which], self._likeliest, weight))
+        self.shown_as = np.stack(rows)
+
+    def _by_lot(self, among: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """One of the marked columns of each row, in the order of the classes."""
+        order = np.argsort(self._classes, kind="stable")
+        marked = among[:, order]
+        pick = np.floor(self._lot * np.add.reduce(marked, axis=1)).astype(np.int64)
+        return np.asarray(order[np.argmax(np.cumsum(marked, axis=1) > pick[:, None], axis=1)])
 
     def labels(self) -> Classes:
-        return np.asarray(self._classes[np.argmax(self.counts, axis=1)])
+        most = self.counts == self.counts.max(axis=1, keepdims=True)
+        return np.asarray(self._classes[self._by_lot(most) if self._likeliest is None else self._likeliest])
 
     def check_labels(self, labels: Classes, argument: str = "y_true") -> None:
         super().check_labels(labels, argument)
+        if self._likeliest is not None:
+            other = labels != self._classes[self._likeliest]
+            what = "differs from the likeliest classes by the votes of these raters"
+            if other.any():
+                raise checks.complain(argument, what, other, labels, f"Pass {argument}=None.")
+            return
         own = self.counts[np.arange(len(labels)), columns_of(labels, self._classes)]
         other = own < self.counts.max(axis=1)
         if other.any():
@@ -411,7 +705,8 @@ class Votes(NamedClasses):
 
     def __repr__(self) -> str:
         n, k = self.counts.shape
-        return self._text(f"{n} labels", f"{k} classes", f"agreement {self.agreement:.3g}")
+        who = [] if self.raters is None else [f"{len(self.raters)} raters"]
+        return self._text(f"{n} labels", f"{k} classes", *who, f"agreement {self.agreement:.3g}")
 
 
 class Thresholded(NamedClasses):

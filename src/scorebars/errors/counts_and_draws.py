@@ -11,7 +11,7 @@ from scipy.special import gammaincinv, gammaln, pdtr, pdtrc, pdtrik, xlogy
 
 from scorebars import checks
 from scorebars.arrays import BoolArray, FloatArray
-from scorebars.errors.continuous import LogNormal
+from scorebars.errors.asymmetric import LogNormal
 from scorebars.errors.measurement_error import MeasurementError, check_kind, rows_of_numbers
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars.arrays import BoolArray, FloatArray
 
 if TYPE_CHECKING:
+    from scorebars.errors.estimated_sizes import CommonScale
     from scorebars.errors.normal import Normal
 
 ErrorKind = Literal["classical", "berkson"]
@@ -115,11 +117,17 @@ class MeasurementError(ErrorModel):
     non_negative: bool = False
     """Whether neither labels nor true values can be below 0."""
 
+    limited: bool = False
+    """Whether some labels are known only as limits."""
+
     follows_label: bool = True
     """Whether fresh labels lie about the value `y` that is passed; draws of a label stay where they are."""
 
     repeats: FloatArray | float = 1.0
     """How many repeats each label is the mean of; `variance` is that of a single one."""
+
+    common_scale: CommonScale | None = None
+    """How well the one factor of all error sizes is known; None where they are known, or each by itself."""
 
     @property
     def independent(self) -> bool:
@@ -138,8 +146,16 @@ class MeasurementError(ErrorModel):
 
     @property
     def estimated(self) -> bool:
-        """Whether the size of the errors was found from repeats, so that it is uncertain too."""
+        """Whether the size of each error is an estimate (from repeats, say), so that it is uncertain too."""
         return False
+
+    def resized(self, factor: FloatArray | float) -> Self:
+        """Errors `factor` times as large (a number, or one for each label), their sizes taken as known."""
+        return self.with_known_scale().scaled(factor)  # type: ignore[arg-type]
+
+    def with_known_scale(self) -> Self:
+        """The same errors, their common factor taken as known."""
+        return self if self.common_scale is None else self._changed(common_scale=None)
 
     def mean(self, y: FloatArray) -> FloatArray:
         """Mean of a fresh label."""
@@ -181,6 +197,10 @@ class MeasurementError(ErrorModel):
         """`label_level` as absolute errors need it: estimated standard deviations, too small on average, are raised."""
         return self.label_level()
 
+    def around_truth(self) -> MeasurementError:
+        """How the labels at hand scatter about the truth: Student's t where the size of the errors was estimated."""
+        return self.label_level()
+
     def variance_of_sum(self, y: FloatArray, a: FloatArray, repeats: FloatArray | float = 1.0) -> float:
         """Variance of sum a_i x_i, each x_i the mean of `repeats` fresh labels."""
         return float(np.sum(np.square(a) * self.variance_of_mean(y, repeats), where=a != 0))
@@ -218,6 +238,16 @@ class MeasurementError(ErrorModel):
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """Fresh labels, shape (size, n)."""
 
+    def sample_both(
+        self, y: FloatArray, p: FloatArray, size: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Fresh labels (size, n), and predictions: p itself, or where predictions err too draws of them (size, n)."""
+        return self.sample(y, size, rng), p
+
+    def moved(self, y: FloatArray, p: FloatArray, z: float) -> list[tuple[FloatArray, FloatArray]]:
+        """Labels and predictions, z normal standard deviations away by one error at a time."""
+        return [(self.ppf(y, np.full(len(y), ndtr(z))), p)]
+
     def standard_draws(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
         """One independent error for each label, of the family's shape, with mean 0 and variance 1."""
         sd = np.sqrt(self.variance(y))
@@ -235,6 +265,18 @@ class MeasurementError(ErrorModel):
 
     def for_labels(self, y: FloatArray) -> MeasurementError:
         """The errors of the labels y; errors that are a fraction of the label get their size here."""
+        return self
+
+    def of_labels(self) -> MeasurementError:
+        """The errors of the labels alone, without those of the predictions."""
+        return self
+
+    def of_predictions(self) -> Normal | None:
+        """The errors of the predictions; None where these have none."""
+        return None
+
+    def of_difference(self) -> MeasurementError:
+        """The errors of label less prediction, where a loss depends on the difference alone."""
         return self
 
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
@@ -324,7 +366,7 @@ def held_labels(yerr: Any) -> Any:
     """The labels that the error model holds, where y_true is None."""
     held = yerr.labels() if isinstance(yerr, ErrorModel) else None
     if held is None:
-        models = "Empirical, Repeats, LabelProbabilities, Votes or Thresholded"
+        models = "Censored, Empirical, Repeats, LabelProbabilities, Votes or Thresholded"
         raise ValueError(f"y_true is None, which is allowed only with an error model that holds the labels: {models}.")
     return held
 
@@ -405,3 +447,117 @@ def rows_of_numbers(values: Any, argument: str, one: str) -> FloatArray:
         hint = "Each label needs at least one: remove these rows."
         raise checks.complain(argument, f"has rows without any {one}", empty, rows[:, 0], hint)
     return rows
+
+
+# families with a density -----------------------------------------------------------------------------
+#
+# A fresh label is a monotone function of a standard coordinate u, for example y + sigma u. The family knows the density
+# of u, smooth between its `edges`. Probabilities and integrals over labels need no more. The standard distribution is
+# the normal one unless a family says otherwise.
+
+NO_ERROR = 1e-300
+"""Smaller widths cannot be divided by: the label is as good as exact."""
+
+
+def divisible(width: FloatArray | float) -> FloatArray:
+    """The width where it can be divided by, else 1."""
+    return np.where(np.greater(width, NO_ERROR), width, 1.0)
+
+
+def normal_density(u: FloatArray) -> FloatArray:
+    """Density of the standard normal distribution."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.exp(-0.5 * np.square(u)) / math.sqrt(2 * math.pi))
+
+
+class Continuous(MeasurementError):
+    """A family with a density. Arguments `u` and `x` have shape (..., n), one column for each label."""
+
+    edges: ClassVar[tuple[float, ...]] = (-38.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 38.0)
+    """Where panels of an integral over u begin and end: the density is smooth in each, and negligible outside."""
+
+    additive: ClassVar[bool] = True
+    """Whether the error is added to the label whatever the label is, so that only residuals count."""
+
+    algebraic_tails: ClassVar[bool] = False
+    """Whether the density falls off like a power of u, so that what lies beyond the last edge must be extrapolated."""
+
+    @abstractmethod
+    def at(self, y: FloatArray, u: FloatArray) -> FloatArray:
+        """The label at the standard coordinate u."""
+
+    @abstractmethod
+    def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        """The standard coordinate of the label x; infinite where x is out of reach."""
+
+    @abstractmethod
+    def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        """du/dx at the label x."""
+
+    @abstractmethod
+    def exact(self, y: FloatArray) -> BoolArray:
+        """Whether each label has no error at all."""
+
+    def density(self, u: FloatArray) -> FloatArray:
+        """Density of the standard coordinate."""
+        return normal_density(u)
+
+    def _upper(self, u: FloatArray) -> FloatArray:
+        """P(U > u)."""
+        return np.asarray(ndtr(-u))
+
+    def _lower(self, u: FloatArray) -> FloatArray:
+        """P(U <= u)."""
+        return self._upper(-u)
+
+    def _quantile(self, q: FloatArray) -> FloatArray:
+        """The coordinate below which U falls with probability q."""
+        return np.asarray(ndtri(q))
+
+    def cdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        return np.where(self.exact(y), 1.0 * (y <= x), self._lower(self.coordinate(y, x)))
+
+    def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        return np.where(self.exact(y), 1.0 * (y > x), self._upper(self.coordinate(y, x)))
+
+    def pdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            smooth = self.density(self.coordinate(y, x)) * self.slope(y, x)
+        return np.where(self.exact(y), np.where(x == y, np.inf, 0.0), smooth)
+
+    def ppf(self, y: FloatArray, q: FloatArray) -> FloatArray:
+        return np.where(self.exact(y), y, self.at(y, self._quantile(q)))
+
+
+class LocationScale(Continuous):
+    """label = y + width U, with U symmetric about 0 and of the family's standard distribution."""
+
+    standard_moments: ClassVar[tuple[float, float]]
+    """Variance and fourth moment of U."""
+
+    @property
+    @abstractmethod
+    def width(self) -> FloatArray | float:
+        """What U is multiplied by."""
+
+    def at(self, y: FloatArray, u: FloatArray) -> FloatArray:
+        return y + self.width * u
+
+    def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray((x - y) / divisible(self.width))
+
+    def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        return 1.0 / divisible(self.width)
+
+    def exact(self, y: FloatArray) -> BoolArray:
+        return np.broadcast_to(np.less_equal(self.width, NO_ERROR), y.shape)
+
+    def largest(self, y: FloatArray) -> float:
+        return float(np.max(self.width))
+
+    def variance(self, y: FloatArray) -> FloatArray:
+        return np.broadcast_to(self.standard_moments[0] * np.square(self.width), y.shape)
+
+    def fourth(self, y: FloatArray) -> FloatArray:
+        return np.broadcast_to(self.standard_moments[1] * np.square(np.square(self.width)), y.shape)

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+import math
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from scorebars import checks
-from scorebars.arrays import FloatArray
-from scorebars.errors.continuous import LocationScale, SplitNormal
+from scorebars import checks, tables
+from scorebars.arrays import FloatArray, to_host
+from scorebars.errors.asymmetric import SplitNormal
+from scorebars.errors.estimated_sizes import EstimatedSizes, common_scale
 from scorebars.errors.measurement_error import (
     ErrorModel,
+    LocationScale,
     MeasurementError,
     check_kind,
+    positive_parameter,
     require_common_size,
     shown_parameter,
     standard_deviations,
 )
-
-if TYPE_CHECKING:
-    from scorebars.errors.repeats import RepeatScatter
+from scorebars.errors.symmetric import StudentT
+from scorebars.errors.verified import Verified
 
 
 def _covariance_matrix(values: Any) -> FloatArray:
@@ -65,6 +69,10 @@ class QuadraticTerms(NamedTuple):
         return max(4.0 * self.form - 2.0 * self.trace, 2.0 * self.trace)
 
 
+_MOST_CELLS = 20_000_000
+"""Batches times labels that are laid out as rows of shifts."""
+_MANY = 100
+"""With so many degrees of freedom Student's t is as good as normal."""
 NEGATIVE_YERR = "yerr is a standard deviation (not a variance): it cannot be below 0."
 
 
@@ -80,13 +88,31 @@ class Normal(LocationScale):
     shared : (n,) or (k, n), optional
         Systematic shifts common to all labels: row j says how far each label moves when the j-th source of error is
         one standard deviation off. The covariance is ``diag(sigma**2) + shared.T @ shared``, never formed as a matrix.
+    batch : (n,), optional
+        Which labels were measured together (on one plate, in one night), by a number or a name: each batch has an error of
+        its own, which all of its labels share. Costs O(n) for any number of batches.
+    batch_sigma : number or (n,), optional
+        Standard deviation of that shared error; with one for each label it moves each by so much.
+    dof : number or (n,), optional
+        Degrees of freedom of the variance estimate that `sigma` comes from: each sigma from its own estimate, or a single
+        sigma from one estimate for all labels.
+    scale_error : number, optional
+        Relative standard deviation of one factor that all errors share: 0.2 where the size of the errors is known to 20 %.
     kind : {"classical", "berkson"}
         Whether label = truth + error (a measurement) or truth = label + error (a set point).
 
     Notes
     -----
     :math:`y = t + e` with :math:`e \sim N(0, S)`, :math:`S` diagonal, `cov`, or
-    :math:`\mathrm{diag}(\sigma^2) + \mathrm{shared}^T \mathrm{shared}`.
+    :math:`\mathrm{diag}(\sigma^2) + \mathrm{shared}^T \mathrm{shared}`. With batches
+    :math:`S_{ij} = \sigma_i^2\,[i = j] + b_i b_j\,[\text{same batch}]`.
+
+    Sizes that are estimates themselves widen what depends on them: `truth`, `perfect`, `remeasured`, comparisons. To the
+    variance of a mean squared error against the truth, sigmas with :math:`\nu_i` degrees of freedom add
+    :math:`\frac1{n^2}\sum 2\sigma_i^4/\nu_i`, one common sigma adds :math:`2\sigma^4/\nu`, and a factor known to the
+    fraction r adds :math:`(2r\,\overline{\sigma^2})^2`. Of any other metric the change between :math:`\sigma(1+r)` and
+    :math:`\sigma(1-r)`, halved, is what the factor adds. (:math:`2\sigma^4/(\nu+2)` estimates :math:`2\sigma^4/\nu`
+    without bias, and is what is used for single labels.)
 
     References
     ----------
@@ -100,6 +126,15 @@ class Normal(LocationScale):
     >>> calibration = [0.05, 0.05, 0.10]
     >>> sb.Normal([0.1, 0.2, 0.2], shared=calibration).total
     array([0.1118034 , 0.20615528, 0.2236068 ])
+
+    An error bar that may be wrong by 20 %:
+
+    >>> counties = sb.datasets.load_acs_poverty()
+    >>> y, p, sigma = counties.y, counties.predictions["ridge"], counties.yerr
+    >>> print(sb.mean_squared_error(y, p, yerr=sigma).truth)
+    4.98 ± 0.33 (labels) ± 0.74 (sample)
+    >>> print(sb.mean_squared_error(y, p, yerr=sb.Normal(sigma, scale_error=0.2)).truth)
+    5.0 ± 1.1 (labels) ± 0.7 (sample)
     """
 
     per_label: ClassVar[tuple[str, ...]] = ("sigma",)
@@ -108,8 +143,12 @@ class Normal(LocationScale):
     sigma: FloatArray | float
     cov: FloatArray | None
     shared: FloatArray | None
-    scatter: RepeatScatter | None = None
-    """What repeats tell of the error; None where the error is known."""
+    batch: NDArray[np.intp] | None = None
+    """The number of the batch of each label; None where no batches share an error."""
+    batch_shift: FloatArray | None = None
+    """How far each label moves when the error of its batch is one standard deviation."""
+    scatter: EstimatedSizes | None = None
+    """How well the error of each label is known; None where it is known, or all share what is not."""
 
     def __init__(
         self,
@@ -117,13 +156,17 @@ class Normal(LocationScale):
         *,
         cov: ArrayLike | None = None,
         shared: ArrayLike | None = None,
+        batch: ArrayLike | None = None,
+        batch_sigma: ArrayLike | None = None,
+        dof: ArrayLike | None = None,
+        scale_error: float = 0.0,
         kind: str = "classical",
     ) -> None:
-        if cov is not None and (sigma is not None or shared is not None):
+        if cov is not None and (sigma is not None or shared is not None or batch is not None):
             raise ValueError(
                 "Normal takes either sigma (with or without shared) or cov, not both: cov holds all of it."
             )
-        if cov is None and sigma is None and shared is None:
+        if cov is None and sigma is None and shared is None and batch is None:
             raise ValueError("Normal needs sigma, cov or shared.")
         self.kind = check_kind(kind)
         self.cov = None if cov is None else _covariance_matrix(cov)
@@ -139,6 +182,56 @@ class Normal(LocationScale):
             checks.require_finite(rows, "shared")
             require_common_size(sigma=self.sigma, shared=rows[0])
             self.shared = rows
+        if batch is not None or batch_sigma is not None:
+            self._set_batches(batch, batch_sigma)
+        if dof is not None or (scale_error == 0) is not True:
+            self._set_sizes(dof, scale_error)
+
+    def _set_batches(self, batch: Any, batch_sigma: Any) -> None:
+        """Errors that the labels of each batch share."""
+        if batch is None or batch_sigma is None:
+            raise ValueError("batch and batch_sigma belong together: which labels share an error, and how large it is.")
+        if self.shared is not None:
+            raise ValueError("give shared or batch, not both: a shift of all labels is one more row of shared.")
+        ids = np.asarray(to_host(batch))
+        if ids.ndim != 1 or not ids.size:
+            raise ValueError(f"batch must name the batch of each label, shape (n,), but has shape {ids.shape}.")
+        missing = tables.missing_rows(ids)
+        if missing.any():
+            raise tables.missing_values("batch", ids, missing)
+        shift = standard_deviations(batch_sigma, "batch_sigma")
+        require_common_size(sigma=self.sigma, batch=ids, batch_sigma=shift)
+        self.batch = np.unique(ids.astype(str) if ids.dtype.kind == "O" else ids, return_inverse=True)[1].reshape(-1)
+        self.batch_shift = np.array(np.broadcast_to(shift, ids.shape))
+
+    def _set_sizes(self, dof: Any, scale_error: Any) -> None:
+        """How well the sizes of the errors are known."""
+        r = checks.at_least_zero(scale_error, "scale_error")
+        if r >= 1:
+            raise ValueError(
+                f"scale_error = {r:g} says that the errors are known to {100 * r:g} %, which is not at all: it must be "
+                "below 1. For a factor of 2 either way say 0.5."
+            )
+        if dof is None:
+            self.common_scale = common_scale(r)
+            return
+        degrees = positive_parameter(dof, "dof", "dof is the number of degrees of freedom of a variance estimate")
+        if not self.independent:
+            raise ValueError(
+                "dof needs sigma alone, one estimate for each label or one for all: it does not say how well cov, "
+                "shared or batch_sigma are known. For a common factor of all of them use scale_error."
+            )
+        if isinstance(self.sigma, np.ndarray):
+            require_common_size(sigma=self.sigma, dof=degrees)
+            self.scatter = EstimatedSizes.of_each(self.sigma, np.array(np.broadcast_to(degrees, self.sigma.shape)))
+            self.common_scale = common_scale(r)
+        elif isinstance(degrees, np.ndarray):
+            raise ValueError(
+                f"dof has {len(degrees)} values but sigma is one number for all labels, which one estimate gave: give one "
+                "dof, or a sigma for each label."
+            )
+        else:
+            self.common_scale = common_scale(r, degrees)
 
     @classmethod
     def trusted(cls, sigma: FloatArray | float, kind: str = "classical") -> Self:
@@ -149,7 +242,7 @@ class Normal(LocationScale):
 
     @property
     def independent(self) -> bool:
-        return self.cov is None and self.shared is None
+        return self.cov is None and self.shared is None and self.batch is None
 
     plain_normal = independent
 
@@ -163,11 +256,15 @@ class Normal(LocationScale):
 
     @property
     def size(self) -> int | None:
+        if self.batch is not None:
+            return len(self.batch)
         return super().size if self.shared is None else int(self.shared.shape[1])
 
     @property
     def total(self) -> FloatArray | float:
         """Standard deviation of each label, shared shifts included."""
+        if self.batch_shift is not None:
+            return np.hypot(self.sigma, self.batch_shift)
         if self.shared is None:
             return self.sigma
         return np.sqrt(np.square(self.sigma) + np.square(self.shared).sum(axis=0))
@@ -178,36 +275,79 @@ class Normal(LocationScale):
 
     @property
     def absolute_sd(self) -> FloatArray | float:
-        """The standard deviation that enters mean absolute errors; differs from sigma where that was estimated."""
-        return self.sigma
+        """sigma for |.|: sample standard deviations are low on average (by c4), and are raised by as much."""
+        return self.sigma if self.scatter is None else self.sigma * self.scatter.absolute
+
+    @property
+    def estimated(self) -> bool:
+        return self.scatter is not None
 
     def _part(self, index: Any) -> Self:
         part = super()._part(index)
         part.cov = None if self.cov is None else self.cov[index][:, index]
         part.shared = None if self.shared is None else self.shared[:, index]
+        if self.scatter is not None:
+            part.scatter = self.scatter[index]
+        if self.batch is not None and self.batch_shift is not None:
+            part.batch = np.unique(self.batch[index], return_inverse=True)[1].reshape(-1)
+            part.batch_shift = self.batch_shift[index]
         return part
 
     def scaled(self, factor: float) -> Self:
         cov = None if self.cov is None else self.cov * factor * factor
-        return self._changed(
+        found = self._changed(
             sigma=self.sigma * factor, cov=cov, shared=None if self.shared is None else self.shared * factor
         )
+        if self.scatter is not None:
+            found.scatter = self.scatter.scaled(factor)
+        if self.batch_shift is not None:
+            found.batch_shift = self.batch_shift * factor
+        return found
+
+    def resized(self, factor: FloatArray | float) -> Self:
+        return super().resized(factor)._changed(scatter=None)
 
     def averaged(self, repeats: FloatArray | float) -> Normal:
         """Errors of the mean of `repeats` labels; shared shifts do not average out."""
         part = Normal.trusted(self.sigma / np.sqrt(repeats), self.kind)
         part.cov = None if self.cov is None else self.cov / np.sqrt(np.multiply.outer(repeats, repeats))
         part.shared = self.shared
+        if self.batch is not None:
+            part.batch, part.batch_shift = self.batch, self.batch_shift
         return part
 
     def label_level(self) -> Normal:
         return self if np.all(np.equal(self.repeats, 1.0)) else self.averaged(self.repeats)
 
     def in_units_of_labels(self, n: int) -> MeasurementError:
-        repeats = np.asarray(self.repeats, dtype=np.float64)
-        unit = Normal.trusted(1.0 if np.all(repeats == 1) else np.sqrt(repeats), self.kind)
+        """Divided by errors that were estimated themselves: Student's t, or for one error for all nearly normal."""
+        unit: MeasurementError
+        if self.scatter is None:
+            repeats = np.asarray(self.repeats, dtype=np.float64)
+            unit = Normal.trusted(1.0 if np.all(repeats == 1) else np.sqrt(repeats), self.kind)
+        elif self.scatter.common and self.scatter.pooled_degrees > 2:
+            return self._in_units_of_one(self.scatter.pooled_degrees / (self.scatter.pooled_degrees - 2.0))
+        else:
+            unit = StudentT(self.scatter.stretch * np.sqrt(self.repeats), self.scatter.degrees, kind=self.kind)
         unit.repeats = self.repeats
+        if self.common_scale is not None:
+            unit.common_scale = self.common_scale
         return unit
+
+    def around_truth(self) -> MeasurementError:
+        if self.scatter is None or (self.scatter.common and self.scatter.pooled_degrees > _MANY):
+            return self.label_level()
+        scale = self.scatter.sigma * self.scatter.stretch / np.sqrt(self.repeats)
+        return StudentT(scale, self.scatter.degrees, kind=self.kind)
+
+    def _in_units_of_one(self, variance: float) -> Self:
+        """One error for all labels, divided by itself so that each label has the error variance `variance`."""
+        assert self.scatter is not None and self.scatter.common
+        one = float(self.scatter.sigma[0])
+        root = np.sqrt(np.broadcast_to(self.repeats, self.scatter.sigma.shape))
+        pooled = self.scatter.pooled_variance / one**4 * variance**2
+        scatter = replace(self.scatter, sigma=root, pooled_variance=pooled)
+        return self._changed(means=None, sigma=root * math.sqrt(variance), scatter=scatter)
 
     def absolute_level(self) -> Normal:
         if not self.independent or self.absolute_sd is self.sigma:
@@ -222,13 +362,37 @@ class Normal(LocationScale):
         if self.cov is not None:
             return np.asarray(a @ self.cov @ a.T)
         out = (a * np.square(self.sigma)) @ a.T
+        if self.batch is not None:
+            sums = np.stack([self.batch_sums(row) for row in a])
+            return np.asarray(out + sums @ sums.T)
         return np.asarray(out if self.shared is None else out + (a @ self.shared.T) @ (self.shared @ a.T))
 
     def variance_of_sum(self, y: FloatArray, a: FloatArray, repeats: FloatArray | float = 1.0) -> float:
         return float(self.averaged(repeats).covariance_of_sums(a[None])[0, 0])
 
+    def batch_sums(self, a: FloatArray) -> FloatArray:
+        """sum a_i b_i over the labels of each batch: how far it moves a sum of labels."""
+        assert self.batch is not None and self.batch_shift is not None
+        return np.asarray(np.bincount(self.batch, a * self.batch_shift), dtype=np.float64)
+
+    def as_shifts(self) -> FloatArray | None:
+        """All that labels share as rows of shifts, (k, n): one for each batch, as long as these fit into memory."""
+        if self.batch is None or self.batch_shift is None:
+            return self.shared
+        count, n = int(self.batch.max()) + 1, len(self.batch)
+        if count * n > _MOST_CELLS:
+            raise ValueError(
+                f"{count} batches of {n} labels are too many for this metric, which needs a row of shifts for each: compare "
+                "or score fewer labels at a time, or use mean_squared_error, mean_absolute_error or mean_error."
+            )
+        rows = np.zeros((count, n))
+        rows[self.batch, np.arange(n)] = self.batch_shift
+        return rows
+
     def common_shifts(self) -> FloatArray | None:
         """The shared shifts, or what is left of the covariance off its diagonal."""
+        if self.batch is not None:
+            return self.as_shifts()
         if self.cov is None:
             return self.shared
         values, vectors = np.linalg.eigh(self.cov - np.diag(np.diagonal(self.cov)))
@@ -247,10 +411,28 @@ class Normal(LocationScale):
             s = self.shared
             trace += 2.0 * float(np.sum(v * np.square(s).sum(axis=0))) + float(np.sum(np.square((s * a) @ s.T)))
             form += float(np.sum(np.square(s @ (a * d))))
+        if self.batch is not None and self.batch_shift is not None and not alone:
+            trace += 2.0 * float(np.sum(v * np.square(self.batch_shift)))
+            trace += float(np.sum(np.square(self.batch_sums(a * self.batch_shift))))
+            form += float(np.sum(np.square(self.batch_sums(a * d))))
         return QuadraticTerms(trace, form)
 
     def truth_variance(self, y: FloatArray, p: FloatArray, a: FloatArray) -> float:
-        return self.label_level().quadratic_terms(a, np.subtract(y, p, dtype=np.float64)).unbiased
+        """Variance of sum a_i (d_i^2 - s_i^2), of which the s_i^2 may be estimates; never below that of zero residuals.
+
+        Var d^2 = 4 D^2 s^2 + 2 s^4 is estimated by 4 d^2 s^2 - 2 s^4; the scatter of the s_i^2 themselves comes on top.
+        A label's own s^4 is too large on average, by 1 + 2/nu.
+        """
+        d = np.subtract(y, p, dtype=np.float64)
+        if self.scatter is None:
+            return self.label_level().quadratic_terms(a, d).unbiased
+        s2 = np.broadcast_to(np.square(self.sigma) / self.repeats, y.shape)
+        nu, weight = self.scatter.nu, self.scatter.weight
+        fourth = np.square(s2) * np.where(weight > 0, nu / (nu + 2.0 * np.square(weight)), 1.0)
+        extra = self.scatter.variance_of_sum(a / self.repeats)
+        a2 = np.square(a)
+        own = float(np.sum(a2 * (4.0 * np.square(d) * s2 - 2.0 * fourth)))
+        return max(own, 2.0 * float(np.sum(a2 * fourth))) + extra
 
     def error_bar(self, y: FloatArray) -> FloatArray:
         return np.broadcast_to(np.asarray(self.label_level().total, dtype=np.float64), y.shape)
@@ -272,6 +454,8 @@ class Normal(LocationScale):
         return (self.label_level() if repeats is None else self.averaged(repeats)).sample(truth, size, rng)
 
     def largest(self, y: FloatArray) -> float:
+        if self.batch_shift is not None:
+            return float(np.max(self.total))
         if self.shared is None:
             return float(np.max(self.sigma))
         return float(np.max(self.sigma)) + float(np.abs(self.shared).sum(axis=0).max())
@@ -287,13 +471,22 @@ class Normal(LocationScale):
         draws = y + self.sigma * rng.standard_normal((size, len(y)))
         if self.shared is not None:
             draws += rng.standard_normal((size, len(self.shared))) @ self.shared
+        if self.batch is not None and self.batch_shift is not None:
+            draws += rng.standard_normal((size, int(self.batch.max()) + 1))[:, self.batch] * self.batch_shift
         return draws
 
     def __repr__(self) -> str:
+        sizes = [] if self.common_scale is None else [f"scale_error={self.common_scale.error:.3g}"]
+        if self.scatter is not None:
+            sizes.insert(0, f"dof={np.min(self.scatter.nu):g} to {np.max(self.scatter.nu):g}")
+        elif self.common_scale is not None and math.isfinite(self.common_scale.estimated_with):
+            sizes = [f"dof={self.common_scale.estimated_with:g}"]
         if self.cov is not None:
-            return self._text(f"cov=<{len(self.cov)} x {len(self.cov)}>")
+            return self._text(f"cov=<{len(self.cov)} x {len(self.cov)}>", *sizes)
         shared = [] if self.shared is None else [f"shared=<{self.shared.shape[0]} x {self.shared.shape[1]}>"]
-        return self._text(shown_parameter("sigma", self.sigma), *shared)
+        if self.batch is not None:
+            shared = [f"batch=<{int(self.batch.max()) + 1} batches>"]
+        return self._text(shown_parameter("sigma", self.sigma), *shared, *sizes)
 
 
 def error_model(yerr: Any, shape: tuple[int, ...], copy: bool = False) -> MeasurementError:
@@ -305,6 +498,8 @@ def error_model(yerr: Any, shape: tuple[int, ...], copy: bool = False) -> Measur
         return Normal.trusted(0.0)
     if type(yerr) is not np.ndarray and isinstance(yerr, ErrorModel):
         if not isinstance(yerr, MeasurementError):
+            if isinstance(yerr, Verified):
+                raise ValueError(yerr.only_metrics)
             raise ValueError(
                 f"yerr is {type(yerr).__name__}, which describes class labels. Measured numbers need an error model "
                 "such as Normal(sigma), or a standard deviation for each label."

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import poch, polygamma, psi
+from scipy.special import polygamma, psi
 
 from scorebars import checks
 from scorebars.arrays import FloatArray, to_host
-from scorebars.errors.continuous import StudentT
+from scorebars.errors.estimated_sizes import EstimatedSizes, c4
 from scorebars.errors.measurement_error import (
-    MeasurementError,
     check_kind,
     require_common_size,
     rows_of_numbers,
@@ -70,7 +68,7 @@ class Repeats(Normal):
     array([0.1   , 0.2828])
     """
 
-    per_label = ("means", "repeats", "sigma", "scatter")
+    per_label = ("means", "repeats", "sigma")
 
     means: FloatArray | None = None
 
@@ -104,31 +102,6 @@ class Repeats(Normal):
         return self.means
 
     @property
-    def absolute_sd(self) -> FloatArray | float:
-        """sigma for |.|: sample standard deviations are low on average (by c4), and are raised by as much."""
-        return self.sigma if self.scatter is None else self.sigma * self.scatter.absolute
-
-    @property
-    def estimated(self) -> bool:
-        return self.scatter is not None
-
-    def truth_variance(self, y: FloatArray, p: FloatArray, a: FloatArray) -> float:
-        """Variance of sum a_i (d_i^2 - s_i^2), s_i^2 estimated from repeats; never below that of zero residuals.
-
-        Var d^2 = 4 D^2 s^2 + 2 s^4 is estimated by 4 d^2 s^2 - 2 s^4; the scatter of the s_i^2 themselves comes on top.
-        A label's own s^4 is too large on average, by 1 + 2/nu.
-        """
-        if self.scatter is None:
-            return super().truth_variance(y, p, a)
-        s2 = np.broadcast_to(np.square(self.sigma) / self.repeats, y.shape)
-        nu, weight = self.scatter.nu, self.scatter.weight
-        fourth = np.square(s2) * np.where(weight > 0, nu / (nu + 2.0 * np.square(weight)), 1.0)
-        extra = self.scatter.variance_of_sum(a / self.repeats)
-        a2 = np.square(a)
-        own = float(np.sum(a2 * (4.0 * np.square(np.subtract(y, p, dtype=np.float64)) * s2 - 2.0 * fourth)))
-        return max(own, 2.0 * float(np.sum(a2 * fourth))) + extra
-
-    @property
     def reliability(self) -> float:
         """Share of the variance of a single repeat that is not measurement error (intraclass correlation)."""
         if self.means is None or len(self.means) < 2:
@@ -140,31 +113,10 @@ class Repeats(Normal):
 
     def scaled(self, factor: float) -> Self:
         means = None if self.means is None else self.means * factor
-        scatter = None if self.scatter is None else self.scatter.scaled(factor)
-        return self._changed(means=means, sigma=self.sigma * factor, scatter=scatter)
+        return super().scaled(factor)._changed(means=means)
 
     def as_single_measurements(self) -> Self:
         return self._changed(sigma=self.sigma / np.sqrt(self.repeats), repeats=1.0)
-
-    def in_units_of_labels(self, n: int) -> MeasurementError:
-        """Divided by errors that were estimated themselves: Student's t, or for one error for all nearly normal."""
-        if self.scatter is None:
-            return super().in_units_of_labels(n)
-        nu = self.scatter.pooled_degrees
-        if self.scatter.common and nu > 2:
-            return self._in_units_of_one(nu / (nu - 2.0))
-        unit = StudentT(self.scatter.stretch * np.sqrt(self.repeats), self.scatter.degrees, kind=self.kind)
-        unit.repeats = self.repeats
-        return unit
-
-    def _in_units_of_one(self, variance: float) -> Self:
-        """One error for all labels, divided by itself so that each label has the error variance `variance`."""
-        assert self.scatter is not None and self.scatter.common
-        one = float(self.scatter.sigma[0])
-        root = np.sqrt(np.broadcast_to(self.repeats, self.scatter.sigma.shape))
-        pooled = self.scatter.pooled_variance / one**4 * variance**2
-        scatter = replace(self.scatter, sigma=root, pooled_variance=pooled)
-        return self._changed(means=None, sigma=root * math.sqrt(variance), scatter=scatter)
 
     def __repr__(self) -> str:
         size = "any number of" if self.size is None else self.size
@@ -203,72 +155,7 @@ def _counts(n: Any) -> FloatArray | float:
     return float(counts) if counts.ndim == 0 else checks.column(counts, "n")
 
 
-def c4(degrees: FloatArray | float) -> FloatArray | float:
-    """E(sample standard deviation) / sigma for a sample of `degrees` + 1 normal values; 1 for known errors.
-
-    >>> round(float(c4(1.0)), 6)
-    0.797885
-    """
-    half = np.where(np.isfinite(degrees), np.maximum(degrees, 1e-300), 1.0) / 2
-    return np.where(np.isfinite(degrees), poch(half, 0.5) / np.sqrt(half), 1.0)[()]
-
-
-@dataclass(frozen=True)
-class RepeatScatter:
-    """The error of one repeat of each label, found from the repeats.
-
-    The variance of label i is a mixture of its own sample variance and of the pooled one,
-    ``weight * own + (1 - weight) * pooled``: weight 1 is "per_item", 0 is "pooled".
-    """
-
-    sigma: FloatArray
-    """Standard deviation of one repeat of each label."""
-    own: FloatArray
-    """Sample variance of each label's own repeats; 0 for a single one."""
-    nu: FloatArray
-    """Degrees of freedom of `own`."""
-    weight: FloatArray
-    """Share of `own` in the variance."""
-    degrees: FloatArray
-    """Degrees of freedom of the Student distribution that a perfect model's residuals over their errors follow."""
-    stretch: FloatArray
-    """... and the scale of that distribution."""
-    absolute: FloatArray
-    """Factor from `sigma` to the standard deviation whose mean over the labels is unbiased."""
-    pooled_degrees: float
-    pooled_variance: float
-    """Variance of the pooled variance."""
-
-    @property
-    def common(self) -> bool:
-        """Whether one error was found for all labels together."""
-        return not np.any(self.weight)
-
-    def __getitem__(self, index: Any) -> RepeatScatter:
-        """The scatter of a subset of the labels."""
-        each = {name: value[index] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        return replace(self, **each)
-
-    def scaled(self, factor: float) -> RepeatScatter:
-        """The scatter in another unit."""
-        f2 = factor * factor
-        return replace(
-            self, sigma=self.sigma * factor, own=self.own * f2, pooled_variance=self.pooled_variance * f2 * f2
-        )
-
-    def variance_of_sum(self, b: FloatArray) -> float:
-        """Variance of sum b_i sigma_i^2 over the scatter of the repeats.
-
-        A sample variance v with nu degrees of freedom has variance 2 sigma^4 / nu, for which 2 v^2 / (nu + 2) is unbiased.
-        """
-        there = self.nu > 0
-        each = np.where(there, 2.0 * np.square(self.own) / (self.nu + 2.0), 0.0)
-        alone, together = b * self.weight, float(np.sum(b * (1.0 - self.weight)))
-        shared = together * float(np.sum(alone * self.nu * each)) / self.pooled_degrees
-        return float(np.sum(np.square(alone) * each)) + 2.0 * shared + together**2 * self.pooled_variance
-
-
-def scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> RepeatScatter:
+def scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> EstimatedSizes:
     """The error of one repeat of each label from the sample variances of `counts` repeats."""
     if way not in _WAYS:
         known = "Known errors: Repeats.from_means(sigma, n)."
@@ -309,7 +196,7 @@ def scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> RepeatSca
         sigma, there = np.sqrt(variance), ~single
         unbiased = float(np.sum(np.sqrt(variances[there]) / c4(nu[there])))
         absolute = ones * unbiased / (float(np.sum(sigma[there])) or 1.0)
-    return RepeatScatter(sigma, variances, nu, weight, degrees, stretch, absolute, everything, pooled_variance)
+    return EstimatedSizes(sigma, variances, nu, weight, degrees, stretch, absolute, everything, pooled_variance)
 
 
 def shrinkage_prior(variances: FloatArray, nu: FloatArray) -> tuple[float, float]:

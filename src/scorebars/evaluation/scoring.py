@@ -20,8 +20,11 @@ from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars._shared.score_views import for_trackers
 from scorebars._shared.shown import Shown, View
 from scorebars._shared.writing import as_json
+from scorebars.answers.clustered import grouped
 from scorebars.answers.score import Declaration, Score
+from scorebars.errors import Censored, Verified
 from scorebars.evaluation.study_data import StudyData, assumed_task
+from scorebars.forecasts import Forecast
 from scorebars.metrics import call
 from scorebars.metrics.registry import Entry, Maker, entry_of
 
@@ -142,9 +145,12 @@ class Evaluation(Shown):
 DEFAULT = {
     "regression": ("root_mean_squared_error", "mean_absolute_error", "mean_error", "r2_score"),
     "classification": ("accuracy_score", "balanced_accuracy_score", "matthews_corrcoef", "cohen_kappa_score"),
+    "forecast": ("crps", "log_score", "root_mean_squared_error", "mean_absolute_error"),
 }
+WITH_LIMITS = ("root_mean_squared_error", "mean_absolute_error", "mean_error", "median_absolute_error")
+"""What is shown of labels of which some are limits."""
 Metric = str | Callable[..., Score]
-_OF_THE_DATA = ("yerr", "sample_weight", "multioutput")
+_OF_THE_DATA = ("yerr", "prederr", "sample_weight", "multioutput", "groups")
 """Arguments that are no options: they come with the data."""
 
 
@@ -186,10 +192,10 @@ class ChosenMetric:
     @property
     def maker(self) -> Maker | None:
         """How its answers are made from checked data; None where the function has to see the arguments."""
-        entry = self.entry
-        if entry is None or not self.options:
-            return None if entry is None else entry.make
-        return partial(entry.make, **self.options) if entry.make and list(self.options) == ["tolerance"] else None
+        make: Maker | None = getattr(self.function, "make", None)
+        if make is None or not self.options:
+            return make
+        return partial(make, **self.options) if list(self.options) == ["tolerance"] else None
 
     @cached_property
     def known_options(self) -> dict[str, bool]:
@@ -216,10 +222,13 @@ class ChosenMetric:
         if self.declaration is not None and not self.declaration.weights:
             raise ValueError(f"{self.name} takes no sample_weight. {instead}")
 
-    def __call__(self, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Any:
+    def __call__(self, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any = None) -> Any:
         """What the function gives for these data."""
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self.function(y_true, y_pred, yerr=yerr, **weights, **self.options)
+        given = {"sample_weight": sample_weight, "prederr": prederr}
+        given = {name: value for name, value in given.items() if value is not None}
+        if prederr is not None and "prederr" not in signature(self.function).parameters:
+            raise ValueError(f"{self.name} takes no prederr: only metrics of measured numbers have prediction errors.")
+        return self.function(y_true, y_pred, yerr=yerr, **given, **self.options)
 
 
 def chosen_metric(metric: Any, options: Mapping[str, Any] | None = None) -> ChosenMetric:
@@ -263,16 +272,36 @@ def _same(one: ChosenMetric, other: ChosenMetric) -> bool:
 def evaluate_arrays(data: StudyData, metrics: Metric | Sequence[Metric] | None, task: str | None) -> Evaluation:
     """Every metric of every model and group, from one pass over the data for each model."""
     said = task if metrics is None else task or "regression"
+    forecasts = [p for p in data.models.values() if isinstance(p, Forecast)]
+    if metrics is None and forecasts and task in (None, "forecast"):
+        metrics = common_scores(forecasts)
+    if forecasts:
+        said = "regression"
     found, assumed = assumed_task(said, data.labels, data.yerr, list(data.models.values()))
+    if isinstance(data.yerr, Censored) and data.yerr.limited:
+        metrics = WITH_LIMITS if metrics is None else metrics
+        assumed = ". ".join(
+            filter(None, (assumed, f"{data.yerr.said()}: observed and expected are lower bounds of an error"))
+        )
     chosen = chosen_metrics(DEFAULT[found] if metrics is None else metrics)
     makers = [metric.maker for metric in chosen]
     parts = {None: data, **({} if data.by is None else _groups(data))}
     scores: dict[tuple[str, str, str | None], Score] = {}
     for model in data.models:
         for group, part in parts.items():
-            values = _scores(chosen, makers, part.y_true, part.models[model], part.yerr, part.sample_weight)
+            values = _scores(
+                chosen, makers, part.y_true, part.models[model], part.yerr, part.sample_weight, part.prederr.get(model)
+            )
+            if part.groups is not None:
+                values = {name: grouped(score, part.groups, part.sample_weight) for name, score in values.items()}
             scores.update({(model, name, group): score for name, score in values.items()})
     return Evaluation(scores, next(iter(scores.values())).n, data.omitted, assumed)
+
+
+def common_scores(forecasts: Sequence[Forecast]) -> list[str]:
+    """The common scores of forecasts that exist for all of these."""
+    known = all(forecast.has_density for forecast in forecasts)
+    return [name for name in DEFAULT["forecast"] if known or name != "log_score"]
 
 
 def _groups(data: StudyData) -> dict[str | None, StudyData]:
@@ -285,10 +314,17 @@ def _groups(data: StudyData) -> dict[str | None, StudyData]:
 
 
 def _scores(
-    metrics: list[ChosenMetric], makers: list[Maker | None], y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any
+    metrics: list[ChosenMetric],
+    makers: list[Maker | None],
+    y_true: Any,
+    y_pred: Any,
+    yerr: Any,
+    sample_weight: Any,
+    prederr: Any,
 ) -> dict[str, Score]:
     """All metrics of one model; those that can share one pass over the data."""
-    shared = call.measured(y_true, y_pred, yerr, sample_weight) if any(makers) else []
+    verified = isinstance(yerr, Verified)  # each metric asks the gold labels by itself
+    shared = call.measured(y_true, y_pred, yerr, sample_weight, prederr) if any(makers) and not verified else []
     if len(shared) == 1:
         labels = any(metric.keeps == "ratio" for metric in metrics)
         tolerances = {m.options["tolerance"] for m, make in zip(metrics, makers, strict=True) if make and m.options}
@@ -297,17 +333,17 @@ def _scores(
     found: list[Score] = []
     for metric, make in zip(metrics, makers, strict=True):
         if make is not None and len(shared) == 1:
-            found.append(call.scored(make(shared[0]), shared[0].unit))
+            found.append(call.of_one_output(make, shared[0]))
         else:
-            found.append(_score(metric, y_true, y_pred, yerr, sample_weight))
+            found.append(_score(metric, y_true, y_pred, yerr, sample_weight, prederr))
     return dict(zip(_names(metrics, found), found, strict=True))
 
 
-def _score(metric: ChosenMetric, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> Score:
+def _score(metric: ChosenMetric, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any) -> Score:
     """The score by the metric's own function."""
     if sample_weight is not None:
         metric.require_weights_taken("Leave it out of metrics, or evaluate without weights.")
-    score = metric(y_true, y_pred, yerr, sample_weight)
+    score = metric(y_true, y_pred, yerr, sample_weight, prederr)
     if not isinstance(score, Score):
         raise TypeError(
             f"metrics: {metric.name} gives a {type(score).__name__}, not a Score, so it has no place in this table. Call it "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 from scorebars import tables
 from scorebars._shared.given_data import named_predictions
 from scorebars.arrays import library_of, to_host
-from scorebars.errors import ErrorModel, MeasurementError
+from scorebars.errors import ErrorModel, MeasurementError, Verified
+from scorebars.forecasts import Forecast, forecast_of
+from scorebars.forecasts.given_forecast import is_forecast
 
 _FEW = 20
 """Whole numbers of at most so many different values may be classes."""
@@ -54,6 +57,8 @@ def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -
     >>> sb.guess_task([0, 1, 1, 0], predictions=[[0, 1, 0, 0]]), sb.guess_task([0, 1, 1, 0], predictions=[[0.2, 0.9, 0.4, 0.1]])
     ('classification', 'regression')
     """
+    if isinstance(yerr, Verified):
+        yerr = None  # it holds for numbers and for classes
     if isinstance(yerr, ErrorModel):
         return "regression" if isinstance(yerr, MeasurementError) else "classification"
     if library_of(labels) is not None:  # perhaps on a device: its type tells, and no label is copied
@@ -136,6 +141,10 @@ class StudyData(NamedTuple):
     sample_weight: Any
     by: Any = None
     omitted: int = 0
+    prederr: Mapping[str, Any] = MappingProxyType({})
+    """Standard errors of the predictions, of the models that have any."""
+    groups: Any = None
+    """Which items belong together."""
 
     @property
     def n(self) -> int:
@@ -151,7 +160,9 @@ class StudyData(NamedTuple):
         """Some of the rows."""
         models = {name: rows(p, index) for name, p in self.models.items()}
         yerr, weight = errors_of(self.yerr, index, self.n), rows(self.sample_weight, index)
-        return StudyData(rows(self.y_true, index), models, yerr, weight, rows(self.by, index), self.omitted)
+        prederr = {name: rows(errors, index) for name, errors in self.prederr.items()}
+        by, groups = rows(self.by, index), rows(self.groups, index)
+        return StudyData(rows(self.y_true, index), models, yerr, weight, by, self.omitted, prederr, groups)
 
 
 def study_data(
@@ -164,6 +175,8 @@ def study_data(
     yerr: Any = None,
     sample_weight: Any = None,
     by: Any = None,
+    prederr: Any = None,
+    groups: Any = None,
 ) -> StudyData:
     """Arrays as they are, or the columns of the table `y_true` that the other arguments name.
 
@@ -172,21 +185,30 @@ def study_data(
     """
     if nan_policy not in ("raise", "omit"):
         raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
+    table = y_true
     if y is not None or pred is not None:
+        if isinstance(groups, str):
+            groups = tables.select(y_true, {"groups": groups})["groups"]
         y_true, models, yerr, sample_weight, by = _from_table(y_true, y_pred, y, pred, yerr, sample_weight, by)
     else:
-        models = named_predictions(y_pred)
+        table, models = None, named_predictions(y_pred)
+    if any(map(is_forecast, models.values())):
+        models = {name: _as_forecast(p, y_true, yerr) if is_forecast(p) else p for name, p in models.items()}
+    of_predictions = errors_of_predictions(prederr, models, table)
     if by is not None or nan_policy == "omit":  # rows are picked on the host
-        y_true, yerr, sample_weight, by = map(to_host, (y_true, yerr, sample_weight, by))
+        y_true, yerr, sample_weight, by, groups = map(to_host, (y_true, yerr, sample_weight, by, groups))
         models = {name: to_host(p) for name, p in models.items()}
+        of_predictions = {name: to_host(errors) for name, errors in of_predictions.items()}
     arguments = {"y_true": y_true, **{f"y_pred[{name!r}]": p for name, p in models.items()}}
-    arguments |= {"yerr": yerr, "sample_weight": sample_weight, "by": by}
+    arguments |= {"yerr": yerr, "sample_weight": sample_weight, "by": by, "groups": groups}
+    arguments |= {f"prederr[{name!r}]": errors for name, errors in of_predictions.items()}
     tables.same_rows(**arguments)
-    data, omit, missing = StudyData(y_true, models, yerr, sample_weight, by), nan_policy == "omit", np.array(False)
+    data = StudyData(y_true, models, yerr, sample_weight, by, prederr=of_predictions, groups=groups)
+    omit, missing = nan_policy == "omit", np.array(False)
     for argument, value in arguments.items():
         if value is None or isinstance(value, ErrorModel) or np.ndim(value) == 0:
             continue
-        if not omit and argument != "by" and not any(map(tables.has_index, (value, y_true))):
+        if not omit and argument not in ("by", "groups") and not any(map(tables.has_index, (value, y_true))):
             continue  # the metrics look in their one pass
         across = argument == "yerr" and not hasattr(value, "isna") and np.ndim(value) == 2 and np.shape(value)[0] == 2
         bad = tables.missing_rows(np.transpose(np.asanyarray(value)) if across else value)
@@ -205,6 +227,41 @@ def study_data(
             f"every one of the {len(missing)} rows misses a value: nothing is left with nan_policy='omit'."
         )
     return data.rows(np.flatnonzero(~missing))._replace(omitted=int(missing.sum()))
+
+
+def _as_forecast(given: Any, y_true: Any, yerr: Any) -> Forecast:
+    """A forecast of as many labels as there are."""
+    held = yerr.labels() if y_true is None and isinstance(yerr, ErrorModel) else y_true
+    return forecast_of(given, None if held is None else len(held))
+
+
+PREDERR_OF_FILES = (
+    "prederr is taken together with arrays or a table in memory: read the file into a table, then pass the names of its "
+    "columns, evaluate(table, y=..., pred=..., prederr=...). For data that do not fit in memory feed an Accumulator."
+)
+
+
+def errors_of_predictions(prederr: Any, models: Mapping[str, Any], table: Any = None) -> dict[str, Any]:
+    """Standard errors of the predictions by model: what was given for all, or by name; names of columns of the `table`."""
+    if prederr is None:
+        return {}
+    if not isinstance(prederr, Mapping):
+        given = dict.fromkeys(models, prederr)
+    else:
+        given = {str(name): errors for name, errors in prederr.items() if errors is not None}
+        unknown = [name for name in given if name not in models]
+        if unknown:
+            raise ValueError(
+                f"prederr names a model {unknown[0]!r} that has no predictions. The models are: {', '.join(models)}."
+            )
+    named = {f"prederr[{name!r}]": column for name, column in given.items() if isinstance(column, str)}
+    if named and table is None:
+        raise ValueError(
+            f"prederr is the text {next(iter(named.values()))!r}: give numbers, or the name of a column together with a table, "
+            "evaluate(table, y=, pred=, prederr=)."
+        )
+    found = tables.select(table, dict(named)) if named else {}
+    return {name: found.get(f"prederr[{name!r}]", errors) for name, errors in given.items()}
 
 
 def _from_table(
@@ -266,6 +323,8 @@ def rows(value: Any, index: NDArray[np.intp]) -> Any:
     """Some rows of an argument that has one entry for each label; row labels, masks and units go along."""
     if value is None or np.ndim(value) == 0:
         return value
+    if isinstance(value, Forecast):
+        return value[index]
     return value.iloc[index] if tables.has_index(value) else np.asanyarray(value)[index]
 
 

@@ -9,6 +9,7 @@ errors       called after the labels (``x_err``, ``xerr``, ``x_sigma``, ``e_x``,
              lower and upper ones ``x_err_lo``/``x_err_hi``, ``x_lo``/``x_hi``, ``xerr2``/``xerr1``; in percent ``x_err_pct``
 classes      ``q``, ``flip_prob``, ``p_wrong``: the probability that a label is wrong
 predictions  ``pred_*``, ``y_pred*``, ``*_pred``, ``calc``, ``model_*``, ...; else what is left over and looks like labels
+forecasts    ``pred_x`` with its spread ``pred_x_std`` (``_sigma``, ``_err``); three or more members ``pred_x_1``, ...
 others       ``weight``, ``sample_weight``, ``w``; ``group``; ``id``, ``name``, ``key``; ``model`` in a long table
 ===========  ========================================================================================================
 
@@ -28,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.files.cells import name_and_unit, read_cells
+from scorebars.cells import name_and_unit, read_cells
 from scorebars.files.formats import Column, TableSource
 from scorebars.files.problem import TableProblem
 
@@ -104,6 +105,8 @@ _COORDINATES = frozenset(
         "fold seed epoch set split"
     )
 )
+_FEWEST_MEMBERS = 3
+"""So many numbered predictions may be the members of one ensemble."""
 _NONE, _CELLS, _ROWS = "none", "cells", "rows"
 """What an option says: no such column; errors stand in the cells of the labels; repeats stand in several rows."""
 
@@ -123,6 +126,8 @@ class Roles:
     yerr: str | tuple[str, ...] | float | None = None
     weight: str | None = None
     by: str | None = None
+    groups: str | None = None
+    """Which items belong together."""
     id: str | None = None
     limits: bool = False
     flips: bool = False
@@ -137,6 +142,10 @@ class Roles:
     votes: tuple[str, ...] = ()
     probabilities: tuple[str, ...] = ()
     cov: str | None = None
+    stds: tuple[tuple[str, str], ...] = ()
+    """Columns of predictions, each with that of its spread."""
+    members: tuple[tuple[str, ...], ...] = ()
+    """Columns that are the members of one ensemble."""
     left_over: bool = False
     """Whether the predictions are the columns that no name explains."""
     unused: tuple[str, ...] = ()
@@ -153,28 +162,42 @@ class Roles:
         return self.repeats or self.votes or self.probabilities or ((self.y,) if self.y is not None else ())
 
     @property
+    def forecast_columns(self) -> tuple[str, ...]:
+        """The columns that make forecasts of predictions: their spreads, and the members of ensembles."""
+        return (*(std for _, std in self.stds), *(name for group in self.members for name in group))
+
+    @property
     def used(self) -> list[str]:
         """The columns to read, each once."""
-        others = (self.weight, self.by, self.id, self.model)
-        named = (*self.label_columns, *self.error_columns, *self.predictions, *others)
+        others = (self.weight, self.by, self.groups, self.id, self.model)
+        named = (*self.label_columns, *self.error_columns, *self.predictions, *self.forecast_columns, *others)
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def numbers(self, task: str) -> list[str]:
         """The columns that must hold numbers."""
         measured = (*self.label_columns, *self.predictions) if task == "regression" else self.probabilities
-        return [*measured, *self.error_columns, *([self.weight] if self.weight else [])]
+        forecasts = self.forecast_columns if task == "regression" else ()
+        return [*measured, *self.error_columns, *forecasts, *([self.weight] if self.weight else [])]
 
     def models(self) -> dict[str, str]:
         """Column -> name of the model: what follows ``pred_``, where that is still unique."""
         short = {name: _model_name(name) for name in self.predictions}
         return short if len(set(short.values())) == len(short) else {name: name for name in self.predictions}
 
+    def ensembles(self) -> dict[str, tuple[str, ...]]:
+        """Name of the model -> columns of its members."""
+        return {_model_name(_common_start(group)): group for group in self.members}
+
     def to_dict(self) -> dict[str, Any]:
         """What the result was made from, as plain data."""
         errors = "limits" if self.limits else "yerr_percent" if self.percent else "yerr"
         found: dict[str, Any] = {"y": self.y, errors: self.yerr, "predictions": self.predictions}
         found |= {"weight": self.weight, "by": self.by, "id": self.id}
-        more = {name: getattr(self, name) for name in ("model", "repeats", "votes", "probabilities", "cov")}
+        more = {name: getattr(self, name) for name in ("groups", "model", "repeats", "votes", "probabilities", "cov")}
+        if self.stds:
+            more["std"] = tuple(dict(self.stds).get(name, _NONE) for name in self.predictions)
+        if self.members:
+            more["members"] = tuple(",".join(group) for group in self.members)
         return found | {name: value for name, value in more.items() if value}
 
     def described(self, units: Mapping[str, str] | None = None) -> str:
@@ -184,8 +207,15 @@ class Roles:
         parts = [self._labels() + shown, self._errors()]
         more = f", ... ({len(self.predictions)})" if len(self.predictions) > 8 else ""
         left = " (the columns left over)" if self.left_over else ""
-        parts.append(f"predictions {', '.join(self.predictions[:8])}{more}{left}")
-        named = (("weights", self.weight), ("groups", self.by), ("models by", self.model))
+        stds = dict(self.stds)
+        shown_models = [f"{name} with spread {stds[name]}" if name in stds else name for name in self.predictions[:8]]
+        parts += [f"predictions {', '.join(shown_models)}{more}{left}"] if shown_models else []
+        parts += [
+            f"ensemble {model}: the {len(group)} members {group[0]} to {group[-1]}"
+            for model, group in self.ensembles().items()
+        ]
+        named = [("weights", self.weight), ("groups", self.by), ("models by", self.model)]
+        named.append(("items belong together by", self.groups))
         parts += [f"{role} {name}" for role, name in named if name]
         if self.unused:
             parts.append(f"not used: {', '.join(self.unused)}")
@@ -229,7 +259,19 @@ def _model_name(column: str) -> str:
     return inside[1] if inside else re.sub(r"_(pred|prediction|predicted)$", "", name, flags=re.IGNORECASE) or name
 
 
-ROLE_OPTIONS = _words("y yerr yerr_percent limits pred weight by id model repeats votes probabilities cov")
+def _common_start(columns: Sequence[str]) -> str:
+    """What the names of members share, without the sign before their numbers.
+
+    >>> _common_start(["pred_x_1", "pred_x_10"])
+    'pred_x'
+    """
+    found = re.fullmatch(r"(.*?)[\s_.\-]*\d+", name_and_unit(columns[0])[0])
+    return found[1] if found else columns[0]
+
+
+ROLE_OPTIONS = _words(
+    "y yerr yerr_percent limits pred std members weight by groups id model repeats votes probabilities cov"
+)
 """The options that say what columns are."""
 
 
@@ -253,8 +295,11 @@ def assign(
     yerr_percent: str | None = None,
     limits: str | None = None,
     pred: Sequence[str] | None = None,
+    std: Sequence[str] | None = None,
+    members: Sequence[str] | None = None,
     weight: str | None = None,
     by: str | None = None,
+    groups: str | None = None,
     id: str | None = None,
     model: str | None = None,
     repeats: Sequence[str] | None = None,
@@ -274,6 +319,8 @@ def assign(
     'labels y; errors y_err; predictions pred_a, pred_b'
     >>> assign(["mass", "e_mass", "model_pred"]).described()
     'labels mass; errors e_mass; predictions model_pred'
+    >>> assign(["y", "y_err", "pred_gp", "pred_gp_std"]).described()
+    'labels y; errors y_err; predictions pred_gp with spread pred_gp_std'
     """
     given = {"--yerr": yerr, "--limits": limits, "--yerr-percent": yerr_percent, "--cov": cov}
     twice = [option for option, value in given.items() if value is not None]
@@ -313,14 +360,24 @@ def assign(
     long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
     others: dict[str, Any] = {
         "weight": _one(columns, weight, "--weight", guess.first(_WEIGHTS)),
-        "by": _one(columns, by, "--by", guess.first(["group"])),
+        "by": _one(columns, by, "--by", guess.first(["group"]) if groups is None else None),
+        "groups": _one(columns, groups, "--groups", None),
         "id": _one(columns, id, "--id", guess.first(_IDS)),
     }
     taken = {*sources, *Roles(None, (), errors.yerr).error_columns, *filter(None, others.values()), long}
+    ensembles = _given_members(columns, members) if members else []
+    given_stds = _given_columns(columns, [name for name in std if name != _NONE], "--std") if std else []
+    taken |= {*(name for group in ensembles for name in group), *given_stds}
     left_over = False
-    if predicted is None:
+    if predicted is None and not ensembles:
         predicted, left_over = guess.predictions({name for name in taken if name}, sources, made)
-    if long is not None and len(predicted) != 1:
+        if members is None:
+            ensembles = guess.members(predicted)
+            predicted = [name for name in predicted if not any(name in group for group in ensembles)]
+    elif predicted is None:
+        predicted = guess.named_predictions({name for name in taken if name})
+    stds = guess.stds(predicted, taken) if std is None else _paired(predicted, std, columns)
+    if long is not None and (len(predicted) != 1 or ensembles):
         if model is not None:
             raise TableProblem(
                 f"--model {model} means a long table with one column of predictions, but there are {len(predicted)}: "
@@ -344,6 +401,8 @@ def assign(
         **several,
         repeated_rows=in_rows,
         cov=cov,
+        stds=tuple(stds),
+        members=tuple(tuple(group) for group in ensembles),
         left_over=left_over,
         unused=errors.unused,
         guessed_id=id is None,
@@ -428,6 +487,29 @@ def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) ->
             matching = _given_columns(columns, name.split(","), option)
         found |= dict.fromkeys(matching or [_exact(columns, name, option)])
     return list(found)
+
+
+def _paired(predicted: Sequence[str], std: Sequence[str], columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Each prediction with its spread, as the options name them in the same order."""
+    named = [name for given in std for name in ([given] if given in columns or given == _NONE else given.split(","))]
+    if named == [_NONE]:
+        return []
+    if len(named) != len(predicted):
+        raise TableProblem(
+            f"--std names {len(named)} columns for {len(predicted)} columns of predictions ({', '.join(predicted)}): give one "
+            "for each, in their order, none for a model without; or say --pred COLUMN."
+        )
+    pairs = zip(predicted, named, strict=True)
+    return [(name, _exact(columns, given, "--std")) for name, given in pairs if given != _NONE]
+
+
+def _given_members(columns: Sequence[str], members: Sequence[str]) -> list[list[str]]:
+    """The columns of each ensemble: every option, a pattern or names parted by commas, is one."""
+    groups = [_given_columns(columns, [given], "--members") for given in members if given != _NONE]
+    for given, group in zip(members, groups, strict=False):
+        if len(group) < 2:
+            raise TableProblem(f"--members {given}: an ensemble has at least 2 members, this is {group[0]} alone.")
+    return groups
 
 
 # names ---------------------------------------------------------------------------------------------
@@ -778,6 +860,57 @@ class _Guess:
                 f"which columns hold predictions? {why}(once for each model). The columns are: {', '.join(self.columns)}."
             )
         return found, True
+
+    def named_predictions(self, taken: set[str]) -> list[str]:
+        """Columns that are called predictions, besides the members that the options name."""
+        return [
+            c for n, c in self.by_name.items() if self._is_prediction(n) and c not in taken and not self._is_bound(n)
+        ]
+
+    def members(self, predicted: Sequence[str]) -> list[list[str]]:
+        """Predictions ``pred_x_1``, ``pred_x_2``, ``pred_x_3``, ... of numbers that are not all whole: one ensemble."""
+        groups: dict[str, dict[int, str]] = {}
+        for column in predicted:
+            found = re.fullmatch(r"(.+)_(\d+)", plain_name(column))
+            if found and found[1] not in _PREDICTED | {"y_pred", "y_hat"} and self._has_decimals(column):
+                groups.setdefault(found[1], {})[int(found[2])] = column
+        several = [numbered for numbered in groups.values() if len(numbered) >= _FEWEST_MEMBERS]
+        for numbered in several:
+            wanted = range(min(numbered), min(numbered) + len(numbered))
+            gone = [number for number in wanted if number not in numbered]
+            if gone or min(numbered) > 1:
+                missing = gone[0] if gone else 1
+                raise TableProblem(
+                    f"are {', '.join(list(numbered.values())[:3])}, ... the members of one ensemble? Number {missing} is not "
+                    f"there. Say --members '{_common_start(list(numbered.values()))}_*' if they are, or --members none if each "
+                    "is a model of its own."
+                )
+        return [[numbered[k] for k in sorted(numbered)] for numbered in several]
+
+    def _has_decimals(self, column: str) -> bool:
+        if self.sample is None or column not in self.sample or not holds_numbers(self.sample[column]):
+            return False
+        values = as_floats(self.sample[column])
+        values = values[np.isfinite(values)]
+        return bool(np.any(values != np.floor(values)))
+
+    def stds(self, predicted: Sequence[str], taken: set[Any]) -> list[tuple[str, str]]:
+        """Predictions that have a column called their spread."""
+        found = []
+        for column in predicted:
+            name = plain_name(column)
+            own = [
+                self.by_name[n]
+                for n, error in self.error_names.items()
+                if error.of == name and error.kind == "plain" and not error.side and self.by_name[n] not in taken
+            ]
+            if len(own) > 1:
+                raise TableProblem(
+                    f"which column holds the spread of the prediction {column!r}? These may: {', '.join(own)}. Say --std "
+                    "COLUMN, or --std none to leave it out."
+                )
+            found += [(column, own[0])] if own else []
+        return found
 
     def _left_over(self, taken: set[str], labels: Sequence[str], made: str | None) -> tuple[list[str], list[str]]:
         """Columns that nothing explains: those that look like the labels, and those that do not."""

@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars._shared.score_views import printable
-from scorebars.errors import LabelProbabilities, Normal, Repeats, Votes
+from scorebars.cells import CellNumbers, decimal_mark, read_cells
+from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Votes
+from scorebars.errors.censored import limit_sides
+from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
-from scorebars.files.cells import CellNumbers, decimal_mark, read_cells
 from scorebars.files.columns import Roles, id_is_unique, plain_name, roles_of
 from scorebars.files.formats import Column, Folder, Reading, Shipped, TableSource, TextFile, no_rows, opened
 from scorebars.files.problem import TableProblem
+from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
 
 Mask = NDArray[np.bool_]
 _FIX_CELL = "Correct the cell, empty it and use --nan-policy omit, or choose another column."
@@ -36,16 +39,34 @@ class TableLabels:
     yerr: Any
     weight: Column | None
     by: Column | None
+    groups: Column | None
     ids: Column | None
     task: str
     unit: str | None
     omitted: int
     remarks: tuple[str, ...] = ()
     """What was understood while reading that the roles do not say."""
+    forecasts: dict[str, Forecast] = field(default_factory=dict)
+    """Of the models whose predictions come with a spread, or with members; `predictions` has their means."""
 
     @property
     def n(self) -> int:
         return len(self.y)
+
+    @property
+    def models(self) -> dict[str, Any]:
+        """The forecast of each model, or its predictions where it has none."""
+        return {model: self.forecasts.get(model, values) for model, values in self.predictions.items()}
+
+    @property
+    def metrics(self) -> list[str] | None:
+        """The metrics that suit the predictions where the common ones of the task do not, or not alone."""
+        if self.probable:
+            return list(PROBABILITY_METRICS)
+        if not self.forecasts or len(self.forecasts) < len(self.predictions):
+            return None
+        scores = [name for name in common_scores(list(self.forecasts.values())) if name not in DEFAULT["regression"]]
+        return [*DEFAULT["regression"], *scores]
 
     @property
     def probable(self) -> bool:
@@ -77,13 +98,16 @@ def opened_with_roles(
 def load_labels(source: TableSource, roles: Roles, task: str | None = None, nan_policy: str = "raise") -> TableLabels:
     """Read and check the columns."""
     table = _Table.of(source, roles)
+    task = "regression" if task == "forecast" else task
     said: list[str] = table.remarks
     if task is None:
         table.refuse_near_numbers()
         task, assumed = table.task()
         said += [assumed] if assumed else []
-    table.require_numbers(roles.numbers(task))
+    table = table if task == "regression" else table.without_forecasts()
+    table.require_numbers(table.roles.numbers(task))
     _require_one_unit(table, task)
+    table = table.with_limits() if task == "regression" else table
     table = table.with_one_row_for_each_item()
     table, omitted = table.complete(nan_policy)
     y, yerr = table.labels_and_errors(task)
@@ -93,13 +117,19 @@ def load_labels(source: TableSource, roles: Roles, task: str | None = None, nan_
     if weight is not None:
         table.refuse(weight < 0, roles.weight, "is negative", "A weight says how much a label counts.", weight)
     predictions = {printable(table.models[c]): columns[c] for c in roles.predictions}
-    if len(predictions) < len(roles.predictions):
+    forecasts = table.forecasts()
+    predictions |= {model: np.asarray(forecast) for model, forecast in forecasts.items() if model not in predictions}
+    if 0 < len(forecasts) < len(predictions):
+        plain = next(model for model in predictions if model not in forecasts)
+        said.append(f"scores of forecasts need a spread for every model, and {plain} has none: name models with --pred")
+    if len(predictions) < len(roles.predictions) + len(roles.members):
         raise TableProblem("two models have names that look the same. Rename their columns.")
     if task == "classification":
         y, predictions = _classes(y), {model: _classes(values) for model, values in predictions.items()}
-    by, ids = (None if name is None else _texts(columns[name]) for name in (roles.by, roles.id))
+    named = (roles.by, roles.groups, roles.id)
+    by, groups, ids = (None if name is None else _texts(columns[name]) for name in named)
     unit = table.units.get(roles.label_columns[0]) if roles.label_columns else None
-    return TableLabels(y, predictions, yerr, weight, by, ids, task, unit, omitted, tuple(said))
+    return TableLabels(y, predictions, yerr, weight, by, groups, ids, task, unit, omitted, tuple(said), forecasts)
 
 
 @dataclass(frozen=True)
@@ -118,6 +148,8 @@ class _Table:
     """Column of predictions -> name of the model."""
     units: dict[str, str]
     remarks: list[str] = field(default_factory=list)
+    side: Column | None = None
+    """-1 where the label is an upper limit, 1 where it is a lower limit, else 0; None without any limit."""
 
     @classmethod
     def of(cls, source: TableSource, roles: Roles) -> _Table:
@@ -131,7 +163,7 @@ class _Table:
             columns = source.read(roles.used)
             texts = _texts_of_numbers(columns, roles)
         cells = {name: read_cells(columns[name], mark) for name in texts}
-        columns |= {name: np.where(found.limits | found.bad, 0.0, found.values) for name, found in cells.items()}
+        columns |= {name: np.where(found.bad, 0.0, found.values) for name, found in cells.items()}
         units = source.units(roles.used) | {name: found.unit for name, found in cells.items() if found.unit}
         for name in roles.predictions:
             if name in cells and cells[name].upper is not None:
@@ -141,6 +173,28 @@ class _Table:
         if n == 0:
             raise no_rows(source)
         return cls(source, roles, columns, cells, np.arange(n), n, roles.models(), units, remarks)
+
+    # forecasts -------------------------------------------------------------------------------------
+
+    def without_forecasts(self) -> _Table:
+        """Classes have no spread: members are predictions of their own."""
+        roles = self.roles
+        members = tuple(name for group in roles.members for name in group)
+        roles = replace(roles, predictions=(*roles.predictions, *members), stds=(), members=())
+        kept = {name: values for name, values in self.columns.items() if name in roles.used}
+        return replace(self, roles=roles, columns=kept, models=roles.models())
+
+    def forecasts(self) -> dict[str, Forecast]:
+        """The forecast of each model that has a spread or members."""
+        found: dict[str, Forecast] = {}
+        for column, std in self.roles.stds:
+            values = self.columns[std]
+            advice = "The spread of a forecast is a standard deviation: above 0. Correct it, or leave it out with --std none."
+            self.refuse(values <= 0, std, "is not positive", advice, values)
+            found[printable(self.models[column])] = NormalForecast(self.columns[column], values)
+        for model, group in self.roles.ensembles().items():
+            found[printable(model)] = EnsembleForecast(np.stack([self.columns[name] for name in group], axis=1))
+        return found
 
     # complaints ------------------------------------------------------------------------------------
 
@@ -181,19 +235,39 @@ class _Table:
             if found.bad.any() or found.limits.any():
                 given = self.source.read([name])[name] if given is None else given
                 self.refuse(found.bad, name, "holds no number", _FIX_CELL, given)
-                advice = (
-                    "A limit is not a value, and leaving such rows out would bias the scores: take them out of the file "
-                    "yourself if that is what you want."
-                )
-                self.refuse(found.limits, name, "holds a limit", advice, given)
-        for name in names:
-            flag = next((c for c in self.source.columns if plain_name(c) in _limit_flags(name)), None)
-            if flag is not None:
-                values = self.source.read([flag])[flag]
-                if values.dtype.kind in "iuf":
-                    raised = np.nan_to_num(values.astype(np.float64)) != 0
-                    advice = f"It marks limits of {name!r}, which are not values: take these rows out of the file."
-                    self.refuse(raised, flag, "is not 0", advice, values)
+                if name != self.roles.y or self.roles.repeated_rows:
+                    advice = "Only labels may be limits, one row for each."
+                    self.refuse(found.limits, name, "holds a limit", advice, given)
+
+    def with_limits(self) -> _Table:
+        """The same table, told which labels are limits: by their cells, or by a column that marks them."""
+        name = self.roles.y
+        if name is None or self.roles.repeated_rows:
+            return self
+        found = self.cells.get(name)
+        side = np.zeros(len(self.rows)) if found is None else found.side
+        flag = next((c for c in self.source.columns if plain_name(c) in _limit_flags(name)), None)
+        if flag is not None and not side.any():
+            side = self._marked(name, flag)
+        if not side.any():
+            return self
+        limits = side != 0
+        columns = dict(self.columns)
+        for error in self.roles.error_columns:
+            without = limits & np.isnan(columns[error])
+            if without.any() and not np.isnan(columns[error]).all():
+                columns[error] = np.where(without, np.nanmedian(columns[error]), columns[error])
+                self.remarks.append(f"limits without an error in {error} have the median one")
+        return replace(self, columns=columns, side=side)
+
+    def _marked(self, name: str, flag: str) -> Column:
+        try:
+            side = limit_sides(self.source.read([flag])[flag], flag)
+        except ValueError as why:
+            raise TableProblem(f"column {flag!r} looks like marks of limits of {name!r}: {why}") from None
+        if side.any():
+            self.remarks.append(f"{flag} marks limits of {name}")
+        return side
 
     # task ------------------------------------------------------------------------------------------
 
@@ -211,12 +285,13 @@ class _Table:
                 values=found.values[rows],
                 lower=None if found.lower is None else found.lower[rows],
                 upper=None if found.upper is None else found.upper[rows],
-                limits=found.limits[rows],
+                side=found.side[rows],
                 bad=found.bad[rows],
             )
             for name, found in self.cells.items()
         }
-        return replace(self, columns=kept, cells=cells, rows=self.rows[rows])
+        side = None if self.side is None else self.side[rows]
+        return replace(self, columns=kept, cells=cells, rows=self.rows[rows], side=side)
 
     def with_one_row_for_each_item(self) -> _Table:
         """A long table, with a row for each item and model, as a wide one, with a column for each model."""
@@ -240,7 +315,7 @@ class _Table:
         items = np.array(list(first.values()))
         wide = self._at(items)
         for name in dict.fromkeys(
-            (*roles.label_columns, *roles.error_columns, *filter(None, (roles.weight, roles.by)))
+            (*roles.label_columns, *roles.error_columns, *filter(None, (roles.weight, roles.by, roles.groups)))
         ):
             values = self.columns[name]
             agreed = values[[first[key] for key in keys]]
@@ -248,20 +323,18 @@ class _Table:
                 [a != b and not (a != a and b != b) for a, b in zip(values, agreed, strict=True)], dtype=bool
             )
             self.refuse(differ, name, "differs between models for the same item", "Labels belong to items.", values)
-        columns, names = dict(wide.columns), {}
-        values = columns.pop(predicted)
-        for model in models:
-            column = f"{predicted} of {model}"
-            rows = [place.get((key, model)) for key in first]
-            empty = np.nan if self.columns[predicted].dtype.kind in "iuf" else None
-            filled = [empty if row is None else self.columns[predicted][row] for row in rows]
-            whole = self.columns[predicted].dtype if None not in rows else None
-            columns[column] = np.array(filled, dtype=whole or (np.float64 if empty is not None else object))
-            names[column] = model
-        cells = {name: found for name, found in wide.cells.items() if name != predicted}
-        return replace(
-            wide, columns=columns, cells=cells, models=names, roles=replace(roles, predictions=tuple(names), model=None)
-        )
+        columns = dict(wide.columns)
+        std = dict(roles.stds).get(predicted)
+        for name in filter(None, (predicted, std)):
+            del columns[name]
+            for model in models:
+                rows = [place.get((key, model)) for key in first]
+                columns[f"{name} of {model}"] = _picked(self.columns[name], rows)
+        names = {f"{predicted} of {model}": model for model in models}
+        stds = tuple((f"{predicted} of {model}", f"{std} of {model}") for model in models if std is not None)
+        cells = {name: found for name, found in wide.cells.items() if name not in (predicted, std)}
+        roles = replace(roles, predictions=tuple(names), model=None, stds=stds)
+        return replace(wide, columns=columns, cells=cells, models=names, roles=roles)
 
     def _items(self, named: Column, models: Sequence[str]) -> list[Any]:
         """What each row of a long table is about: its id, or its place among the rows of its model."""
@@ -304,18 +377,22 @@ class _Table:
             gaps[ragged[0]] = np.all([_missing(self.columns[name]) for name in ragged], axis=0)
         for name, gone in gaps.items():
             if nan_policy == "raise":
-                self.refuse(
-                    gone, name, "has no value", "Fill in the values, or leave such rows out with --nan-policy omit."
-                )
+                advice = "Fill in the values, or leave such rows out with --nan-policy omit."
+                if name in self.roles.forecast_columns:
+                    advice += f" Without a forecast: {self._no_forecast(name)}."
+                self.refuse(gone, name, "has no value", advice)
             drop |= gone
         left = self._at(np.flatnonzero(~drop)) if drop.any() else self
         if len(left.rows) == 0:
             raise no_complete_rows(self.source, self.roles)
         for name in used:
-            if left.columns[name].dtype.kind == "f" and name not in (self.roles.by, self.roles.id):
+            if left.columns[name].dtype.kind == "f" and name not in (self.roles.by, self.roles.groups, self.roles.id):
                 bad = np.isinf(left.columns[name])
                 left.refuse(bad, name, "is infinite", "Correct the value or drop the row.", left.columns[name])
         return left, int(drop.sum())
+
+    def _no_forecast(self, column: str) -> str:
+        return "--std none" if column in (std for _, std in self.roles.stds) else "--members none"
 
     # labels and errors -----------------------------------------------------------------------------
 
@@ -347,7 +424,19 @@ class _Table:
                     f"--cov: {roles.cov} is a matrix of {len(matrix)} labels, but the file has {self.total} rows."
                 )
             return y, Normal(cov=matrix[np.ix_(self.rows, self.rows)])
-        return y, self._errors(task)
+        errors = self._errors(task)
+        return (y, errors) if self.side is None or not self.side.any() else self._limited(y, errors)
+
+    def _limited(self, y: Column, errors: Any) -> tuple[Column, Any]:
+        """Labels of which some are limits, and the model that holds them."""
+        assert self.side is not None
+        if isinstance(errors, np.ndarray) and errors.ndim == 2:
+            self.remarks.append("of lower and upper errors the mean was taken, since some labels are limits")
+            errors = errors.mean(axis=0)
+        low, high = np.where(self.side < 0, -np.inf, y), np.where(self.side > 0, np.inf, y)
+        model = Censored(low, high, errors)
+        self.remarks.append(model.said())
+        return model.labels(), model
 
     def _votes(self) -> tuple[Any, Any]:
         given = [self.columns[name] for name in self.roles.votes]
@@ -424,7 +513,11 @@ class _Table:
         if found is None or found.lower is None or found.upper is None:
             raise TableProblem(f"--yerr cells: the cells of {name!r} hold no errors such as 1.23 ± 0.05 or 1.23(5).")
         advice = "Write it as in the other cells, 1.23 ± 0.05, or give the errors in a column."
-        self.refuse(np.isnan(found.upper), name, "has no error in its cell", advice)
+        limits = found.limits if self.side is None else self.side != 0
+        self.refuse(np.isnan(found.upper) & ~limits, name, "has no error in its cell", advice)
+        if limits.any():  # limits have the median error of the numbers
+            sides = (np.where(limits, np.nanmedian(side), side) for side in (found.lower, found.upper))
+            return np.mean(list(sides), axis=0)
         return found.upper if bool(np.all(found.lower == found.upper)) else np.stack([found.lower, found.upper])
 
     def one_row_for_each_label(self) -> _Table:
@@ -433,7 +526,8 @@ class _Table:
             return self
         names = _texts(self.columns[str(self.roles.id)])
         _, first, back = np.unique(names, return_index=True, return_inverse=True)
-        for name in (*self.roles.predictions, *filter(None, (self.roles.weight, self.roles.by))):
+        forecasts = (*self.roles.predictions, *self.roles.forecast_columns)
+        for name in (*forecasts, *filter(None, (self.roles.weight, self.roles.by, self.roles.groups))):
             values = self.columns[name]
             advice = "Repeats of one label have the same prediction and weight in every row."
             self.refuse(
@@ -442,9 +536,18 @@ class _Table:
         return self._at(np.sort(first))
 
 
+def _picked(values: Column, rows: Sequence[int | None]) -> Column:
+    """The values of these rows; missing where there is none."""
+    empty = np.nan if values.dtype.kind in "iuf" else None
+    filled = [empty if row is None else values[row] for row in rows]
+    whole = values.dtype if None not in rows else None
+    return np.array(filled, dtype=whole or (np.float64 if empty is not None else object))
+
+
 def _limit_flags(name: str) -> tuple[str, ...]:
     base = plain_name(name)
-    return f"{base}lim", f"{base}_lim", f"{base}_limit_flag", f"{base}_limit", f"l_{base}"
+    ends = ("lim", "_lim", "_limit_flag", "_limit", "_is_ul", "_ul", "_uplim", "_is_limit", "_censored")
+    return (*(f"{base}{end}" for end in ends), f"l_{base}", f"is_ul_{base}", "is_ul")
 
 
 def task_of(columns: Mapping[str, Column], roles: Roles) -> tuple[str, str]:
@@ -455,6 +558,8 @@ def task_of(columns: Mapping[str, Column], roles: Roles) -> tuple[str, str]:
     if several or roles.in_cells or roles.cov:
         return "regression", ""  # errors of this kind are those of measured numbers
     yerr = columns.get(roles.yerr) if isinstance(roles.yerr, str) else roles.yerr
+    if roles.stds or roles.members:
+        return "regression", ""  # classes have no spread
     predictions = [_zeros_and_ones(columns[name]) for name in roles.predictions if name in columns]
     labels = _zeros_and_ones(columns[str(roles.y)])
     task, said = assumed_task(None, labels, yerr, predictions)
@@ -483,7 +588,8 @@ def _zeros_and_ones(values: Column) -> Column:
 
 def _texts_of_numbers(columns: Mapping[str, Column], roles: Roles) -> list[str]:
     """The columns of text that are numbers all the same."""
-    names = [*roles.label_columns, *roles.predictions, *roles.error_columns, *([roles.weight] if roles.weight else [])]
+    predicted = [*roles.predictions, *roles.forecast_columns]
+    names = [*roles.label_columns, *predicted, *roles.error_columns, *([roles.weight] if roles.weight else [])]
     return [
         name
         for name in dict.fromkeys(names)
@@ -531,7 +637,7 @@ _PLACEHOLDERS = (-99.0, -999.0, -9999.0, -99999.0, 99999.0, 1e20)
 def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
     """A remark about each column in which a placeholder lies far from all other numbers."""
     said = []
-    for name in (*roles.label_columns, *roles.predictions):
+    for name in (*roles.label_columns, *roles.predictions, *roles.forecast_columns):
         values = columns[name]
         if values.dtype.kind not in "iuf" or len(values) < 2:
             continue
@@ -618,7 +724,7 @@ def _require_one_unit(table: _Table, task: str) -> None:
     """Labels, errors and predictions in different units are refused: nothing here converts."""
     roles, units = table.roles, table.units
     errors = () if roles.percent else tuple(name for name in roles.error_columns if units.get(name) != "%")
-    names = (*roles.label_columns, *errors, *roles.predictions)
+    names = (*roles.label_columns, *errors, *roles.predictions, *roles.forecast_columns)
     units = {name: unit for name, unit in units.items() if name in names}
     if task == "classification" or not units:
         return

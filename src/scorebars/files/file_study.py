@@ -13,7 +13,7 @@ from typing import Any
 
 from scorebars.evaluation.study_data import StudyData, error_columns, predicted_columns
 from scorebars.files.columns import Roles, holds_numbers, roles_of
-from scorebars.files.file_labels import PROBABILITY_METRICS, load_labels, understood
+from scorebars.files.file_labels import load_labels, understood
 from scorebars.files.formats import (
     PREFIX,
     READING_OPTIONS,
@@ -25,7 +25,8 @@ from scorebars.files.formats import (
 )
 from scorebars.files.problem import TableProblem, as_keywords, said_for_python
 
-FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", "repeats", "votes", "probabilities", "cov")
+_LISTS = ("std", "members", "repeats", "votes", "probabilities")
+FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", *_LISTS, "cov")
 """Keywords that only a file takes."""
 
 
@@ -36,9 +37,11 @@ class FileStudy:
     data: StudyData
     task: str
     metrics: list[str] | None
-    """The metrics that suit the predictions where the common ones of the task do not."""
+    """The metrics that suit the predictions where the common ones of the task do not, or not alone."""
     assumed: str
     """What was understood, in words."""
+    forecasts: StudyData
+    """The data with forecasts in place of the predictions that are their means."""
 
 
 def require_known(options: Mapping[str, Any], data: Any) -> None:
@@ -54,7 +57,7 @@ def require_known(options: Mapping[str, Any], data: Any) -> None:
 
 @contextmanager
 def file_and_roles(
-    path: Any, y: Any, pred: Any, yerr: Any, sample_weight: Any, by: Any, options: Mapping[str, Any]
+    path: Any, y: Any, pred: Any, yerr: Any, sample_weight: Any, by: Any, options: Mapping[str, Any], groups: Any = None
 ) -> Iterator[tuple[TableSource, Roles]]:
     """The opened file and what its columns are. Where y and pred are named, nothing else is guessed."""
     name = os.fspath(path)
@@ -62,22 +65,22 @@ def file_and_roles(
     if not known:
         raise FileNotFoundError(f"there is no file or folder {name!r}.")
     given = {key: value for key, value in options.items() if key not in READING_OPTIONS and value is not None}
-    given = {
-        key: _listed(value) if key in ("repeats", "votes", "probabilities") else value for key, value in given.items()
-    }
+    given = {key: _listed(value) if key in _LISTS else value for key, value in given.items()}
     if "yerr_percent" in given:
         given["yerr_percent"] = str(given["yerr_percent"])
     if "limits" in given and not isinstance(given["limits"], str):
         given["limits"] = ",".join(given["limits"])
     if pred is not None:
         given["pred"] = [str(column) for column in predicted_columns(pred)[0].values()]
-    named = {"y": y, "weight": sample_weight, "by": by} | ({"yerr": _error_option(yerr)} if yerr is not None else {})
+    named = {"y": y, "weight": sample_weight, "by": by, "groups": groups}
+    named |= {"yerr": _error_option(yerr)} if yerr is not None else {}
     for key, value in named.items():
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{key} must be the name of a column of {name}, not a {type(value).__name__}.")
         given |= {} if value is None else {key: value}
     if pred is not None and (y is not None or set(given) & {"repeats", "votes", "probabilities"}):
-        given = {"weight": "none", "by": "none", "id": "none", "model": "none", **given}
+        given = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], **given}
+        given = given if "members" in given else {"members": ["none"], **given}
         if not set(given) & {"yerr", "yerr_percent", "limits", "cov", "repeats", "votes", "probabilities"}:
             given["yerr"] = "none"
     with (
@@ -108,6 +111,7 @@ def study_in_file(
     yerr: Any = None,
     sample_weight: Any = None,
     by: Any = None,
+    groups: Any = None,
     task: str | None = None,
     nan_policy: str = "raise",
     options: Mapping[str, Any],
@@ -115,17 +119,17 @@ def study_in_file(
     """The columns of a file as arrays, read as a whole."""
     if nan_policy not in ("raise", "omit"):
         raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
-    with file_and_roles(path, y, pred, yerr, sample_weight, by, options) as (source, roles):
+    with file_and_roles(path, y, pred, yerr, sample_weight, by, options, groups) as (source, roles):
         found = load_labels(source, roles, task, nan_policy)
         said = [understood(source, roles), *found.remarks, *([] if yerr is not None else _unused_errors(source, roles))]
     given = yerr is not None and _error_option(yerr) == "none" and not isinstance(yerr, str)
     if given:
         said[0] = said[0].replace("no errors (labels taken as exact)", "errors as given in yerr")
-    models = _renamed(found.predictions, pred, roles)
-    data = StudyData(found.y, models, yerr if given else found.yerr, found.weight, found.by, found.omitted)
-    metrics = list(PROBABILITY_METRICS) if found.probable else None
+    models, forecasts = (_renamed(named, pred, roles) for named in (found.predictions, found.models))
+    errors = yerr if given else found.yerr
+    data = StudyData(found.y, models, errors, found.weight, found.by, found.omitted, groups=found.groups)
     assumed = ". ".join([said[0], *(f"{one[0].upper()}{one[1:]}" for one in said[1:])])
-    return FileStudy(data, found.task, metrics, as_keywords(assumed))
+    return FileStudy(data, found.task, found.metrics, as_keywords(assumed), data._replace(models=forecasts))
 
 
 def _renamed(predictions: Mapping[str, Any], pred: Any, roles: Roles) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import datasets
-from scorebars.files.cells import MISSING_MARKS, is_missing_mark, name_and_unit, read_cells
+from scorebars.cells import MISSING_MARKS, is_missing_mark, name_and_unit, read_cells
 from scorebars.files.problem import TableProblem
 from scorebars.files.text_layout import TextLayout, latin_of, opened_text, read_head, table_head, text_layout
 
@@ -203,9 +203,6 @@ class TextFile(ArrowFile):
         self.size, self._options = path.stat().st_size, options
         with self._raw() as raw:
             self.layout: TextLayout = text_layout(read_head(raw), self.name, **options.text())
-        self._learned()
-
-    def _learned(self) -> None:
         self.columns, self.decimal, self.streams = self.layout.names, self.layout.decimal, self.layout.plain
 
     def _raw(self) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from scorebars.files.cells import decimal_mark, is_missing_mark, is_unit, read_cells, without_brackets
+from scorebars.cells import decimal_mark, is_missing_mark, is_unit, read_cells, without_brackets
 from scorebars.files.problem import TableProblem
 
 _HEAD = 1 << 18
@@ -122,7 +122,7 @@ def text_layout(
     line = best.lines[start.first] if rows else len(lines)
     after = [text for text in lines[line:] if text.lstrip().startswith("#")]
     columns = {key: [row[k] for row in rows if len(row) > k] for k, key in enumerate(start.names)}
-    mark = decimal or decimal_mark(cell for cells in columns.values() for cell in cells)
+    mark = decimal or decimal_mark([cell for cells in columns.values() for cell in cells])
     titles = 0 if skip_rows is not None else start.titles
     found: dict[str, Any] = {"units": start.units, "titles": titles, "comments": bool(after), "sample": columns}
     return TextLayout(start.names, line, best.delimiter, encoding, mark, **found)

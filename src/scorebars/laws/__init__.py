@@ -1,1 +1,1 @@
-"""The law of a metric's value under label errors."""
+"""Distributions of a metric's value under label errors."""

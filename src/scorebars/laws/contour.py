@@ -163,10 +163,11 @@ def contour_through(k: Exponent, t0: float, width: float, unit: float, side: int
     with np.errstate(all="ignore"):
         t0 = math.copysign(max(abs(t0), 0.05 * min(width, unit)), t0)  # not too close to the pole t = 0
         residue, bend = 1.0, _BEND if side else 0.0
-        peak = float(k(np.array([complex(t0)]))[0].real)
-        if side != 1:
+        if side == 1:
+            peak = float(k(np.array([complex(t0)]))[0].real)
+        else:
             far = 50.0 * width * np.exp(1j * np.array([0.5 * math.pi - _BEND, 0.5 * math.pi + _BEND]))
-            zero, right, left = (float(v) for v in k(np.concatenate([[0.0], t0 + far])).real)
+            peak, zero, right, left = k(np.concatenate([[t0, 0.0], t0 + far])).real.tolist()
             residue, bend = math.exp(zero), math.copysign(_BEND, left - right) if side is None else 0.0
         if peak <= _UNDERFLOW:
             return Contour(np.empty(0, complex), np.empty(0, complex), 0.0, peak, t0, width)

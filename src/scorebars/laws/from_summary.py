@@ -1,4 +1,4 @@
-"""Laws of metrics whose labels were summarised (`engines.store`) instead of kept."""
+"""Distributions of metrics whose labels were summarised (`engines.store`) instead of kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NORMAL = NORMAL_FROM + 1.0
 
 
 def squared_law_of_store(of: Store, perfect: bool = False) -> GeneralizedChiSquare:
-    """Law of the mean squared error; of a perfect model's on these labels."""
+    """Distribution of the mean squared error, or of that of a perfect model on these labels."""
     assert of.squares is not None and of.certain is not None
     sums, total = of.sums, of.sums.w
     v, columns = of.squares.nodes()
@@ -35,7 +35,7 @@ def squared_law_of_store(of: Store, perfect: bool = False) -> GeneralizedChiSqua
 
 
 def absolute_law(of: Store, perfect: bool = False) -> Law:
-    """Law of the mean absolute error; of a perfect model's on these labels."""
+    """Distribution of the mean absolute error, or of that of a perfect model on these labels."""
     assert of.absolute is not None
     sums, total = of.sums, of.sums.w
     if perfect:
@@ -89,7 +89,7 @@ Ratio = TypeVar("Ratio", bound=RatioLaw)
 
 
 def ratio_law(kind: type[Ratio], of: Store, factor: float = 1.0, perfect: bool = False) -> Ratio:
-    """Law of R2 or the explained variance, the error variances multiplied by `factor`; of a perfect model's."""
+    """Distribution of R2 or the explained variance (or a perfect model's), the error variances multiplied by `factor`."""
     low, high = of.predictions
     about = of.shift + of.sums.y1 / of.sums.w
     return kind(components(of, about, factor, perfect), not perfect and low == high)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.random import Generator
+from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
 from scorebars.errors.measurement_error import MeasurementError
@@ -20,7 +22,7 @@ from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.losses import Loss, RootLoss, Within
+from scorebars.losses import Covered, Loss, RootLoss, Within
 from scorebars.moments import label_moments
 
 _DRAWS = 50_000
@@ -33,6 +35,9 @@ _BUDGET = 50_000_000
 _SEED = 20240517
 _NEVER = 1e-12
 """Labels that leave the domain of the loss less often than this do not do so in any draw."""
+_NODES = 401
+"""Values of a forecast's score from which draws are interpolated."""
+_OUTERMOST = 6.5
 _ALMOST_ONE = 1.0 - 1e-12
 _LARGEST = 1e300
 _LOOK = np.array([1e-9, 1e-4, 0.02, 0.25, 0.5, 0.75, 0.98, 1 - 1e-4, 1 - 1e-9])
@@ -59,11 +64,13 @@ def mean_law(
     if not np.any(spread > 0):
         return NormalLaw(mean, 0.0)
     if not errors.independent:
-        draws = _draws(loss, errors, y, p, shares, _affordable(len(y)), np.random.default_rng(_SEED))
+        draws = _draws(loss, errors, y, p, shares, _affordable(loss, len(y)), np.random.default_rng(_SEED))
         return SampleLaw(draws, mean=mean, var=float(np.sum(spread)) if variance is None else variance)
-    if isinstance(loss, Within):
+    if isinstance(loss, Within | Covered):
         return _share_within(moments.mean, shares)
-    if len(y) == 1 and shares[0] == 1 and not errors.discrete and loss.sublevel(float(p[0]), 1.0) is not None:
+    alone = errors.of_labels() is errors and not loss.of_forecast  # predictions without errors
+    single = len(y) == 1 and shares[0] == 1 and alone and not errors.discrete
+    if single and loss.sublevel(float(p[0]), 1.0) is not None:
         return OneLabelLaw(loss, errors, float(y[0]), float(p[0]), mean, float(moments.variance[0]))
     return _drawn(loss, errors, y, p, shares, moments.mean, spread)
 
@@ -75,8 +82,9 @@ def _share_within(probability: FloatArray, shares: FloatArray) -> Law:
     return WeightedBernoulliSum(shares, probability)
 
 
-def _affordable(labels: int) -> int:
-    return int(min(max(_BUDGET // labels, _FEWEST_DRAWS), _DRAWS))
+def _affordable(loss: Loss, labels: int) -> int:
+    most = _DRAWS // 3 if loss.of_forecast else _DRAWS
+    return int(min(max(_BUDGET // labels, _FEWEST_DRAWS), most))
 
 
 def _drawn(
@@ -93,12 +101,14 @@ def _drawn(
     chosen = np.sort(np.argsort(spread, kind="stable")[-max(_DRAWN_LABELS, wild) :])
     rest = np.ones(len(y), dtype=bool)
     rest[chosen] = False
-    rng, count = np.random.default_rng(_SEED), _affordable(len(chosen))
+    rng, count = np.random.default_rng(_SEED), _affordable(loss, len(chosen))
     draws = float(np.sum((shares * means)[rest])) + math.sqrt(float(np.sum(spread[rest]))) * rng.standard_normal(count)
     draws += _draws(loss, errors[chosen], y[chosen], p[chosen], shares[chosen], count, rng)
     defined = np.isfinite(draws)
     if not defined.any():
-        raise ValueError("the metric is not defined for any of the labels that these errors allow: it has no law.")
+        raise ValueError(
+            "the metric is not defined for any of the labels that these errors allow: it has no distribution."
+        )
     with np.errstate(invalid="ignore"):
         return SampleLaw(draws[defined], mean=float(np.sum(shares * means)), var=float(np.sum(spread)))
 
@@ -114,13 +124,40 @@ def _draws(
 ) -> FloatArray:
     """Draws of the weighted mean loss, each label given that its loss exists."""
     block = max(1, min(count, _ENTRIES // len(y)))
+    if loss.of_forecast and loss.continuous and not errors.discrete and count > _NODES:
+        return _from_table(loss, errors, y, p, shares, count, rng)
     parts = []
     for start in range(0, count, block):
-        labels = errors.sample(y, min(block, count - start), rng)
+        labels, predictions = errors.sample_both(y, p, min(block, count - start), rng)
         if math.isfinite(loss.least_label):
-            labels = _above(errors, y, labels, loss.least_label, rng)
+            labels = _above(errors.of_labels(), y, labels, loss.least_label, rng)
+            own = errors.of_predictions()
+            predictions = p if own is None else _above(own, p, predictions, loss.least_label, rng)
         with np.errstate(over="ignore"):
-            parts.append(loss(labels, p) @ shares)
+            parts.append(loss(labels, predictions) @ shares)
+    return np.concatenate(parts)
+
+
+def _from_table(
+    loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray, count: int, rng: Generator
+) -> FloatArray:
+    """The same for a loss that is costly to evaluate: from a table of each label's own, in steps of quantiles."""
+    scores = np.linspace(-_OUTERMOST, _OUTERMOST, _NODES)
+    at = np.stack([errors.ppf(y, np.full(len(y), q)) for q in ndtr(scores)])
+    values = np.ascontiguousarray((loss(at, p) * shares).T).reshape(-1)
+    first, step = np.arange(len(y)) * _NODES, scores[1] - scores[0]
+    block, parts = max(1, min(count, _ENTRIES // len(y))), []
+    for start in range(0, count, block):
+        size = min(block, count - start)
+        if errors.independent:
+            z = rng.standard_normal((size, len(y)))
+        else:
+            z = ndtri(errors.cdf(y, errors.sample(y, size, rng)))
+        z = np.clip(z + _OUTERMOST, 0.0, 2.0 * _OUTERMOST - 1e-9) / step
+        place = z.astype(np.int64)
+        part = z - place
+        place += first
+        parts.append(np.sum(values[place] * (1.0 - part) + values[place + 1] * part, axis=1))
     return np.concatenate(parts)
 
 
@@ -159,7 +196,9 @@ class OneLabelLaw(Law):
         looks = looks[np.isfinite(looks)]
         self._undefined = self._outside(_LARGEST)
         if self._undefined == 1 or not looks.size:
-            raise ValueError("the metric is not defined for any of the labels that these errors allow: it has no law.")
+            raise ValueError(
+                "the metric is not defined for any of the labels that these errors allow: it has no distribution."
+            )
         low, high = float(np.min(looks)), float(np.max(looks))
         self._range = high, max(high - low, abs(high), 1e-300)
         self.support = (0.0 if low >= 0 else -math.inf, math.inf)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars.answers.base import Answers
+from scorebars.answers.combined import LinearAnswers
+from scorebars.answers.limited import LimitedOrder, concordance_of_pairs, tau_of_pairs
 from scorebars.answers.score import Declaration, Score
 from scorebars.answers.together.all_labels_metric import AllLabelsMetric
 from scorebars.errors import Normal
@@ -22,9 +24,15 @@ from scorebars.laws.order.median import median_law
 from scorebars.laws.quadratic.pearson import PearsonLaw
 from scorebars.laws.quadratic.ratio import ConcordanceLaw, ExplainedVarianceLaw, R2Law, RatioLaw
 from scorebars.laws.quadratic.ratio_moments import explained_moments
-from scorebars.laws.ranking.rank_correlations import kendall_law, spearman_law
+from scorebars.laws.ranking.rank_correlations import kendall_law, somers_law, spearman_law
 from scorebars.measured import Measured
-from scorebars.metrics.call import of_all_labels, one_score, regression_declaration, regression_metric
+from scorebars.metrics.call import (
+    of_all_labels,
+    one_score,
+    one_score_by,
+    regression_declaration,
+    regression_metric,
+)
 from scorebars.metrics.registry import declares
 from scorebars.moments import statistics
 from scorebars.moments.label_noise import CONCORDANCE_SUMS, EXPLAINED_VARIANCE_SUMS, PEARSON_SUMS, R2_SUMS, SumPair
@@ -68,7 +76,16 @@ _CONCORDANCE = _correlation(_CCC, statistics.concordance, partial(_ratio_law, Co
 _RHO = _correlating("spearman_correlation", "Spearman rank correlation", weights=False)
 _SPEARMAN = _correlation(_RHO, statistics.spearman, partial(_rank_law, spearman_law), needs_variation=True)
 _TAU = _correlating("kendall_correlation", "Kendall's tau", weights=False)
-_KENDALL = _correlation(_TAU, statistics.kendall, partial(_rank_law, kendall_law), needs_variation=True)
+_KENDALL = _correlation(
+    _TAU, statistics.kendall, partial(_rank_law, kendall_law), needs_variation=True, of_pairs=tau_of_pairs
+)
+_C_INDEX = regression_declaration("concordance_index", "Concordance index", 0, 0.0, 1.0, 1.0, weights=False)
+_SOMERS = _correlation(
+    _correlating("concordance_index", "Concordance index", weights=False),
+    statistics.somers,
+    partial(_rank_law, somers_law),
+    needs_variation=True,
+)
 _LARGEST = regression_declaration("max_error", "Maximum error", 1, weights=False)
 _MAXIMUM = AllLabelsMetric(_LARGEST, statistics.largest, partial(_order_law, MaxErrorLaw), rank=1.0)
 _MIDDLE = regression_declaration("median_absolute_error", "Median absolute error", 1)
@@ -162,7 +179,13 @@ def d2_absolute_error_score(data: Measured) -> Answers:
 
 @declares(_R)
 def pearson_correlation(
-    y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: LabelErrors = None, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors = None,
+    prederr: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> Score:
     r"""How closely do predictions follow the labels on a straight line, and how well do the labels let us know it?
 
@@ -185,12 +208,18 @@ def pearson_correlation(
     >>> print(f"{s.observed:.4f}", s, s.truth)
     0.9028 0.896 ± 0.006 (labels) ± 0.018 (sample) 0.908 ± 0.005 (labels) ± 0.018 (sample)
     """
-    return one_score(_PEARSON, y_true, y_pred, yerr, sample_weight)
+    return one_score(_PEARSON, y_true, y_pred, yerr, prederr, sample_weight, groups)
 
 
 @declares(_CCC)
 def concordance_correlation(
-    y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: LabelErrors = None, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors = None,
+    prederr: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> Score:
     r"""How closely do predictions agree with the labels, scale and offset included?
 
@@ -211,11 +240,18 @@ def concordance_correlation(
     >>> print(f"{s.observed:.4f}", s)
     0.9004 0.893 ± 0.006 (labels) ± 0.019 (sample)
     """
-    return one_score(_CONCORDANCE, y_true, y_pred, yerr, sample_weight)
+    return one_score(_CONCORDANCE, y_true, y_pred, yerr, prederr, sample_weight, groups)
 
 
 @declares(_RHO)
-def spearman_correlation(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: LabelErrors = None) -> Score:
+def spearman_correlation(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors = None,
+    prederr: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Score:
     r"""How closely does the order of the predictions follow that of the labels (by ranks)?
 
     $one_output
@@ -237,11 +273,18 @@ def spearman_correlation(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: L
     >>> print(f"{s.observed:.4f}", s)
     0.7091 0.72 ± 0.02 (labels) ± 0.24 (sample)
     """
-    return one_score(_SPEARMAN, y_true, y_pred, yerr)
+    return one_score(_SPEARMAN, y_true, y_pred, yerr, prederr, groups=groups)
 
 
 @declares(_TAU)
-def kendall_correlation(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: LabelErrors = None) -> Score:
+def kendall_correlation(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors = None,
+    prederr: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Score:
     r"""How often do predictions order a pair as the labels do?
 
     $one_output
@@ -263,11 +306,60 @@ def kendall_correlation(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: La
     >>> print(f"{s.observed:.4f}", s)
     0.5273 0.54 ± 0.03 (labels) ± 0.25 (sample)
     """
-    return one_score(_KENDALL, y_true, y_pred, yerr)
+    return one_score(_KENDALL, y_true, y_pred, yerr, prederr, groups=groups)
+
+
+@declares(_C_INDEX)
+def concordance_index(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors = None,
+    prederr: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Score:
+    r"""In what share of the pairs of labels do the predictions have the right order?
+
+    $one_output
+
+    Notes
+    -----
+    From the pairs whose labels differ: those that the predictions order rightly, wrongly, and those that tie in p,
+
+    .. math:: c = \frac{n_+ + \tfrac12 n_p}{n_+ + n_- + n_p}
+
+    1/2 is what a model without any knowledge has. Of labels that are limits (`Censored`) only pairs count whose order is
+    known: this is Harrell's index.
+
+    $rank_notes
+
+    References
+    ----------
+    F. E. Harrell, R. M. Califf, D. B. Pryor, K. L. Lee, R. A. Rosati, JAMA 247 (1982) 2543.
+
+    $sampl
+    >>> s = sb.concordance_index(y, p, yerr=logp.yerr)
+    >>> print(f"{s.observed:.4f}", s)
+    0.7636 0.77 ± 0.02 (labels) ± 0.13 (sample)
+    """
+    return one_score_by(_concordance_answers, "concordance_index", y_true, y_pred, yerr, prederr, groups=groups)
+
+
+def _concordance_answers(data: Measured) -> Answers:
+    if data.errors.limited:
+        return LimitedOrder(_C_INDEX, data, concordance_of_pairs)
+    return LinearAnswers(_C_INDEX, of_all_labels(_SOMERS, data), 0.5, 0.5)
 
 
 @declares(_LARGEST)
-def max_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: LabelErrors = None) -> Score:
+def max_error(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors = None,
+    prederr: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Score:
     r"""How large is the worst residual, and how much of it may be label error?
 
     $one_output
@@ -290,7 +382,7 @@ def max_error(y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: LabelErrors 
     >>> print(f"{s.observed:.4f}", s)
     0.8900 0.891 ± 0.039 (labels) ± 0.052 (sample)
     """
-    return one_score(_MAXIMUM, y_true, y_pred, yerr)
+    return one_score(_MAXIMUM, y_true, y_pred, yerr, prederr, groups=groups)
 
 
 @regression_metric(_MIDDLE, by_variance=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,18 +20,24 @@ from numpy.typing import ArrayLike
 from scorebars import checks, tables
 from scorebars._shared.given_data import take
 from scorebars.answers.base import Answers
-from scorebars.answers.combined import AverageAnswers
+from scorebars.answers.clustered import grouped
+from scorebars.answers.combined import AverageAnswers, with_prediction_errors
 from scorebars.answers.evidence import sums_of
+from scorebars.answers.limited import NO_LIMITS, LimitedMedian, LimitedOrder, nearest
 from scorebars.answers.score import Declaration, Score, Scores, UndefinedMomentWarning
 from scorebars.answers.together.all_labels_metric import AllLabelsAnswers, AllLabelsMetric
 from scorebars.arrays import PLAIN, FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.on_device import on_device
-from scorebars.errors import ErrorModel, MeasurementError, Normal
+from scorebars.errors import ErrorModel, MeasurementError, Normal, Verified
+from scorebars.errors.label_and_prediction import LabelAndPrediction
 from scorebars.errors.measurement_error import LabelErrors, held_labels
 from scorebars.errors.normal import error_model
 from scorebars.measured import Measured
 from scorebars.metrics.registry import Maker, declares, take_over, warn_undefined
+from scorebars.metrics.verified_labels import verified_numbers
+
+Found = TypeVar("Found")
 
 
 def score(
@@ -43,24 +49,28 @@ def score(
     multioutput: Any,
     flatten: bool,
     by_variance: bool,
+    prederr: Any = None,
 ) -> Score | Scores:
     """A Score, or one for each output.
 
     With `flatten` a mean over outputs is one mean over all labels. With `by_variance` outputs may be weighted by the
     variance of their labels.
     """
-    data = measured(y_true, y_pred, yerr, sample_weight)
+    if isinstance(yerr, Verified):
+        require_no_prederr(prederr)
+        options = (sample_weight, multioutput, flatten, by_variance)
+        return verified_numbers(lambda y, errors: score(make, y, y_pred, errors, *options), y_true, yerr, sample_weight)
+    data = measured(y_true, y_pred, yerr, sample_weight, prederr)
     weighted = by_variance and isinstance(multioutput, str) and multioutput == "variance_weighted"
     if len(data) == 1 and (weighted or (isinstance(multioutput, str) and multioutput == "uniform_average")):
-        answers, unit = make(data[0]), data[0].unit
-        usual = unit is None and math.isfinite(answers.expected) and math.isfinite(answers.std)
-        return Score(answers) if usual else scored(answers, unit)
+        return of_one_output(make, data[0])
     weights = _label_variances(data) if weighted else output_weights(multioutput, len(data))
     if weights is None:
-        return Scores(scored(make(one), one.unit) for one in data)
+        return Scores(of_one_output(make, one) for one in data)
     joined = _joined(data, weights) if flatten else None
-    answers = AverageAnswers([make(one) for one in data], weights) if joined is None else make(joined)
-    return scored(answers, data[0].unit)
+    if joined is not None:
+        return scored(make(joined), data[0].unit)
+    return scored(AverageAnswers([with_prediction_errors(make, one) for one in data], weights), data[0].unit)
 
 
 def regression_declaration(
@@ -77,11 +87,16 @@ def regression_declaration(
 
 
 def regression_metric(
-    declaration: Declaration, *, flatten: bool = False, by_variance: bool = False
+    declaration: Declaration,
+    *,
+    flatten: bool = False,
+    by_variance: bool = False,
+    of_forecast: Callable[..., Score | None] | None = None,
 ) -> Callable[[Callable[..., Answers]], Callable[..., Score | Scores]]:
     """Make a public metric of a function that finds the answers from checked data and its own options.
 
-    The public function takes what every regression metric takes, and these options. See `score` for the rest.
+    The public function takes what every regression metric takes, and these options. See `score` for the rest. Predictions
+    that `of_forecast` knows as a forecast it scores itself.
     """
 
     def public(make: Callable[..., Answers]) -> Callable[..., Score | Scores]:
@@ -90,12 +105,19 @@ def regression_metric(
             y_pred: ArrayLike,
             *,
             yerr: LabelErrors = None,
+            prederr: ArrayLike | None = None,
             sample_weight: ArrayLike | None = None,
             multioutput: str | ArrayLike = "uniform_average",
+            groups: ArrayLike | None = None,
             **options: Any,
         ) -> Score | Scores:
+            if of_forecast is not None:
+                several = of_forecast(y_true, y_pred, yerr, sample_weight, **options)
+                if several is not None:
+                    return several
             maker = partial(make, **options) if options else make
-            return score(maker, y_true, y_pred, yerr, sample_weight, multioutput, flatten, by_variance)
+            found = score(maker, y_true, y_pred, yerr, sample_weight, multioutput, flatten, by_variance, prederr)
+            return found if groups is None else in_groups(found, groups, sample_weight, y_true)
 
         take_over(metric, make, signature(metric))
         return declares(declaration, make)(metric)
@@ -103,15 +125,51 @@ def regression_metric(
     return public
 
 
-def one_score(metric: AllLabelsMetric, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any = None) -> Score:
+def one_score(
+    metric: AllLabelsMetric,
+    y_true: Any,
+    y_pred: Any,
+    yerr: Any,
+    prederr: Any,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Score:
     """The Score of a metric that takes one output only."""
-    data = one_output(y_true, y_pred, yerr, sample_weight, metric.declaration.name)
-    return scored(of_all_labels(metric, data), data.unit)
+    make = partial(of_all_labels, metric)
+    return one_score_by(make, metric.declaration.name, y_true, y_pred, yerr, prederr, sample_weight, groups)
 
 
-def one_output(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, name: str) -> Measured:
+def in_groups(found: Found, groups: Any, sample_weight: Any, y_true: Any) -> Found:
+    """Scores whose items come in groups, in the rows of the labels."""
+    tables.require_rows(y_true=y_true, groups=groups)
+    result: Found = grouped(found, groups, sample_weight)
+    return result
+
+
+def one_score_by(
+    make: Maker,
+    name: str,
+    y_true: Any,
+    y_pred: Any,
+    yerr: Any,
+    prederr: Any,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Score:
+    """The Score of one output by the function that finds its answers."""
+    if isinstance(yerr, Verified):
+        require_no_prederr(prederr)
+        plain = partial(one_score_by, make, name)
+        found = verified_numbers(lambda y, e: plain(y, y_pred, e, None, sample_weight), y_true, yerr, sample_weight)
+        return found if groups is None else in_groups(found, groups, sample_weight, y_true)
+    data = one_output(y_true, y_pred, yerr, sample_weight, name, prederr)
+    found = scored(with_prediction_errors(make, data), data.unit)
+    return found if groups is None else in_groups(found, groups, sample_weight, y_true)
+
+
+def one_output(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, name: str, prederr: Any = None) -> Measured:
     """Labels and predictions of one output, checked and aligned."""
-    data = measured(y_true, y_pred, yerr, sample_weight)
+    data = measured(y_true, y_pred, yerr, sample_weight, prederr)
     if len(data) > 1:
         raise ValueError(f"Multioutput not supported in {name}: y_true has {len(data)} outputs. Pass one at a time.")
     data[0].require_valid()
@@ -121,6 +179,8 @@ def one_output(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, name: st
 def of_all_labels(metric: AllLabelsMetric, data: Measured) -> Answers:
     """The answers of a metric of all labels together."""
     name = metric.declaration.name
+    if data.errors.limited:
+        return _with_limits(metric, data)
     if metric.from_sums is None or data.n < metric.least:  # sums show bad values by themselves
         data.require_valid()
     if data.n < metric.least:
@@ -133,6 +193,22 @@ def of_all_labels(metric: AllLabelsMetric, data: Measured) -> Answers:
     return AllLabelsAnswers.of(metric, data)
 
 
+def _with_limits(metric: AllLabelsMetric, data: Measured) -> Answers:
+    """The answers where some labels are limits: of the median error, and of metrics of the order."""
+    if metric.of_pairs is not None:
+        return LimitedOrder(metric.declaration, data, metric.of_pairs)
+    if metric.rank == 0.5:
+        return LimitedMedian(AllLabelsAnswers.of(metric, nearest(data)), data)
+    raise ValueError(NO_LIMITS.format(metric.declaration.name))
+
+
+def of_one_output(make: Maker, data: Measured) -> Score:
+    """The Score of checked data."""
+    answers, unit = make(data) if data.plain_normal else with_prediction_errors(make, data), data.unit
+    usual = unit is None and math.isfinite(answers.expected) and math.isfinite(answers.std)
+    return Score(answers) if usual else scored(answers, unit)
+
+
 def scored(answers: Answers, unit: Any = None) -> Score:
     """The Score, with a warning where its expected value or its std does not exist."""
     degree = answers.declaration.degree
@@ -143,37 +219,71 @@ def scored(answers: Answers, unit: Any = None) -> Score:
     return Score(answers)
 
 
-def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> list[Measured]:
+def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any = None) -> list[Measured]:
     """One `Measured` for each output."""
     unit = None
     numbers = type(y_true) is np.ndarray and y_true.dtype.char != "O"
-    if not (numbers and type(y_pred) in PLAIN and type(yerr) in PLAIN and type(sample_weight) in PLAIN):
-        tables.require_rows(y_true=y_true, y_pred=y_pred, yerr=yerr, sample_weight=sample_weight)
-        y_true, y_pred, yerr, unit = take(y_true, y_pred, yerr)
-        summed = on_device(y_true, y_pred, yerr, sample_weight)
+    numbers = numbers and type(y_pred) in PLAIN and type(yerr) in PLAIN and type(sample_weight) in PLAIN
+    if not numbers or prederr is not None or (type(y_pred) is np.ndarray and y_pred.dtype.char == "O"):
+        given = {"y_true": y_true, "y_pred": y_pred, "yerr": yerr, "prederr": prederr, "sample_weight": sample_weight}
+        tables.require_rows(**given)
+        y_true, y_pred, yerr, unit, prederr = take(y_true, y_pred, yerr, prederr)
+        summed = on_device(y_true, y_pred, yerr, sample_weight) if prederr is None else None
         if summed is not None:
             return [summed]
     y, p = checks.pair(held_labels(yerr) if y_true is None else y_true, y_pred)
-    weight = None if sample_weight is None else _of_ordinary_size(checks.weights(sample_weight, len(y)))
+    weight = None if sample_weight is None else of_ordinary_size(checks.weights(sample_weight, len(y)))
+    copy = len(y) <= Measured.COPIED or prederr is not None
     if y.ndim == 1:
-        errors = error_model(yerr, y.shape, copy=len(y) <= Measured.COPIED).for_labels(y)
+        errors = error_model(yerr, y.shape, copy=copy).for_labels(y)
+        if prederr is not None and np.any(sd := prediction_errors(prederr, y.shape)):
+            if errors.limited:
+                raise ValueError(
+                    "prederr is not taken together with labels that are limits (Censored), but by intrinsic_scatter."
+                )
+            errors = LabelAndPrediction(errors, sd)
         return [Measured(y, p, errors, weight, unit=unit, plain=errors.plain_normal).kept()]
     checks.require_finite(y, "y_true")  # here, where the index of row and column is known
     checks.require_finite(p, "y_pred")
-    models = _models_of_outputs(yerr, y.shape)
-    models = [model.for_labels(y[:, k]) for k, model in enumerate(models)]
+    models = [model.for_labels(y[:, k]) for k, model in enumerate(_models_of_outputs(yerr, y.shape, copy))]
+    if prederr is not None:
+        columns = prediction_errors(prederr, y.shape).T
+        models = [LabelAndPrediction(model, sd) for model, sd in zip(models, columns, strict=True)]
     return [Measured(y[:, k], p[:, k], model, weight, unit=unit).kept() for k, model in enumerate(models)]
 
 
-def _of_ordinary_size(weight: FloatArray | None) -> FloatArray | None:
+def require_no_prederr(prederr: Any, what: str = "gold labels (Verified)") -> None:
+    """Refuse errors of predictions together with labels that do not take them."""
+    if prederr is not None:
+        raise ValueError(f"prederr is not taken together with {what}: leave it out.")
+
+
+def prediction_errors(prederr: Any, shape: tuple[int, ...]) -> FloatArray:
+    """One standard deviation for each prediction: from a number, or one for each item, or for each item and output."""
+    values = np.array(checks.real_array(prederr, "prederr"), dtype=np.float64)
+    n = shape[0]
+    if values.shape == (n, 1):
+        values = values[:, 0]
+    if values.shape not in ((), (n,), shape):
+        each = "" if len(shape) == 1 else f", or shape {shape}"
+        raise ValueError(
+            f"prederr has shape {values.shape} but there are {n} predictions. Give a number, or one standard deviation for "
+            f"each prediction{each}."
+        )
+    checks.require_finite(values, "prederr")
+    checks.require_non_negative(values, "prederr", "prederr is a standard deviation: it cannot be below 0.")
+    return np.broadcast_to(values[:, None] if values.shape == (n,) and len(shape) == 2 else values, shape)
+
+
+def of_ordinary_size(weight: FloatArray | None) -> FloatArray | None:
     """Weights divided by a power of two where their squares would leave the doubles: only ratios count."""
     if weight is None or 1e-70 < float(weight.max()) < 1e70:
         return weight
     return np.asarray(np.ldexp(weight, -math.frexp(float(weight.max()))[1]))
 
 
-def _models_of_outputs(yerr: Any, shape: tuple[int, ...]) -> list[MeasurementError]:
-    outputs, copy = shape[1], shape[0] <= Measured.COPIED
+def _models_of_outputs(yerr: Any, shape: tuple[int, ...], copy: bool) -> list[MeasurementError]:
+    outputs = shape[1]
     if isinstance(yerr, list | tuple) and len(yerr) == outputs and all(isinstance(m, ErrorModel) for m in yerr):
         return [error_model(model, shape[:1], copy) for model in yerr]
     if yerr is None or np.ndim(yerr) == 0:
@@ -228,14 +338,17 @@ def _joined(data: list[Measured], output_weights: Any) -> Measured | None:
     kind = data[0].errors.kind
     models = [one.errors.normal for one in data if one.plain_normal and one.kind == kind and not one.errors.estimated]
     sigmas = [model.sigma for model in models if model is not None and np.all(np.equal(model.repeats, 1.0))]
-    if len(sigmas) < len(data):
+    scales = {one.errors.common_scale for one in data}
+    if len(sigmas) < len(data) or len(scales) > 1:
         return None
     n = data[0].n
     sigma = np.stack([np.broadcast_to(one, (n,)) for one in sigmas], axis=1)
     own = np.ones(n) if data[0].weight is None else data[0].weight
     weight = np.outer(own, output_weights * len(data)).reshape(-1)
     y, p = (np.stack([getattr(one, name) for one in data], axis=1).reshape(-1) for name in ("y", "p"))
-    return Measured(y, p, Normal.trusted(sigma.reshape(-1), kind), weight, outputs=len(data))
+    errors = Normal.trusted(sigma.reshape(-1), kind)
+    errors.common_scale = scales.pop()
+    return Measured(y, p, errors, weight, outputs=len(data))
 
 
 def sum_once(data: Measured, labels: bool, tolerance: float | None) -> None:

@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike
 
 from scorebars import checks
 from scorebars.answers.base import Answers
-from scorebars.answers.means.intrinsic_scatter import most_likely, unit_chi_squared
-from scorebars.answers.means.squared import ChiSquaredAnswers, ChiSquaredScore, pulls
+from scorebars.answers.limited import NO_LIMITS
+from scorebars.answers.means.intrinsic_scatter import most_likely, of_uncertain_sizes, unit_chi_squared
+from scorebars.answers.means.limited_scatter import limited_scatter
+from scorebars.answers.means.squared import ChiSquaredAnswers, ChiSquaredOfBoth, ChiSquaredScore, pulls
 from scorebars.answers.score import Estimate, UndefinedMomentWarning
 from scorebars.arrays import FloatArray
+from scorebars.errors import Censored
 from scorebars.errors.measurement_error import LabelErrors
 from scorebars.losses import SquaredError
 from scorebars.measured import Measured
-from scorebars.metrics.call import one_output, regression_declaration
+from scorebars.metrics.call import in_groups, one_output, prediction_errors, regression_declaration
 from scorebars.metrics.registry import declares
 from scorebars.moments.extra_variance import in_own_units
 
@@ -26,7 +29,13 @@ _CHI_SQUARED = regression_declaration("reduced_chi_squared", "Reduced chi-square
 
 @declares(_CHI_SQUARED)
 def reduced_chi_squared(
-    y_true: ArrayLike | None, y_pred: ArrayLike, *, yerr: LabelErrors, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    *,
+    yerr: LabelErrors,
+    prederr: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> ChiSquaredScore:
     r"""Are the residuals as large as the errors of the labels say?
 
@@ -40,8 +49,13 @@ def reduced_chi_squared(
         error that its own repeats show: squares of Student's t instead of normals, and :math:`\nu/(\nu-2)` takes the
         place of 1 in all answers (:math:`\nu` repeats less one; infinite up to 3 repeats). ``sigma="pooled"`` divides by
         one error for all, and a perfect model scores :math:`F(n, \nu)`.
+    prederr : number or (n,), optional
+        Standard error of each prediction: residuals are divided by :math:`\sqrt{s_i^2 + \mathrm{prederr}_i^2}`. The perfect
+        model, and `pvalue`, then speak of a model that errs by these standard errors alone.
     sample_weight : (n,), optional
         How much each label counts; not with correlated errors.
+    groups : (n,), optional
+        Which items belong together, as in every metric.
 
     Returns
     -------
@@ -75,17 +89,21 @@ def reduced_chi_squared(
     >>> print(f"{s.observed:.4f} {s.pvalue:.3f}", s.perfect)
     0.9942 0.481 1.00 ± 0.22 (labels)
     """
-    if yerr is None:
+    if yerr is None and prederr is None:
         raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
-    answers = reduced_squared(one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared"))
+    answers = reduced_squared(one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared", prederr))
     score = ChiSquaredScore(answers)
     if score.undefined:
         warnings.warn(score.undefined, UndefinedMomentWarning, stacklevel=2)
-    return score
+    return score if groups is None else in_groups(score, groups, sample_weight, y_true)
 
 
 def reduced_squared(data: Measured) -> Answers:
     """The answers for labels, predictions and errors that were checked before."""
+    if data.errors.limited:
+        raise ValueError(NO_LIMITS.format("reduced_chi_squared"))
+    if data.errors.of_predictions() is not None:
+        return ChiSquaredOfBoth.of_both(_CHI_SQUARED, SquaredError(), data)
     return ChiSquaredAnswers.of(_CHI_SQUARED, SquaredError(), pulls(data))
 
 
@@ -111,7 +129,7 @@ def intrinsic_scatter(
     yerr : number, (n,), (2, n) or error model
         *Standard deviation* of each label; of asymmetric errors the mean of lower and upper counts.
     prederr : number, (n,) or (2, n), optional
-        Standard deviation of each prediction.
+        Standard error of each prediction; of asymmetric ones the mean of lower and upper counts.
     offset : bool
         Allow the model a common offset that is not counted as scatter.
     method : {"ml", "chi2"}
@@ -137,6 +155,7 @@ def intrinsic_scatter(
         \text{"chi2":}\quad \text{solves}\quad \sum w_i\frac{(d_i-\mu)^2}{\tau^2+s_i^2} = \sum w_i ,
 
     and is 0 where the errors alone explain the residuals. :math:`\mu` is 0, or with `offset` the value that fits best.
+    Error sizes that are estimates themselves (``Normal(sigma, dof=)``, ``scale_error=``, `Repeats`) widen the interval.
 
     References
     ----------
@@ -153,12 +172,25 @@ def intrinsic_scatter(
     """
     if method not in _METHODS:
         raise ValueError(f"method must be 'ml' (maximum likelihood) or 'chi2' (unit chi-squared), got {method!r}.")
-    data = one_output(y_true, y_pred, yerr, sample_weight, "intrinsic_scatter")
-    s = label_errors(data)
-    if prederr is not None:
-        s = np.hypot(s, prediction_errors(prederr, data.n))
-    scatter, unit = in_own_units(data.residual, s, data.weight, bool(offset))
-    return _METHODS[method](scatter, unit)
+    if prederr is not None and np.ndim(prederr) == 2 and len(sides := np.asanyarray(prederr)) == 2:
+        prederr = _mean_of_sides(sides)
+    limits = yerr if isinstance(yerr, Censored) and yerr.limited else None
+    data = one_output(y_true, y_pred, yerr, sample_weight, "intrinsic_scatter", prederr if limits is None else None)
+    if limits is not None:
+        if method != "ml":
+            raise ValueError("labels that are limits have no chi-squared: use method='ml'.")
+        s = np.broadcast_to(limits.sigma, (data.n,))
+        s = s if prederr is None else np.hypot(s, prediction_errors(prederr, (data.n,)))
+        return limited_scatter(limits, data.predictions, s, data.weight, bool(offset))
+    both, predicted = label_errors(data), data.errors.of_predictions()
+    own = 0.0 if predicted is None else np.asarray(predicted.sigma)
+
+    def at(factor: FloatArray | float) -> Estimate:
+        """With label errors `factor` times as large."""
+        s = np.sqrt(np.maximum(np.square(both) - np.square(own), 0.0)) if predicted is not None else both
+        return _METHODS[method](*in_own_units(data.residual, np.hypot(s * factor, own), data.weight, bool(offset)))
+
+    return of_uncertain_sizes(at, data.errors.of_labels())
 
 
 def label_errors(data: Measured) -> FloatArray:
@@ -179,16 +211,9 @@ def label_errors(data: Measured) -> FloatArray:
     return s
 
 
-def prediction_errors(prederr: Any, n: int) -> FloatArray:
-    """One standard deviation for each prediction: from a number, (n,), or (2, n) for lower and upper errors."""
-    values = np.asarray(checks.real_array(prederr, "prederr"), dtype=np.float64)
-    if values.ndim == 2 and values.shape == (n, 1):
-        values = values[:, 0]
-    if values.shape not in ((), (n,), (2, n)):
-        raise ValueError(
-            f"prederr has shape {values.shape} but there are {n} predictions. Give a number, one standard deviation "
-            f"for each prediction, or shape (2, {n}) for lower and upper errors."
-        )
-    checks.require_finite(values, "prederr")
-    checks.require_non_negative(values, "prederr", "prederr is a standard deviation: it cannot be below 0.")
-    return np.broadcast_to(values.mean(axis=0) if values.ndim == 2 else values, (n,))
+def _mean_of_sides(values: Any) -> Any:
+    """Of lower and upper errors the mean; a unit stays."""
+    plain = np.asarray(getattr(values, "value", values), dtype=np.float64)
+    checks.require_finite(plain, "prederr")
+    checks.require_non_negative(plain, "prederr", "prederr is a standard deviation: it cannot be below 0.")
+    return values.mean(axis=0)

@@ -15,14 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from scorebars import checks, tables
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
+from scorebars.answers.clustered import grouped
 from scorebars.answers.score import Declaration
 from scorebars.arrays import PLAIN, FloatArray, classes_in, to_host
 from scorebars.engines.class_counts import ClassCounts
-from scorebars.errors import ClassError, ClassFlip, ErrorModel, Flip, MeasurementError, Transition
+from scorebars.errors import ClassError, ClassFlip, ErrorModel, Flip, MeasurementError, Transition, Verified
 from scorebars.errors.class_error import named_classes
 from scorebars.errors.measurement_error import LabelErrors, held_labels
 from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
 from scorebars.metrics.registry import declares, take_over
+from scorebars.metrics.verified_labels import verified_classes
 
 _MULTILABEL = "multilabel-indicator"
 _CLASSES = "classes are whole numbers, booleans or texts"
@@ -54,15 +56,28 @@ def class_metric(declaration: Declaration) -> Callable[[Callable[..., Any]], Cal
             *predicted: ArrayLike,
             yerr: LabelErrors = None,
             sample_weight: ArrayLike | None = None,
+            groups: ArrayLike | None = None,
             **options: Any,
         ) -> Any:
             if len(predicted) != 1:  # passed by name; else the usual TypeError
                 shown.bind(y_true, *predicted, **options)
                 predicted = (options.pop(name),)
-            return score(Given(y_true, predicted[0], yerr, sample_weight), **options)
+            if isinstance(yerr, Verified):
+
+                def exact(model: ClassError, weight: Any) -> Any:
+                    return score(Given(y_true, predicted[0], model, weight), **options)
+
+                found = verified_classes(exact, y_true, yerr, sample_weight)
+            else:
+                found = score(Given(y_true, predicted[0], yerr, sample_weight), **options)
+            if groups is None:
+                return found
+            tables.require_rows(y_true=y_true, groups=groups)
+            return grouped(found, groups, sample_weight)
 
         shown, place = signature(metric), Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
         usual = [place if one.name == "predicted" else one for one in shown.parameters.values()]
+        usual = [one for one in usual if declaration.scored or one.name != "groups"]
         result = signature(score).return_annotation
         take_over(metric, score, shown.replace(parameters=usual, return_annotation=result))
         shown = signature(metric)
@@ -239,6 +254,8 @@ def class_model(yerr: Any, n: int) -> ClassError:
             f"yerr is {type(yerr).__name__}, which describes measured numbers. Class labels need the probability that "
             "a label is wrong: a number, one for each label, or Flip(q)."
         )
+    if isinstance(yerr, Verified):
+        raise ValueError(yerr.only_metrics)
     if not isinstance(yerr, ClassError):
         raise ValueError(f"yerr is {type(yerr).__name__}, which this metric cannot use.")
     if isinstance(yerr, Flip) and np.ndim(yerr.q) > 1:
@@ -387,6 +404,8 @@ def matrix_model(yerr: Any, shape: tuple[int, ...]) -> ClassError:
             )
         if yerr.correlation:
             raise ValueError("yerr has a correlation, but the labels of multilabel data must err independently.")
+        if yerr.checked is not None:
+            return yerr
         return Flip(_each_cell(np.asarray(yerr.q), shape), kind=yerr.kind)
     q = np.asarray(checks.real_array(yerr, "yerr"), dtype=np.float64)
     return Flip(_each_cell(q, shape))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +15,12 @@ from scorebars import checks
 from scorebars.answers.base import Answers
 from scorebars.answers.combined import in_units
 from scorebars.answers.evidence import by_engine, sums_of
+from scorebars.answers.means.forecast_answers import ForecastAnswers
 from scorebars.answers.means.mean_loss import AbsoluteAnswers, MeanLoss, SignedAnswers, WithinAnswers
 from scorebars.answers.means.squared import RootAnswers, SquaredAnswers
 from scorebars.answers.score import Declaration, Score, Scores
 from scorebars.errors.measurement_error import LabelErrors
+from scorebars.forecasts import QuantileForecast
 from scorebars.losses import (
     AbsoluteError,
     CustomLoss,
@@ -26,6 +30,7 @@ from scorebars.losses import (
     LossFunction,
     PercentageError,
     Pinball,
+    QuantileLoss,
     SignedError,
     SquaredError,
     SquaredLogError,
@@ -33,7 +38,8 @@ from scorebars.losses import (
     Within,
 )
 from scorebars.measured import Measured, between, near_one
-from scorebars.metrics.call import regression_declaration, regression_metric, score
+from scorebars.metrics.call import in_groups, regression_declaration, regression_metric, score, scored
+from scorebars.metrics.forecast_inputs import forecast_data
 from scorebars.metrics.registry import declarations
 
 _MSE = regression_declaration("mean_squared_error", "Mean squared error", 2, keeps="squares")
@@ -165,14 +171,28 @@ _HUBER = regression_declaration("huber_loss", "Mean Huber loss", None)
 _LOG_COSH = regression_declaration("log_cosh_loss", "Mean log-cosh loss", None)
 
 
-@regression_metric(_PINBALL, flatten=True)
-def mean_pinball_loss(data: Measured, *, alpha: float = 0.5) -> Answers:
+def _of_several_quantiles(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, alpha: Any = None) -> Score | None:
+    """The score of predicted quantiles of several levels; None where one is predicted."""
+    forecast = y_pred
+    if not isinstance(y_pred, QuantileForecast):
+        if alpha is None or np.ndim(alpha) == 0:
+            return None
+        forecast = QuantileForecast.of_columns(alpha, y_pred)
+    elif alpha is not None:
+        raise ValueError("y_pred is a QuantileForecast, which has its levels: leave alpha out.")
+    data = forecast_data(y_true, forecast, yerr, sample_weight)
+    return scored(ForecastAnswers.of(_PINBALL, QuantileLoss(), data), data.unit)
+
+
+@regression_metric(_PINBALL, flatten=True, of_forecast=_of_several_quantiles)
+def mean_pinball_loss(data: Measured, *, alpha: float | Sequence[float] = 0.5) -> Answers:
     r"""How good is a predicted quantile, and how well do the labels let us know it?
 
     Parameters
     ----------
-    alpha : number in [0, 1]
-        The quantile that is predicted; 0.5 gives half the mean absolute error.
+    alpha : number in [0, 1], or k of them
+        The quantile that is predicted; 0.5 gives half the mean absolute error. Of several levels `y_pred` has a column for
+        each, (n, k), and the loss is their mean; a `QuantileForecast` brings its levels along.
     $regression_parameters
 
     Notes
@@ -196,6 +216,13 @@ def mean_pinball_loss(data: Measured, *, alpha: float = 0.5) -> Answers:
     >>> s = sb.mean_pinball_loss(y, p, yerr=logp.yerr, alpha=0.9)
     >>> print(f"{s.observed:.4f}", s)
     0.2369 0.238 ± 0.007 (labels) ± 0.089 (sample)
+
+    Quantiles of three levels:
+
+    >>> import numpy as np
+    >>> quantiles = p[:, None] + np.array([-0.6, 0.0, 0.6])
+    >>> print(f"{sb.mean_pinball_loss(y, quantiles, alpha=[0.1, 0.5, 0.9], yerr=logp.yerr).observed:.4f}")
+    0.1270
     """
     return MeanLoss.of(_PINBALL, Pinball(checks.fraction(alpha, "alpha")), data)
 
@@ -477,12 +504,15 @@ class CustomMetric:
         y_pred: ArrayLike,
         *,
         yerr: LabelErrors = None,
+        prederr: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         multioutput: str | ArrayLike = "uniform_average",
+        groups: ArrayLike | None = None,
     ) -> Score | Scores:
-        """The score of predictions `y_pred` on labels `y_true` with errors `yerr`."""
+        """The score of predictions `y_pred` with errors `prederr` on labels `y_true` with errors `yerr`."""
         make = partial(MeanLoss.of, self.declaration, self.loss)
-        return score(make, y_true, y_pred, yerr, sample_weight, multioutput, True, False)
+        found = score(make, y_true, y_pred, yerr, sample_weight, multioutput, True, False, prederr)
+        return found if groups is None else in_groups(found, groups, sample_weight, y_true)
 
     def __repr__(self) -> str:
         return f"<metric {self.declaration.name}>"
@@ -521,7 +551,8 @@ def metric(
 
     Returns
     -------
-    callable with the signature ``(y_true, y_pred, *, yerr=None, sample_weight=None, multioutput="uniform_average")``
+    callable with the signature ``(y_true, y_pred, *, yerr=None, prederr=None, sample_weight=None,
+    multioutput="uniform_average", groups=None)``
 
     Notes
     -----

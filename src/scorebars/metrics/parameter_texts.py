@@ -12,12 +12,29 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _SAMPLE_WEIGHT = """\
 sample_weight : (n,), optional
     How much each item counts."""
+_GROUPS = """\
+groups : (n,), optional
+    Which items belong together: molecules of a series, scenes, patients. `sampling_std` and `total_interval` then take
+    the groups as the sample, not the items."""
 _NUMBERS = """\
 y_true, y_pred : (n,)
     Labels and predictions.
 yerr : number, (n,), (2, n) or error model, optional
     *Standard deviation* of each label (not its variance), lower and upper errors as in matplotlib, or a model from
     `scorebars.errors`. Without it the labels are exact and the score equals the classical one."""
+_FORECASTS = """\
+y_true : (n,)
+    Labels; None where the error model holds them.
+forecast : forecast
+    `NormalForecast`, `EnsembleForecast`, `QuantileForecast` or `LawForecast`; or what you have: the pair (mean, std) of
+    ``predict(X, return_std=True)``, an (n, m) array, table or xarray of members, a frozen distribution of `scipy.stats`, a
+    ``Normal`` of torch."""
+_YERR = _NUMBERS.partition("predictions.\n")[2]
+_PREDERR = """\
+prederr : number or (n,), optional
+    *Standard error* of each prediction, where the model has not converged (averages of few runs, finite sampling):
+    normal, independent of the label's and of each other. `expected`, `std` and `truth`, which is that of the converged
+    model, count it; `remeasured` (the same predictions) and `perfect` do not. Predictions with `uncertainties` bring it."""
 _MULTIOUTPUT = """\
 multioutput : {"uniform_average", "raw_values"} or (outputs,)
     Average over outputs, one Score for each, or weights for the average."""
@@ -65,6 +82,7 @@ _CIFAR = """\
 >>> import scorebars as sb
 >>> cifar = sb.datasets.load_cifar10_label_errors()
 >>> """
+_PREDERRS = _PREDERR.replace("number or (n,)", "number, (n,) or (n, outputs)", 1)
 _SEVERAL = _NUMBERS.replace("(n,)", "(n,) or (n, outputs)", 1)
 _MULTILABEL = _CLASSES.replace("(n,)", "(n,) or (n, L)", 1).replace(
     "or texts.", "or texts; or 0 and 1 for each of L labels an item."
@@ -82,23 +100,29 @@ def _example(text: str, code: str) -> str:
 _OUTPUTS = 'Score, or Scores for ``multioutput="raw_values"``'
 _EACH = "Score, or Scores for ``average=None``"
 _TEXTS = {
-    "regression_parameters": _parameters(_SEVERAL, _SAMPLE_WEIGHT, _MULTIOUTPUT, returns=_OUTPUTS),
-    "explained_parameters": _parameters(_FORCE_FINITE, _SEVERAL, _SAMPLE_WEIGHT, _BY_VARIANCE, returns=_OUTPUTS),
-    "one_output_parameters": _parameters(_NUMBERS),
-    "one_weighted_parameters": _parameters(_NUMBERS, _SAMPLE_WEIGHT),
-    "class_parameters": _parameters(_CLASSES, _SAMPLE_WEIGHT),
-    "accuracy_parameters": _parameters(_CLASSES, _NORMALIZE, _SAMPLE_WEIGHT),
-    "columns_parameters": _parameters(_COLUMNS, _SCORED, _SAMPLE_WEIGHT),
+    "regression_parameters": _parameters(_SEVERAL, _PREDERRS, _SAMPLE_WEIGHT, _MULTIOUTPUT, _GROUPS, returns=_OUTPUTS),
+    "explained_parameters": _parameters(
+        _FORCE_FINITE, _SEVERAL, _PREDERRS, _SAMPLE_WEIGHT, _BY_VARIANCE, _GROUPS, returns=_OUTPUTS
+    ),
+    "forecast_parameters": _parameters(_FORECASTS, _YERR, _SAMPLE_WEIGHT, _GROUPS),
+    "interval_parameters": _parameters(_YERR, _SAMPLE_WEIGHT, _GROUPS),
+    "one_output_parameters": _parameters(_NUMBERS, _PREDERR, _GROUPS),
+    "one_weighted_parameters": _parameters(_NUMBERS, _PREDERR, _SAMPLE_WEIGHT, _GROUPS),
+    "class_parameters": _parameters(_CLASSES, _SAMPLE_WEIGHT, _GROUPS),
+    "accuracy_parameters": _parameters(_CLASSES, _NORMALIZE, _SAMPLE_WEIGHT, _GROUPS),
+    "columns_parameters": _parameters(_COLUMNS, _SCORED, _SAMPLE_WEIGHT, _GROUPS),
     "ranking_parameters": _parameters(
         _RANKING_AVERAGE,
         _SCORED.replace("(n,) or None", "(n,), (n, L) or None").replace("labels;", "labels, or L for each item;"),
         _SAMPLE_WEIGHT,
+        _GROUPS,
         returns=_EACH,
     ),
-    "share_parameters": _parameters(_MULTILABEL, _SHARE, _SAMPLE_WEIGHT, returns=_EACH),
+    "share_parameters": _parameters(_MULTILABEL, _SHARE, _SAMPLE_WEIGHT, _GROUPS, returns=_EACH),
     "classes": _CLASSES,
     "column_labels": _COLUMNS,
     "sample_weight": _SAMPLE_WEIGHT,
+    "groups": _GROUPS,
     "rank_notes": """\
 Under normal errors its mean and variance are sums over pairs of labels, exact; above a few thousand labels they are
 drawn (`method` says so).""",
@@ -132,6 +156,12 @@ label errors, with a delta-method error.""",
     "cifar": _example(
         "Pictures of ten classes. At least 54 of these 10,000 labels are wrong:",
         f'{_CIFAR}predicted = cifar.predictions["cross_validated"]',
+    ),
+    "expansion": _example(
+        "Forecasts of three labels, each a mean and a standard deviation:",
+        """\
+>>> import scorebars as sb
+>>> y, forecast = [1.2, 1.5, 2.9], sb.NormalForecast([1.0, 2.0, 3.0], [0.3, 0.5, 0.4])""",
     ),
     "right": _example(
         "How well does a model know when it is right? At least 54 of these 10,000 labels are wrong:",

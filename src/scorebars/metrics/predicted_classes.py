@@ -53,7 +53,8 @@ def _accuracy(given: Given) -> tuple[Answers, float, float]:
         return subset, *_hits(subset.data.shown == 1, cells.item_weight)
     labels = inputs.class_labels(given)
     model, right = inputs.class_model(given.yerr, len(labels.y)), np.asarray(labels.y == labels.p)
-    if isinstance(model, Flip) and not model.correlation:  # all wrong classes alike: right or wrong is all to know
+    if isinstance(model, Flip) and not model.correlation and model.checked is None:
+        # all wrong classes alike: right or wrong is all to know
         number = max(len(labels.classes), 2)  # a label that is wrong has another class to be
         answers: Answers = AccuracyAnswers(_ACCURACY, right, model, number, labels.weight)
     else:

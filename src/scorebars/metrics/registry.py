@@ -38,11 +38,15 @@ _METRICS: dict[str, Entry] = {}
 
 
 def declares(declaration: Declaration, make: Callable[..., Answers] | None = None) -> Callable[[Function], Function]:
-    """Register a public metric function under its declaration, which it carries as its attribute `declaration`."""
+    """Register a public metric function under its declaration, which it carries as its attribute `declaration`.
+
+    `make` finds its answers from checked data and its options; None where the function has to see what the user passes.
+    """
 
     def register(function: Function) -> Function:
         _METRICS[declaration.name] = Entry(declaration, function, make)
         function.declaration = declaration  # type: ignore[attr-defined]  # what adapters may ask of sb.<metric>
+        function.make = make  # type: ignore[attr-defined]
         return documented(function)
 
     return register

@@ -18,25 +18,42 @@ z = delta/sigma >= 0 (for delta < 0 take 1 - alpha for alpha; g, g2, Q: see `sco
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from scipy.special import erfcx, ndtr
 
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import LogNormal, MeasurementError, Normal, Poisson, SplitNormal
-from scorebars.errors.continuous import NO_ERROR, OneWidth, divisible, log_ratio, normal_density
+from scorebars.errors.asymmetric import log_ratio
+from scorebars.errors.label_and_prediction import LabelAndPrediction
+from scorebars.errors.measurement_error import NO_ERROR, divisible, normal_density
+from scorebars.errors.symmetric import OneWidth
 from scorebars.losses import (
     AbsoluteError,
+    Covered,
+    Crps,
+    DawidSebastiani,
     Huber,
+    IntervalScore,
     LogCosh,
+    LogScore,
     Loss,
     PercentageError,
     Pinball,
+    QuantileLoss,
     SignedError,
     SquaredError,
     SquaredLogError,
+    SwappedLoss,
     Within,
+)
+from scorebars.moments.forecast_moments import (
+    covered_any,
+    crps_normal_errors,
+    interval_score_normal,
+    quadratic_score,
+    quantile_loss_normal,
 )
 from scorebars.moments.numerical import Moments, integrate_loss, numerical_moments
 from scorebars.numerics.special import folded_mean, folded_variance, g, g2, scaled_g, standardised, v
@@ -282,21 +299,34 @@ def has_no_mean(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArr
     """Labels that can come arbitrarily close to 0, where a percentage error grows like 1/|y| unless the prediction is 0;
     labels that can be at or below -1, which have no logarithm.
     """
+    if isinstance(errors, LabelAndPrediction):
+        return _both_have_no_mean(loss, errors, y, p)
     if isinstance(loss, PercentageError):
         return np.asarray((errors.variance(y) > 0) & (errors.pdf(y, np.zeros_like(y)) > 0) & (p != 0))
     return np.asarray(errors.cdf(y, np.full_like(y, loss.least_label)) > 0)
+
+
+def _both_have_no_mean(loss: Loss, errors: LabelAndPrediction, y: FloatArray, p: FloatArray) -> BoolArray:
+    """The same where predictions err too: a redrawn prediction is not 0, and may be too small to have a logarithm."""
+    varies = errors.prediction_sd > 0
+    if isinstance(loss, PercentageError):
+        return has_no_mean(loss, errors.label, y, np.where(varies, 1.0, p))
+    below = ndtr((loss.least_label - p) / np.where(varies, errors.prediction_sd, 1.0))
+    return has_no_mean(loss, errors.label, y, p) | (varies & (below > 0))
 
 
 def where_finite(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
     """By quadrature or sums where the moments exist."""
     out, finite = np.full((2, len(y)), np.inf), np.flatnonzero(~has_no_mean(loss, errors, y, p))
     if finite.size:
-        out[:, finite] = numerical_moments(loss, errors[finite], y[finite], p[finite])
+        out[:, finite] = _any_loss(errors)(loss, errors[finite], y[finite], p[finite])
     return Moments(*out)
 
 
 def why_infinite(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> str:
     """Why a loss has no mean, or no variance, under these errors, in words that say what to do."""
+    if isinstance(errors, LabelAndPrediction):
+        return _why_infinite_for_both(loss, errors, y, p)
     if isinstance(loss, PercentageError):
         count = int(np.sum(has_no_mean(loss, errors, y, p)))
         return (
@@ -312,6 +342,108 @@ def why_infinite(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatAr
             "errors, or the distribution: that of labels whose errors are cut at -1."
         )
     return errors.why_infinite()
+
+
+def _why_infinite_for_both(loss: Loss, errors: LabelAndPrediction, y: FloatArray, p: FloatArray) -> str:
+    if not isinstance(loss, SquaredLogError) or np.any(has_no_mean(loss, errors.label, y, p)):
+        return why_infinite(loss, errors.label, y, p)
+    below = ndtr((-1.0 - p) / np.where(errors.prediction_sd > 0, errors.prediction_sd, 1.0))
+    below = np.where(errors.prediction_sd > 0, below, 0.0)
+    return (
+        f"with errors of prederr predictions fall to -1 or below with probability up to {float(np.max(below)):.3g} "
+        f"({int(np.sum(below > 0))} of {len(p)} predictions), where the logarithm is undefined. Use observed, or the "
+        "distribution: that of predictions whose errors are cut at -1."
+    )
+
+
+# labels and predictions that both err ------------------------------------------------------------
+
+_TRANSITION = 6.0
+"""A kink of the loss is smoothed over so many standard errors of the prediction."""
+
+
+class _OverPredictions(Loss):
+    """Mean (or variance) of a loss over the errors of the prediction, as a loss of the label.
+
+    It takes the place of a prediction among all, for each of which it knows value and error.
+    """
+
+    precision = 1e-11
+
+    def __init__(self, loss: Loss, p: FloatArray, sd: FloatArray, which: int) -> None:
+        self.loss, self.p, self.sd, self.which = loss, p, sd, which
+        self.least_label = loss.least_label
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        x, place = (array.reshape(-1) for array in np.broadcast_arrays(y, p))
+        which = place.astype(np.intp)
+        centre, sd = self.p[which], self.sd[which]
+        if self.loss.of_residual:
+            found = label_moments(self.loss, Normal.trusted(sd), x, centre)
+        elif self.loss.kinks_of_predictions_known:
+            found = _between_kinks(SwappedLoss(self.loss), sd, centre, x)
+        else:
+            found = label_moments(SwappedLoss(self.loss), Normal.trusted(sd), centre, x)
+        return np.asarray(found[self.which]).reshape(np.broadcast_shapes(np.shape(y), np.shape(p)))
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        """Those of the loss, and where the errors of the prediction begin and end to smooth them."""
+        which = p.astype(np.intp)
+        found, reach = self.loss.kinks(self.p[which]), _TRANSITION * self.sd[which]
+        return np.concatenate([found, found - reach, found + reach])
+
+
+_EDGES = np.array([-10.0, -5.0, -2.5, 0.0, 2.5, 5.0, 10.0])
+_COLUMNS = 4096
+
+
+def _between_kinks(loss: Loss, sd: FloatArray, y: FloatArray, p: FloatArray) -> Moments:
+    """Under normal errors by Gauss's rule between the kinks of a loss that is smooth elsewhere."""
+    out = np.empty((2, len(y)))
+    for start in range(0, len(y), _COLUMNS):
+        part = slice(start, start + _COLUMNS)
+        cuts = np.clip((loss.kinks(p[part]) - y[part]) / divisible(sd[part]), _EDGES[0], _EDGES[-1])
+        ends = np.broadcast_to(_EDGES[:, None], (_EDGES.size, cuts.shape[1]))
+        ends = np.sort(np.concatenate([ends, cuts]), axis=0)
+        half = 0.5 * np.diff(ends, axis=0)
+        z = ((0.5 * (ends[1:] + ends[:-1]))[:, None] + _POINTS[:, None] * half[:, None]).reshape(-1, cuts.shape[1])
+        weight = (_WEIGHTS[:, None] * half[:, None]).reshape(z.shape) * normal_density(z)
+        with np.errstate(all="ignore"):
+            seen = loss(y[part], p[part])
+            change = np.where(weight > 0, loss(y[part] + sd[part] * z, p[part]) - seen, 0.0)
+            shift = np.sum(weight * change, axis=0)
+            out[:, part] = seen + shift, np.sum(weight * np.square(change - shift), axis=0)
+    return Moments(*out)
+
+
+def over_predictions(loss: Loss, errors: LabelAndPrediction, p: FloatArray) -> tuple[Loss, Loss, FloatArray]:
+    """Mean and variance of a loss over the errors of predictions as losses of the labels, and what these take for p."""
+    place = np.arange(len(p), dtype=np.float64)
+    sd = np.broadcast_to(errors.prediction_sd, p.shape)
+    return _OverPredictions(loss, p, sd, 0), _OverPredictions(loss, p, sd, 1), place
+
+
+def both_moments(loss: Loss, errors: LabelAndPrediction, y: FloatArray, p: FloatArray) -> Moments:
+    """Any loss of labels and predictions that err independently: over the prediction first, then over the label.
+
+    Var = Var_label(E_prediction loss) + E_label(Var_prediction loss).
+    """
+    mean, variance, place = over_predictions(loss, errors, p)
+    outer = label_moments(mean, errors.label, y, place)
+    return Moments(outer.mean, outer.variance + label_moments(variance, errors.label, y, place).mean)
+
+
+def label_mean(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> FloatArray:
+    """The mean loss of each label, where its variance does not matter."""
+    if not isinstance(errors, LabelAndPrediction) or isinstance(loss, SquaredError | SignedError):
+        return label_moments(loss, errors, y, p).mean
+    out, finite = np.full(len(y), np.inf), np.arange(len(y))
+    if isinstance(loss, PercentageError | SquaredLogError):
+        finite = np.flatnonzero(~has_no_mean(loss, errors, y, p))
+    if finite.size:
+        mean, _, place = over_predictions(loss, errors[finite], p[finite])
+        out[finite] = label_moments(mean, errors[finite].label, y[finite], place).mean
+    return out
 
 
 # the difference of two models' losses on the same label: noise that both share cancels ---------
@@ -359,13 +491,25 @@ _FORMS: dict[tuple[type[Loss], type[MeasurementError]], Callable[..., Moments]] 
     (PercentageError, LogNormal): percentage_log_normal,
     (PercentageError, MeasurementError): where_finite,
     (SquaredLogError, MeasurementError): where_finite,
+    (Crps, Normal): crps_normal_errors,
+    (QuantileLoss, Normal): quantile_loss_normal,
+    (LogScore, MeasurementError): quadratic_score,
+    (DawidSebastiani, MeasurementError): quadratic_score,
+    (IntervalScore, Normal): interval_score_normal,
+    (Covered, MeasurementError): covered_any,
+    (Within, LabelAndPrediction): both_moments,
 }
+
+
+def _any_loss(errors: MeasurementError) -> Callable[..., Moments]:
+    """How the moments of a loss without closed form are found."""
+    return both_moments if isinstance(errors, LabelAndPrediction) else numerical_moments
 
 
 def label_moments(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
     """Mean and variance of the loss of each label: by the most special closed form, else by quadrature or sums."""
     forms = (_FORMS.get((type(loss), family)) for family in type(errors).__mro__)
-    return next((form for form in forms if form is not None), numerical_moments)(loss, errors, y, p)
+    return (next((form for form in forms if form is not None), None) or _any_loss(errors))(loss, errors, y, p)
 
 
 # how much of the scatter of observed losses is the labels' own error? --------------------------
@@ -384,9 +528,19 @@ def label_part(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArra
     here = label_moments(loss, own, y, p).variance
     if not errors.follows_label:
         return here
-    again = [label_moments(loss, own, own.ppf(y, np.full(len(y), ndtr(z))), p).variance for z in _HERMITE]
+    first, *others = zip(*(own.moved(y, p, z) for z in _HERMITE), strict=True)
     with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(here), 2.0 * here - np.tensordot(_HERMITE_WEIGHTS, again, 1), np.inf)
+        part = 2.0 * here - _averaged_variance(loss, own, first)
+        for way in others:  # errors of the prediction, which add what they change by themselves
+            part = part + here - _averaged_variance(loss, own, way)
+        return np.where(np.isfinite(here), part, np.inf)
+
+
+def _averaged_variance(
+    loss: Loss, errors: MeasurementError, again: Iterable[tuple[FloatArray, FloatArray]]
+) -> FloatArray:
+    """The variance of the loss of each label, averaged over labels measured again."""
+    return np.asarray(np.tensordot(_HERMITE_WEIGHTS, [label_moments(loss, errors, *at).variance for at in again], 1))
 
 
 def folded_part(z: FloatArray) -> FloatArray:

@@ -8,14 +8,8 @@ normalised Hermite polynomials h_m, the loss of label i is the series f_i(z) = s
 The first term is the delta method; losses with kinks need more. With shared shifts rho_ij = u_i' u_j, and rho^m is a sum
 of products of powers of the components of u: the sums over i and j part, and no pairs are formed.
 
-For absolute errors the series converges slowly where |rho| is near 1. There the covariance of a pair is closed. In
-standard units (X = U + h, Y = V + k with h, k >= 0, correlation rho, q = sqrt(1 - rho^2); a negative h turns the sign
-of rho)
-
-    Cov(|X|, |Y|) = rho (1 - 2Q(h) - 2Q(k)) + 4 P - g(h) g(k),    P = E (U - h)_+ (V - k)_+
-    P = (hk + rho) L + q^2 phi2(h, k) - h phi(k) Q((h - rho k)/q) - k phi(h) Q((k - rho h)/q)
-
-with L = P(U > h, V > k) by Owen's T function.
+For absolute errors the series converges slowly where |rho| is near 1. There the covariance of a pair is closed
+(`folded_pairs`).
 """
 
 from __future__ import annotations
@@ -26,14 +20,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erf, ndtr, owens_t
+from scipy.special import erf
 
 from scorebars.arrays import FloatArray
-from scorebars.errors.continuous import NO_ERROR, normal_density
-from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError
+from scorebars.errors import Normal
+from scorebars.errors.label_and_prediction import LabelAndPrediction
+from scorebars.errors.measurement_error import NO_ERROR, normal_density
+from scorebars.losses import AbsoluteError, DawidSebastiani, LogScore, Loss, SignedError, SquaredError
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
-from scorebars.numerics.special import exp_minus_half_square, folded_mean, g, g2, v
+from scorebars.moments.closed_forms import over_predictions
+from scorebars.moments.folded_pairs import absolute_coefficients, covariance_of_absolute
+from scorebars.numerics.special import folded_mean, v
 
 _ORDER = 40
 """Terms of the series of a loss without closed pairs."""
@@ -41,6 +39,8 @@ _PRODUCTS, _PRODUCTS_OF_ABSOLUTE = 2000, 5000
 """Products of shifts that are summed at most: for any loss, and for absolute errors, whose coefficients are cheap."""
 _EDGES = np.array([-10.0, -5.0, -2.5, 0.0, 2.5, 5.0, 10.0])
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_Z_REACH, _FEWEST_Z, _MOST_Z = 8.5, 101, 2001
+"""How far errors of batches are integrated, in standard deviations, and at how many points."""
 _LABELS = 1024
 """Labels whose coefficients are integrated together."""
 _PAIRS = 1 << 16
@@ -53,17 +53,67 @@ _TERMS_TIMES_LABELS = 60_000_000
 def correlated_variance(loss: Loss, data: Measured) -> float:
     """Variance of the weighted mean of the loss under correlated normal errors."""
     errors, d = data.errors.normal, data.residual
+    if isinstance(data.errors, LabelAndPrediction):
+        return _with_prediction_errors(loss, data.errors, data)
     assert errors is not None
     if isinstance(loss, SquaredError):
         return errors.quadratic_terms(data.shares, d).variance
     if isinstance(loss, SignedError):
         return errors.variance_of_sum(d, data.shares)
+    if isinstance(loss, LogScore | DawidSebastiani) and (terms := loss.terms(data.p)) is not None:
+        return errors.quadratic_terms(data.shares * terms[0], d).variance
+    if errors.batch is not None:
+        return variance_in_batches(loss, data)
     if isinstance(loss, AbsoluteError):
         if errors.cov is not None:
             return variance_correlated(d, errors.cov, data.weight)
         assert errors.shared is not None
         return variance_shared(d, errors.sigma, errors.shared, data.weight).variance
     return variance_by_series(loss, data)
+
+
+def _with_prediction_errors(loss: Loss, errors: LabelAndPrediction, data: Measured) -> float:
+    """Correlated labels move what is left after an average over predictions; these add a variance of their own."""
+    if not np.all(np.isfinite(label_moments(loss, errors, data.labels, data.predictions).variance[data.shares > 0])):
+        return math.inf
+    mean, own, place = over_predictions(loss, errors, data.predictions)
+    moved = variance_by_series(mean, Measured(data.y, place, errors.label, data.weight))
+    each = label_moments(own, errors.label, data.labels, place).mean
+    return moved + float(np.sum(np.square(data.shares) * each, where=data.shares > 0))
+
+
+# errors that batches of labels share -------------------------------------------------------------
+
+
+def variance_in_batches(loss: Loss, data: Measured) -> float:
+    """Variance of the weighted mean of any loss where the labels of each batch share an error.
+
+    Given the errors z of the batches labels are independent, and batches always are:
+
+        Var = sum_g E Var(sum_g | z) + Var E(sum_g | z),    one integral over z for each batch, all at the same nodes.
+
+    The trapezoid rule converges like exp(-c / step^2) as long as the step is below the width of a label's own error.
+    """
+    errors, a = data.errors.normal, data.shares
+    assert errors is not None and errors.batch is not None and errors.batch_shift is not None
+    own, y, p = Normal.trusted(errors.sigma, errors.kind), data.labels, data.predictions
+    sigma, shift = np.broadcast_to(errors.sigma, y.shape), errors.batch_shift
+    random = (a > 0) & (shift > 0)
+    narrow = float(np.min(sigma[random] / shift[random], initial=math.inf))
+    count = int(np.clip(2.0 * _Z_REACH / (0.5 * max(min(narrow, 1.0), 1e-9)), _FEWEST_Z, _MOST_Z))
+    nodes = np.linspace(-_Z_REACH, _Z_REACH, count)
+    density = np.exp(-0.5 * np.square(nodes))
+    density /= density.sum()
+    batches = int(errors.batch.max()) + 1
+    within, first, second = 0.0, np.zeros(batches), np.zeros(batches)
+    centre = np.bincount(errors.batch, a * label_moments(loss, own, y, p).mean, minlength=batches)
+    for z, share in zip(nodes, density, strict=True):
+        found = label_moments(loss, own, y + z * shift, p)
+        within += share * float(np.sum(np.square(a) * found.variance, where=a > 0))
+        sums = np.bincount(errors.batch, np.where(a > 0, a * found.mean, 0.0), minlength=batches) - centre
+        first += share * sums
+        second += share * np.square(sums)
+    return max(within + float(np.sum(second - np.square(first))), 0.0)
 
 
 # any loss --------------------------------------------------------------------------------------
@@ -73,7 +123,7 @@ def variance_by_series(loss: Loss, data: Measured) -> float:
     """Variance of the weighted mean of any loss, by its Hermite series."""
     errors, a = data.errors.normal, data.shares
     assert errors is not None
-    y, p = np.asarray(data.y, float), np.asarray(data.p, float)
+    y, p = data.labels, data.predictions
     sigma = np.broadcast_to(errors.total, y.shape)
     counts = np.flatnonzero((sigma > NO_ERROR) & (a > 0))
     alone = float(np.sum(np.square(a) * label_moments(loss, errors, y, p).variance, where=a > 0))
@@ -230,7 +280,7 @@ def variance_shared(
     if z.size <= _FEW_LABELS or (order == most and z.size <= _PAIRS_UP_TO):
         variance = _variance_by_pairs(b, z, lambda start, stop: u[:, start:stop].T @ u[:, start:])
     else:
-        pairs = _mehler_of_shifts(lambda part, some: b[part] * _absolute_coefficients(z[part], some), u, order)
+        pairs = _mehler_of_shifts(lambda part, some: b[part] * absolute_coefficients(z[part], some), u, order)
         variance = max(alone + pairs, 0.0)
     return SharedMoments(mean, variance * unit**2)
 
@@ -277,52 +327,9 @@ def _pairs(b: FloatArray, h: FloatArray, c: FloatArray, k: FloatArray, rho: Floa
     if largest == 0.0:
         return total
     order = max(2, math.ceil(math.log(1e-15) / math.log(largest)))
-    left, right = (_absolute_coefficients(x, order) for x in (h[rows], k[columns]))
+    left, right = (absolute_coefficients(x, order) for x in (h[rows], k[columns]))
     left[0] = 0.0
     return total + _mehler(left * b[rows], right * c[columns], rho)
-
-
-def _absolute_coefficients(z: FloatArray, order: int) -> FloatArray:
-    """Hermite coefficients of |Z + z|: erf(z/sqrt 2), then 2 phi(z) He_{m-2}(z) / sqrt(m!)."""
-    out = np.empty((order, z.size))
-    out[0] = erf(z / math.sqrt(2.0))
-    near = np.clip(z, -40.0, 40.0)
-    before, now = np.zeros(z.shape), math.sqrt(2.0 / math.pi) * exp_minus_half_square(near)
-    for m in range(order - 1):
-        out[m + 1] = now / math.sqrt((m + 2) * (m + 1))
-        before, now = now, (near * now - math.sqrt(m) * before) / math.sqrt(m + 1)
-    return out
-
-
-def covariance_of_absolute(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
-    """Cov(|U + h|, |V + k|) of standard normals U, V with correlation rho in [-1, 1]; any sign of h and k."""
-    rho = np.clip(np.where((h < 0) != (k < 0), -rho, rho), -1.0, 1.0)
-    # nothing changes beyond 40, nor below where doubles lose their digits
-    h, k = (np.where(np.abs(x) < 1e-200, 0.0, np.minimum(np.abs(x), 40.0)) for x in (h, k))
-    linear = rho * (1.0 - 2.0 * ndtr(-h) - 2.0 * ndtr(-k))
-    return np.asarray(linear + 4.0 * _product_of_excesses(h, k, rho) - g(h) * g(k))
-
-
-def _product_of_excesses(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
-    """E (U - h)_+ (V - k)_+ for h, k >= 0."""
-    q = np.sqrt((1.0 - rho) * (1.0 + rho))
-    larger = np.maximum(h, k)
-    one = np.where(rho > 0, g2(larger) + 0.5 * np.abs(h - k) * g(larger), 0.0)  # rho = 1 or -1
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        # h - rho k, written so that it keeps its digits near rho = 1
-        across_h, across_k = (h - k) + (1.0 - rho) * k, (k - h) + (1.0 - rho) * h
-        slope_h = np.where(h > 0, across_k / (h * q), math.inf)
-        slope_k = np.where(k > 0, across_h / (k * q), math.inf)
-        upper = 0.5 * (ndtr(-h) + ndtr(-k)) - owens_t(h, slope_h) - owens_t(k, slope_k)
-        upper = np.where((h == 0) & (k == 0), 0.25 + np.arcsin(rho) / (2.0 * math.pi), upper)
-        density = exp_minus_half_square(h) * exp_minus_half_square(np.minimum(np.abs(across_k) / q, 40.0))
-        closed = (
-            (h * k + rho) * upper
-            + q * density / (2.0 * math.pi)
-            - h * normal_density(k) * ndtr(-across_h / q)
-            - k * normal_density(h) * ndtr(-across_k / q)
-        )
-    return np.where(q > 0, closed, one)
 
 
 def _shares(weight: FloatArray | None, n: int) -> FloatArray:

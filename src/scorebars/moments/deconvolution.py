@@ -33,7 +33,7 @@ from scipy.optimize import minimize
 
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
-from scorebars.numerics.simplex import Mixture
+from scorebars.moments.simplex import Mixture
 
 _QUANTILE_POINTS = 75
 _SPREAD_POINTS = 75
@@ -342,11 +342,16 @@ class Trend:
         return replace(self, middle=(a, b + first)), replace(self, log_variance=(u, v + second))
 
 
-def fitted_trend(residual: FloatArray, sd: FloatArray, share: FloatArray) -> Trend | None:
-    """How the true residuals follow the label errors; None where errors are alike or residuals do not scatter."""
+def fitted_trend(
+    residual: FloatArray, sd: FloatArray, share: FloatArray, group: FloatArray | None = None
+) -> Trend | None:
+    """How the true residuals follow the label errors, or another `group` > 0 that the labels have.
+
+    None where that is alike for all labels or residuals do not scatter.
+    """
     step = max(1, len(residual) // _MOST_LABELS)
     d, s, a = residual[::step], sd[::step], share[::step] / float(np.sum(share[::step]))
-    x = np.log(s)
+    x = np.log(s if group is None else group[::step])
     centre = float(a @ x)
     x = x - centre
     flat = _common(d, np.square(s), a) if math.sqrt(float(a @ np.square(x))) >= _LEAST_SPREAD else None

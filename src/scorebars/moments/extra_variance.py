@@ -1,7 +1,7 @@
 """Residuals that scatter by more than their errors: their likelihood and chi^2 as functions of the extra variance v.
 
-d_i ~ N(mu, v + s_i^2), with mu zero or, at each v, the value that fits best. Weights are scaled so that they count as
-many labels as equal weights that know as much: (sum w)^2 / sum w^2.
+d_i ~ N(mu x_i, v + s_i^2), with mu zero or, at each v, the value that fits best; all x_i are 1 unless they are given.
+Weights are scaled so that they count as many labels as equal weights that know as much: (sum w)^2 / sum w^2.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ class Scatter:
     s2: FloatArray
     w: FloatArray
     offset: bool
+    x: FloatArray | float = 1.0
+    """How far each residual moves with the offset."""
+    restricted: bool = False
+    """Whether the likelihood is that of the residuals less their offset, which few labels do not make too small."""
 
     @cached_property
     def labels(self) -> float:
@@ -37,28 +41,39 @@ class Scatter:
         variance = self.s2 + v
         if not self.offset:
             return self.d, variance
-        pull = self.w / variance
-        return self.d - float(np.sum(pull * self.d)) / float(np.sum(pull)), variance
+        pull = self.w * self.x / variance
+        return self.d - float(np.sum(pull * self.d)) / float(np.sum(pull * self.x)) * self.x, variance
 
     def log_likelihood(self, v: float) -> float:
         """-1/2 sum w [log(v + s^2) + d^2/(v + s^2)]; -inf where v = 0 contradicts a label without error."""
         if v == 0 and bool(np.any(self.s2 == 0)):
             return -math.inf
         d, variance = self._moved(v)
-        return -0.5 * float(np.sum(self.w * (np.log(variance) + d * d / variance)))
+        own = -0.5 * float(np.sum(self.w * (np.log(variance) + d * d / variance)))
+        return own - 0.5 * math.log(float(np.sum(self._pulls(variance)))) if self.restricted else own
+
+    def _pulls(self, variance: FloatArray) -> FloatArray:
+        """How well each residual tells the offset."""
+        return np.asarray(self.w * np.square(self.x) / variance)
 
     def slope(self, v: float) -> float:
         """Derivative of the log likelihood with respect to v."""
         d, variance = self._moved(v)
-        return 0.5 * float(np.sum(self.w / variance * (d * d / variance - 1.0)))
+        own = 0.5 * float(np.sum(self.w / variance * (d * d / variance - 1.0)))
+        if not self.restricted:
+            return own
+        pulls = self._pulls(variance)
+        return own + 0.5 * float(np.sum(pulls / variance)) / float(np.sum(pulls))
 
     def curvature(self, v: float) -> float:
         """Minus the second derivative of the log likelihood with respect to tau, at its maximum."""
+        if v == 0:
+            return 0.0
         d, variance = self._moved(v)
         own = float(np.sum(self.w * (d * d / variance - 0.5) / np.square(variance)))
         if self.offset:
-            pull = self.w / variance
-            own -= float(np.sum(pull * d / variance)) ** 2 / float(np.sum(pull))
+            pull = self.w * self.x / variance
+            own -= float(np.sum(pull * d / variance)) ** 2 / float(np.sum(pull * self.x))
         return 4.0 * v * own
 
     def chi_squared(self, v: float) -> float:
@@ -66,7 +81,7 @@ class Scatter:
         if v > 0:
             d, variance = self._moved(v)
             return float(np.sum(self.w * d * d / variance))
-        d = self.d - self._exact_offset() if self.offset else self.d
+        d = self.d - self._exact_offset() * self.x if self.offset else self.d
         exact = self.s2 == 0
         if bool(np.any(d[exact] != 0)):
             return math.inf
@@ -81,9 +96,9 @@ class Scatter:
         """How many times more than for normal residuals the slope, or chi^2, scatters, at least 1 (sandwich over
         information).
         """
-        d, variance = self._moved(v)
-        if not float(variance.min()) > 0:
+        if not float(self.s2.min()) + v > 0:
             return 1.0
+        d, variance = self._moved(v)
         part = self.w if of_chi_squared else self.w / variance
         normal = self.labels if of_chi_squared else float(np.sum(self.w / np.square(variance)))
         return max(float(np.sum(np.square(part * (d * d / variance - 1.0)))) / (2.0 * normal), 1.0)
@@ -92,16 +107,19 @@ class Scatter:
         """The offset at v = 0: that of the labels without error, if there are any."""
         exact = self.s2 == 0
         pull = np.where(exact, self.w, 0.0) if exact.any() else self.w / self.s2
-        return float(np.sum(pull * self.d)) / float(np.sum(pull))
+        return float(np.sum(pull * self.x * self.d)) / float(np.sum(pull * np.square(self.x)))
 
     def coarse(self) -> Scatter:
         """Every k-th label, for a first search."""
         pick = slice(None, None, max(1, len(self.d) // _COARSE))
-        return Scatter(self.d[pick], self.s2[pick], self.w[pick], self.offset)
+        x = self.x[pick] if isinstance(self.x, np.ndarray) else self.x
+        return Scatter(self.d[pick], self.s2[pick], self.w[pick], self.offset, x, self.restricted)
 
     @cached_property
     def widest(self) -> float:
         """No maximum lies above the largest squared residual."""
+        if isinstance(self.x, np.ndarray):  # where the search begins: it goes on from here if it must
+            return float(np.sum(np.square(self.d)))
         centre = 0.5 * (float(self.d.max()) + float(self.d.min())) if self.offset else 0.0
         reach = np.max(np.abs(self.d - centre)) * (2.0 if self.offset else 1.0)
         return float(reach) ** 2

@@ -20,9 +20,10 @@ The metrics, with weights w, true values (or labels) t, predictions p, and bars 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -88,7 +89,7 @@ class LabelNoise:
     def normal(cls, errors: Normal, y: FloatArray) -> LabelNoise:
         """Normal errors of these standard deviations, shifts and covariances."""
         own = np.broadcast_to(np.square(errors.sigma), y.shape)
-        return cls(np.asarray(own, dtype=np.float64), cov=errors.cov, shared=errors.shared)
+        return cls(np.asarray(own, dtype=np.float64), cov=errors.cov, shared=errors.as_shifts())
 
     def _with_uncertainty(self, errors: Normal) -> LabelNoise:
         scatter = errors.scatter
@@ -137,6 +138,13 @@ class LabelNoise:
             return float(x @ self.cov @ y)
         own = float(np.sum(self.variance * x * y))
         return own if self.shared is None else own + float((self.shared @ x) @ (self.shared @ y))
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """S x."""
+        if self.cov is not None:
+            return np.asarray(self.cov @ x)
+        own = self.variance * x
+        return own if self.shared is None else own + (self.shared @ x) @ self.shared
 
     def added(self, sums: QuadraticSums) -> FloatArray:
         """tr(Q S) of both sums: what the errors add to them on average."""
@@ -250,6 +258,8 @@ class SumPair:
     centred: tuple[float, float]
     parts: Callable[[FloatArray, FloatArray, FloatArray], Parts]
     """Of true values or labels t, predictions p, which belong to the items, and weights w."""
+    forms: tuple[tuple[_Form, _Form, _Form], ...]
+    """Where predictions err too: X, Y (Pearson: and the predictions' own scatter) as forms of labels and predictions."""
 
     def sums(self, t: FloatArray, p: FloatArray, w: FloatArray) -> FloatArray:
         """X and Y of these values."""
@@ -261,10 +271,116 @@ class SumPair:
 
     def scatter(self, t: FloatArray, p: FloatArray, w: FloatArray, v: FloatArray | float) -> FloatArray:
         """Covariance (2, 2) of X and Y over test sets, from the scatter of their items, squares of t lowered by v."""
-        terms = self.parts(t, p, w)[2] - np.multiply.outer(self.square, w * v)
-        terms = terms - w * (terms.sum(axis=1) / w.sum())[:, None]
-        n = int(np.count_nonzero(w))
-        return np.asarray(terms @ terms.T * (n / max(n - 1, 1)))
+        return _over_test_sets(self.parts(t, p, w)[2] - np.multiply.outer(self.square, w * v), w)
+
+    def with_predictions(self, t: FloatArray, p: FloatArray, w: FloatArray) -> SumsOfBoth:
+        """All sums as quadratic forms of labels t and predictions p."""
+        centre = float(w @ t) / float(w.sum())
+        t, p = t - centre, p - centre  # no sum depends on the origin
+        by_label = np.stack([_form(one, t, w) + _form(both, p, w) for one, _, both in self.forms])
+        by_prediction = np.stack([_form(other, p, w) + _form(both, t, w) for _, other, both in self.forms])
+        if len(self.forms) == 2:
+            items = self.parts(t, p, w)[2]
+        else:
+            q, about = _about_mean(p, w), _about_mean(t, w)
+            items = w * np.stack([q * about, np.square(about), np.square(q)])
+        return SumsOfBoth(self.forms, w, by_label @ t + by_prediction @ p, by_label, by_prediction, items)
+
+
+_Form = tuple[float, float]
+"""a and k of the matrix a diag(w) - k w w' / W."""
+
+
+def _form(form: _Form, x: FloatArray, w: FloatArray) -> FloatArray:
+    """The matrix times x."""
+    a, k = form
+    return np.asarray(w * (a * x - k * (float(w @ x) / float(w.sum()))))
+
+
+def _over_test_sets(terms: FloatArray, w: FloatArray) -> FloatArray:
+    """Covariance of sums over test sets, from what each item adds to them."""
+    terms = terms - w * (terms.sum(axis=1) / w.sum())[:, None]
+    n = int(np.count_nonzero(w))
+    return np.asarray(terms @ terms.T * (n / max(n - 1, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class SumsOfBoth:
+    """Sums of labels and predictions, both with independent errors: of covariance S, and of variances u."""
+
+    forms: tuple[tuple[_Form, _Form, _Form], ...]
+    """Of each sum the squares of the labels, the squares of the predictions, and the products."""
+    weight: FloatArray
+    values: FloatArray
+    """(k,)"""
+    by_label: FloatArray
+    """(k, n): half the slope by each label."""
+    by_prediction: FloatArray
+    items: FloatArray
+    """(k, n): what each item adds."""
+
+    def _pairs(self, of_predictions: bool, flat: bool = False) -> Iterator[tuple[list[int], QuadraticSums]]:
+        """Sums, two at a time, as forms of the labels alone or of the predictions alone; `flat`: without slope."""
+        slopes = self.by_prediction if of_predictions else self.by_label
+        for i, j in combinations(range(len(self.forms)), 2):
+            one, two = self.forms[i][of_predictions], self.forms[j][of_predictions]
+            slope = slopes[[i, j]] * (0.0 if flat else 1.0)
+            yield [i, j], QuadraticSums(self.weight, (one[0], two[0]), (one[1], two[1]), slope)
+
+    def added(self, labels: LabelNoise, predictions: LabelNoise) -> FloatArray:
+        """What the errors add to the sums on average."""
+        out = np.zeros(len(self.values))
+        for of_predictions, noise in ((False, labels), (True, predictions)):
+            part = np.zeros_like(out)
+            for which, sums in self._pairs(of_predictions):
+                part[which] = noise.added(sums)
+            out += part
+        return out
+
+    def covariance(self, labels: LabelNoise, predictions: LabelNoise) -> FloatArray:
+        """Estimated covariance (k, k) of the sums under both errors.
+
+        With slopes at the values at hand, which hold both errors, each error's own covariance is too large by
+        4 tr(Q S Q u), with Q the products of label and prediction: of these 8 the sums have 4.
+        """
+        both = self._of_products(labels, predictions)
+        found, least = -4.0 * both, 4.0 * both
+        for of_predictions, noise in ((False, labels), (True, predictions)):
+            found = found + self._by_one_error(noise, of_predictions, False)
+            least = least + self._by_one_error(noise, of_predictions, True)
+        diagonal = np.maximum(np.diagonal(found), np.diagonal(least))
+        most = np.sqrt(np.outer(diagonal, diagonal))
+        found = np.clip(found, -most, most)
+        np.fill_diagonal(found, diagonal)
+        return found
+
+    def _by_one_error(self, noise: LabelNoise, of_predictions: bool, flat: bool) -> FloatArray:
+        out = np.zeros((len(self.values), len(self.values)))
+        for which, sums in self._pairs(of_predictions, flat):
+            out[np.ix_(which, which)] = noise.covariance(sums)
+        return out
+
+    def _of_products(self, labels: LabelNoise, predictions: LabelNoise) -> FloatArray:
+        """tr(Q_k S Q_l u) of the products of label and prediction."""
+        w, total = self.weight, float(self.weight.sum())
+        u = np.square(w) * predictions.variance
+        own, mean, square = labels.total, labels.times(w) / total, labels.product(w, w) / total**2
+        sums = float(u @ own), float(u @ mean), float(u.sum()) * square
+        a, k = np.array([form[2] for form in self.forms]).T
+        return np.outer(a, a) * sums[0] - (np.outer(a, k) + np.outer(k, a)) * sums[1] + np.outer(k, k) * sums[2]
+
+    def in_common(self, labels: LabelNoise) -> FloatArray:
+        """What errors that labels share add to the covariance; the scatter of the items does not show it."""
+        out = np.zeros((len(self.values), len(self.values)))
+        for which, sums in self._pairs(False):
+            out[np.ix_(which, which)] = labels.in_common(sums)
+        return out
+
+    def scatter(self, labels: LabelNoise, predictions: LabelNoise) -> FloatArray:
+        """Covariance (k, k) over test sets, from the scatter of the items, squares lowered by what errors add."""
+        squares = np.array([(one[0], two[0]) for one, two, _ in self.forms])
+        added = squares @ np.stack([labels.total, predictions.total])
+        return _over_test_sets(self.items - self.weight * added, self.weight)
 
 
 def _about_mean(x: FloatArray, w: FloatArray) -> FloatArray:
@@ -298,7 +414,16 @@ def _pearson(t: FloatArray, p: FloatArray, w: FloatArray) -> Parts:
     return sums, slopes, w * both
 
 
-R2_SUMS = SumPair("lost", (1.0, 1.0), (0.0, 1.0), _r2)
-EXPLAINED_VARIANCE_SUMS = SumPair("lost", (1.0, 1.0), (1.0, 1.0), partial(_r2, centred=True))
-CONCORDANCE_SUMS = SumPair("ratio", (0.0, 1.0), (0.0, 0.0), _concordance)
-PEARSON_SUMS = SumPair("root", (0.0, 1.0), (0.0, 1.0), _pearson)
+_NONE, _SQUARES, _SCATTER = (0.0, 0.0), (1.0, 0.0), (1.0, 1.0)
+_LABELS_ONLY, _PREDICTIONS_ONLY = (_SCATTER, _NONE, _NONE), (_NONE, _SCATTER, _NONE)
+
+R2_SUMS = SumPair("lost", (1.0, 1.0), (0.0, 1.0), _r2, ((_SQUARES, _SQUARES, (-1.0, 0.0)), _LABELS_ONLY))
+EXPLAINED_VARIANCE_SUMS = SumPair(
+    "lost", (1.0, 1.0), (1.0, 1.0), partial(_r2, centred=True), ((_SCATTER, _SCATTER, (-1.0, -1.0)), _LABELS_ONLY)
+)
+CONCORDANCE_SUMS = SumPair(
+    "ratio", (0.0, 1.0), (0.0, 0.0), _concordance, ((_NONE, _NONE, _SCATTER), (_SQUARES, _SQUARES, (0.0, 1.0)))
+)
+PEARSON_SUMS = SumPair(
+    "root", (0.0, 1.0), (0.0, 1.0), _pearson, ((_NONE, _NONE, (0.5, 0.5)), _LABELS_ONLY, _PREDICTIONS_ONLY)
+)

@@ -28,8 +28,12 @@ def majority_error(q: FloatArray | float, votes: int, classes: int = 2) -> Float
     with np.errstate(divide="ignore", invalid="ignore"):
         log_right = np.where(counts > 0, counts * np.log1p(-q)[..., None], 0.0)
         log_wrong = np.where(counts < votes, (votes - counts) * np.log(q)[..., None], 0.0)
-    lost = np.array([1.0 - _win_probability(int(j), votes - int(j), classes - 1) for j in counts])
-    return np.asarray(np.minimum(np.exp(log_choose + log_right + log_wrong) @ lost, 1.0))
+    return np.asarray(np.minimum(np.exp(log_choose + log_right + log_wrong) @ lost_votes(votes, classes), 1.0))
+
+
+def lost_votes(votes: int, classes: int) -> FloatArray:
+    """Chance that the true class does not win with j = 0, 1, ..., `votes` votes, the others falling evenly; ties by lot."""
+    return np.array([1.0 - _win_probability(j, votes - j, classes - 1) for j in range(votes + 1)])
 
 
 def _win_probability(own: int, others: int, rivals: int) -> float:

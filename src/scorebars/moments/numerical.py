@@ -28,7 +28,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import Empirical, MeasurementError, Poisson
-from scorebars.errors.continuous import Continuous
+from scorebars.errors.measurement_error import Continuous
 from scorebars.losses import Loss
 from scorebars.numerics.integration import KRONROD, Measures, Panels, gauss_kronrod, halve_until_settled
 
@@ -54,7 +54,6 @@ _PANELS_AT_ONCE = 2048
 """Panels measured at once: temporaries stay small."""
 _PANELS_PER_LABEL = 3000
 """Panels for each label at which the halving stops."""
-_TOLERANCE = 1e-14
 _DEEPEST = 50
 _FINEST = 2.0**-42
 """Panels this narrow, relative to where they are, are not halved: their points would coincide."""
@@ -134,12 +133,15 @@ class _Integrals:
             self.sizes[self.diverges] = np.inf
             if self.errors.algebraic_tails:
                 self._extrapolate(panels, value)
-        settled = np.all((error <= _TOLERANCE * self.sizes[:, panels.label]) | infinite, axis=0)
+        settled = np.all((error <= self.loss.precision * self.sizes[:, panels.label]) | infinite, axis=0)
         settled |= self.diverges[:, panels.label].all(axis=0)
         finest = panels.high - panels.low <= _FINEST * np.maximum(np.abs(panels.low), np.abs(panels.high))
         if generation == _DEEPEST or panels.label.size > _PANELS_PER_LABEL * len(self.y):
             finest[:] = True
         matters = size > 1e-10 * self.sizes[:, panels.label]
+        if self.loss.precision > Loss.precision:  # what is below its own accuracy is rounding
+            about = np.abs(self.about[panels.label])
+            matters &= size > self.loss.precision * np.stack([about, np.square(about)])
         # panels that still matter and do not shrink when halved hold a divergence
         self._mark(finest & ~settled & matters & (size > _SHRINKS * panels.before), panels, value)
         settled |= finest
@@ -189,7 +191,7 @@ class _Integrals:
             f = self.loss(x, self.p[label])
             change = np.where(mass == 0, 0.0, f - self.about[label])
             value, size, error = gauss_kronrod(np.stack([change * mass, change * (change * mass)]))
-            rough = np.any(error > _TOLERANCE * self.sizes[:, label], axis=0) & np.any(self.sizes > 0)
+            rough = np.any(error > self.loss.precision * self.sizes[:, label], axis=0) & np.any(self.sizes > 0)
             if rough.any():  # rounding of the loss, and of the label at which it is evaluated
                 x, f, change, mass = (array[:, rough] for array in (x, f, change, mass))
                 bend = np.nan_to_num(np.sum(np.abs(np.diff(f, axis=0)), axis=0) / np.abs(x[-1] - x[0]))

@@ -107,6 +107,25 @@ def kendall(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> Flo
     return np.array(out)
 
 
+def somers(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Somers' D: pairs ordered rightly less those ordered wrongly, of all pairs of different labels; 0 where none differ."""
+    labels, p = np.broadcast_arrays(labels, p)
+    pairs = labels.shape[1] * (labels.shape[1] - 1) / 2
+    return np.asarray(
+        kendall(labels, p, None) * np.sqrt((pairs - _tied_pairs(p)) / np.maximum(pairs - _tied_pairs(labels), 1.0))
+    )
+
+
+def _tied_pairs(rows: FloatArray) -> FloatArray:
+    """How many pairs of each row are equal; most rows have none, which one sort of all rows shows."""
+    ordered = np.sort(rows, axis=-1)
+    tied = np.zeros(len(rows))
+    for k in np.flatnonzero(np.any(ordered[:, 1:] == ordered[:, :-1], axis=-1)):
+        counts = np.unique(ordered[k], return_counts=True)[1]
+        tied[k] = np.sum(counts * (counts - 1.0)) / 2
+    return tied
+
+
 _PAIRED_UP_TO = 100
 """Rows of up to so many labels are compared pair by pair, many rows at once: 2000 rows of 7 labels in 1.5 ms, not 700 ms."""
 _PAIRS = 4_000_000

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from scorebars.arrays import FloatArray
 
-_FLAT = 40.0  # exp(-40^2/2) is zero: from here on |Z + z| is Z + z
+FLAT = 40.0  # exp(-40^2/2) is zero: from here on |Z + z| is Z + z
 _FAR = 1e20  # keeps the highest power below overflow; only scaled functions are asked for there
 _NARROW = 0.02  # intervals over which the normal density is a short Taylor series
 _ROOT_2_PI = math.sqrt(2.0 * math.pi)
@@ -112,13 +112,13 @@ def g(z: FloatArray) -> FloatArray:
     >>> round(g(0.5), 6)
     0.395593
     """
-    return _g(np.minimum(np.abs(z), _FLAT))
+    return _g(np.minimum(np.abs(z), FLAT))
 
 
 @_in_blocks
 def one_minus_v(z: FloatArray) -> FloatArray:
     """1 - Var|Z + z| = g (2|z| + g): the share of the label variance that folding takes away."""
-    z = np.minimum(np.abs(z), _FLAT)
+    z = np.minimum(np.abs(z), FLAT)
     gain = _g(z)
     return gain * (2.0 * z + gain)
 
@@ -135,7 +135,7 @@ def g2(z: FloatArray) -> FloatArray:
     >>> g2(0.0)
     0.5
     """
-    size = np.minimum(np.abs(z), _FLAT)
+    size = np.minimum(np.abs(z), FLAT)
     upper = exp_minus_half_square(size) * scaled_g2(size)
     return np.asarray(np.where(z >= 0, upper, 1.0 + z * z - upper))
 
@@ -148,7 +148,7 @@ def _third(z: FloatArray, gain: FloatArray) -> FloatArray:
 @_in_blocks
 def kappa3(z: FloatArray) -> FloatArray:
     """Third cumulant of |Z + z|: with r = 2 E(Z - z)_+^3 it is r + 3g(z^2 - 1) + 6z g^2 + 2g^3."""
-    z = np.minimum(np.abs(z), _FLAT)
+    z = np.minimum(np.abs(z), FLAT)
     gain = _g(z)
     return _third(z, gain) + gain * (3.0 * (z * z - 1.0) + gain * (6.0 * z + 2.0 * gain))
 
@@ -156,7 +156,7 @@ def kappa3(z: FloatArray) -> FloatArray:
 @_in_blocks
 def kappa4(z: FloatArray) -> FloatArray:
     """Fourth cumulant of |Z + z|: -4r(z + g) + 4zg(3 - z^2) + 12g^2(1 - 2z^2) - 24z g^3 - 6g^4, r as in kappa3."""
-    z = np.minimum(np.abs(z), _FLAT)
+    z = np.minimum(np.abs(z), FLAT)
     gain, square = _g(z), z * z
     polynomial = 4.0 * z * (3.0 - square) + gain * (12.0 - 24.0 * square - gain * (24.0 * z + 6.0 * gain))
     return gain * polynomial - 4.0 * _third(z, gain) * (z + gain)
@@ -175,7 +175,7 @@ def folded_mean(delta: FloatArray, sigma: FloatArray) -> FloatArray:
     >>> round(folded_mean(0.5, 0.2), 6)
     0.500802
     """
-    return np.abs(delta) + sigma * _g(np.minimum(standardised(delta, sigma), _FLAT))
+    return np.abs(delta) + sigma * _g(np.minimum(standardised(delta, sigma), FLAT))
 
 
 @_in_blocks
@@ -185,7 +185,7 @@ def folded_variance(delta: FloatArray, sigma: FloatArray) -> FloatArray:
     >>> round(folded_variance(0.5, 0.2), 6)
     0.039198
     """
-    z = np.minimum(standardised(delta, sigma), _FLAT)
+    z = np.minimum(standardised(delta, sigma), FLAT)
     gain = _g(z)
     return sigma * sigma * (1.0 - gain * (2.0 * z + gain))
 
@@ -235,3 +235,14 @@ def log_all_folded_below(x: FloatArray, size: FloatArray, sigma: FloatArray) -> 
                     log[unlikely] = np.log(folded_cdf(*picked))
             out[start : start + rows] += np.add.reduce(log, axis=1)
     return out
+
+
+def log_between(low: FloatArray, high: FloatArray) -> FloatArray:
+    """log[Phi(high) - Phi(low)], the difference taken in the tail that keeps its digits."""
+    flip = low > 0
+    a, b = np.where(flip, -low, high), np.where(flip, -high, low)
+    whole = log_ndtr(a)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(np.isneginf(b), 0.0, np.exp(np.minimum(log_ndtr(b) - whole, 0.0)))
+        found = whole + np.log1p(-part)
+    return np.where(np.isnan(found), -np.inf, found)

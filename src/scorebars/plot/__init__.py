@@ -8,6 +8,7 @@ you want to see                                                             figu
 predictions against labels, with the labels' error bars                     `parity`
 the answers of a score side by side, and its distribution                   `distribution`
 whether residuals are as large as the label errors say                      `pulls`
+whether a forecast's error bars are right                                   `calibration`
 how much of each model's error is label error                               `noise_budget`
 which models differ, and by how much                                        `forest`
 which rank each model has, and how surely                                   `ranking`
@@ -34,9 +35,11 @@ from scorebars.plot.figures import (
     sensitivity,
 )
 from scorebars.plot.flip_flow import flip_flow
+from scorebars.plot.forecast_figures import calibration
 
 __all__ = [
     "accuracy_vs_q",
+    "calibration",
     "distribution",
     "flip_flow",
     "forest",

@@ -72,7 +72,9 @@ def parity(
     margin = 0.05 * (high - low) or 0.5
     low, high = float(low - margin), float(high + margin)
     ax.plot([low, high], [low, high], color="0.5", linestyle="--", label="prediction = label", zorder=1)
-    if len(y) <= most:
+    if isinstance(yerr, sb.Censored) and yerr.limited:
+        _limits(ax, yerr, p, bars)
+    elif len(y) <= most:
         _points(ax, y, p, bars, weight)
     else:
         _cells(ax, y, p, bars, weight, (low, high))
@@ -80,7 +82,8 @@ def parity(
     ax.set(xlim=(low, high), ylim=(low, high), xlabel=canvas.with_unit("measured label", name))
     ax.set_ylabel(canvas.with_unit("prediction", name))
     ax.set_aspect("equal", adjustable="box")
-    ax.text(0.03, 0.97, _corner(score, unit), transform=ax.transAxes, va="top", bbox=_box(ax))
+    box = {"boxstyle": "round", "facecolor": ax.get_facecolor(), "edgecolor": "0.8", "alpha": 0.8}  # as a legend has it
+    ax.text(0.03, 0.97, _corner(score, unit), transform=ax.transAxes, va="top", bbox=box)
     ax.legend(loc="lower right")
     return ax
 
@@ -94,6 +97,21 @@ def _points(ax: Axes, y: Any, p: Any, bars: Any, weight: Any) -> None:
     what = f"{len(y)} labels" + ("" if weight is None else ", area as their weight")
     edges = "none" if crowded else "face"
     ax.scatter(y, p, s=area, color="C0", edgecolors=edges, label=what, rasterized=raster, zorder=3)
+
+
+def _limits(ax: Axes, labels: sb.Censored, p: Any, bars: Any) -> None:
+    """Numbers as points, limits as arrows that point to where the label may lie, ranges as bars."""
+    y, limit = labels.labels(), labels.limits
+    _points(ax, y[~limit], p[~limit], bars[:, ~limit], None)
+    for name, end, marker in (("upper", labels.lower, "<"), ("lower", labels.upper, ">")):
+        open_end = limit & np.isinf(end)
+        if open_end.any():
+            what = f"{int(open_end.sum())} {name} limit{'s' if open_end.sum() > 1 else ''}"
+            ax.scatter(y[open_end], p[open_end], marker=marker, s=30, facecolors="none", edgecolors="C3", label=what)
+    between = limit & np.isfinite(labels.lower) & np.isfinite(labels.upper)
+    if between.any():
+        what = f"{int(between.sum())} range{'s' if between.sum() > 1 else ''}"
+        ax.hlines(p[between], labels.lower[between], labels.upper[between], color="C3", label=what)
 
 
 def _cells(ax: Axes, y: Any, p: Any, bars: Any, weight: Any, ends: tuple[float, float]) -> None:
@@ -127,11 +145,6 @@ def _corner(score: sb.Score, unit: str | None) -> str:
     ]
     names = zip(("expected", "truth"), others, strict=True)
     return "\n".join([*lines, *(f"{name} {answer.text}" for name, answer in names if answer.value is not None)])
-
-
-def _box(ax: Axes) -> dict[str, Any]:
-    """A ground for text over points, as a legend has it."""
-    return {"boxstyle": "round", "facecolor": ax.get_facecolor(), "edgecolor": "0.8", "alpha": 0.8}
 
 
 def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None, ax: Any = None) -> Axes:
@@ -170,6 +183,8 @@ def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None
     density = counts / (len(found) * (edges[1] - edges[0]))
     outside = "" if not beyond else f", {beyond} beyond ±{_REACH:g} in the end bins"
     ax.stairs(density, edges, fill=True, color="C0", alpha=0.4, label=f"{len(found)} labels{outside}")
+    if isinstance(yerr, sb.Censored) and yerr.limited:
+        _limit_pulls(ax, yerr, y_pred)
     x = np.linspace(-_REACH, _REACH, 201)
     normal = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
     ax.plot(x, normal, color="C1", linestyle="--", label="unit normal: a perfect model and right errors")
@@ -180,6 +195,20 @@ def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None
     ax.set_ylim(0, 1.45 * ax.get_ylim()[1])  # room for the legend above
     ax.legend(loc="upper right")
     return ax
+
+
+def _limit_pulls(ax: Axes, labels: sb.Censored, y_pred: Any) -> None:
+    """Arrows at the pulls of open limits, which point to where the pull may lie; the bars hold numbers drawn within."""
+    p, sigma = np.asarray(plain_array(y_pred), dtype=np.float64), np.broadcast_to(labels.sigma, labels.lower.shape)
+    for name, end, other, marker in (
+        ("upper", labels.upper, labels.lower, ">"),
+        ("lower", labels.lower, labels.upper, "<"),
+    ):
+        use = np.isinf(other) & (sigma > 0)
+        if use.any():
+            at = np.clip((p[use] - end[use]) / sigma[use], -_REACH, _REACH)
+            what = f"{int(use.sum())} {name} limit{'s' if use.sum() > 1 else ''}, drawn within them"
+            ax.scatter(at, np.full(len(at), 0.01), marker=marker, s=24, facecolors="none", edgecolors="C3", label=what)
 
 
 def distribution(score: sb.Score, *, level: float = 0.95, unit: str | None = None, ax: Any = None) -> Axes:
@@ -273,7 +302,7 @@ def sensitivity(
     """What would the score be if all label errors were smaller, or larger, than quoted?
 
     All errors are multiplied by a common factor from 0 (exact labels) to 3. Where `truth` reaches the score of a flawless
-    model, errors that large would explain all that is observed. An answer that cannot be had at a factor is left out.
+    model, errors that large would explain all that is observed. Answers that cannot be estimated at a factor are left out.
 
     Parameters
     ----------
@@ -426,7 +455,7 @@ def forest(comparison: sb.Comparison, *, reference: str | None = None, unit: str
     what = f"{comparison.metric.replace('_', ' ')}, model − {chosen}"
     side = "← worse          better →" if title.greater_is_better else "← better          worse →"
     rope = f"\nshaded: too small to matter (up to {comparison.rope:g})" if comparison.rope else ""
-    moves = "labels and items vary" if comparison.sampling else "labels vary within their errors"
+    moves = "labels and items vary" if comparison.sampling else "labels redrawn from their error bars"
     name = canvas.with_unit(what, power_of(unit, title.degree))
     ax.set_xlabel(f"{name}\n{side}\n{comparison.level:.0%} intervals, {moves}{rope}")
     return ax
@@ -475,23 +504,18 @@ def ranking(comparison: sb.Comparison | sb.Ranking, *, ax: Any = None) -> Axes:
     if len(names) <= _WRITTEN_UP_TO:
         for row, column in np.ndindex(table.shape):
             if table[row, column] >= 0.005:
-                ground = image.cmap(image.norm(100 * table[row, column]))
-                ax.text(column, row, f"{100 * table[row, column]:.0f}", ha="center", va="center", color=_ink(ground))
+                ink = "white" if canvas.is_dark(image.cmap(image.norm(100 * table[row, column]))) else "black"
+                ax.text(column, row, f"{100 * table[row, column]:.0f}", ha="center", va="center", color=ink)
     ax.set_yticks(range(len(names)), labels=names)
     step = 1 if len(names) <= 20 else 5
     ranks = [1, *range(step, len(names) + 1, step)] if step > 1 else list(range(1, len(names) + 1))
     ax.set_xticks([rank - 1 for rank in ranks], labels=[str(rank) for rank in ranks])
     moves = ""
     if isinstance(comparison, sb.Comparison):
-        vary = "labels and items vary" if comparison.sampling else "labels vary within their errors"
+        vary = "labels and items vary" if comparison.sampling else "labels redrawn from their error bars"
         moves = f"\n{comparison.metric.replace('_', ' ')}: {vary}"
     ax.set_xlabel(f"rank (1: best){moves}")
     return ax
-
-
-def _ink(ground: tuple[float, ...]) -> str:
-    """Black on light, white on dark."""
-    return "white" if canvas.is_dark(ground) else "black"
 
 
 def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> Axes:
@@ -527,7 +551,8 @@ def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> A
     ax.barh(rows, 100 * own, left=100 * known, color="C1", alpha=0.5, label="the rest")
     ax.axvline(100, color="0.3", linewidth=1)
     for row, share in zip(rows, shares.values(), strict=True):
-        ax.text(101, row, _text(share), va="center", ha="left")
+        text = "cannot be estimated" if share is None else f"{100 * share:.0f} %"
+        ax.text(101, row, text, va="center", ha="left")
     ax.set_yticks(rows, labels=list(shares))
     ax.set_ylim(len(shares) - 0.4, -0.6)
     ax.set_xlim(0, 112)
@@ -535,11 +560,6 @@ def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> A
     ax.set_xlabel(f"share of the observed error (%)\n{title}")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     return ax
-
-
-def _text(share: float | None) -> str:
-    """What stands beside the bar."""
-    return "cannot be estimated" if share is None else f"{100 * share:.0f} %"
 
 
 def plan(plan: sb.Plan, *, repeats: Sequence[int] | None = None, unit: str | None = None, ax: Any = None) -> Axes:

@@ -17,8 +17,8 @@ from scipy.special import ndtri
 
 import scorebars as sb
 from scorebars._shared.answer_colours import ANSWER_COLOURS
-from scorebars._shared.given_data import named_predictions, plain_array
-from scorebars._shared.score_views import QUESTIONS, shortened, unit_of
+from scorebars._shared.given_data import as_forecast, named_predictions, plain_array
+from scorebars._shared.score_views import QUESTIONS, record_of, score_data, shortened, unit_of
 from scorebars._shared.writing import require_apart, write_text
 from scorebars.report import sections
 
@@ -39,6 +39,7 @@ def build(
     *,
     evaluation: sb.Evaluation | None = None,
     comparison: sb.Comparison | None = None,
+    checks: Mapping[str, sb.ErrorCheck] | None = None,
     level: float = 0.95,
     yerr: Any = None,
     sample_weight: Any = None,
@@ -80,6 +81,8 @@ def build(
         What `evaluate` returned for these labels and models, to be shown instead of computed again.
     comparison : Comparison, optional
         What `compare` returned for these labels and models, for a metric of the page that is not compared by itself.
+    checks : mapping, optional
+        What `check_errors` returned for these labels and some of the models, to be shown instead of computed again.
 
     Returns
     -------
@@ -95,7 +98,7 @@ def build(
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
-    every = named_predictions(predictions)
+    every = {name: as_forecast(p) for name, p in named_predictions(predictions).items()}
     options = {"yerr": yerr, "sample_weight": sample_weight}
     if metrics is None and comparison is not None:
         metrics = comparison.metric
@@ -107,23 +110,30 @@ def build(
     names, shown = evaluation.metrics, evaluation.ranked()[:_MOST_MODELS]
     if comparison is not None and not {comparison.metric, comparison.declaration.name} & set(names):
         raise ValueError(f"comparison is by {comparison.metric}, but the page shows {', '.join(names)}.")
-    scores = {name: {model: evaluation[model, name] for model in shown} for name in names}
+    scores = {name: {model: evaluation.scores[model, name, None] for model in shown} for name in names}
     first = scores[names[0]][shown[0]]
-    numeric = first.declaration.task == "regression"
+    numeric = first.declaration.task != "classification"
     given = {model: every[model] for model in shown}
+    means = {model: np.asarray(p.mean) if isinstance(p, sb.Forecast) else p for model, p in given.items()}
     drawn = {model: plain_array(values, getattr(y_true, "unit", None)) for model, values in given.items()}
     errors = sections.error_sentence(labels, yerr, first.declaration.task)
     known = labels.bars is not None and bool(labels.bars.any())
     notes = [_NO_ERRORS] if yerr is None and labels.bars is None else []
     notes += dict.fromkeys(filter(None, [score.undefined for of in scores.values() for score in of.values()]))
     told = labels.unit or None
-    found = {name: [sections.score_data(score, level, told) for score in of.values()] for name, of in scores.items()}
+    found = {name: [score_data(score, level, told) for score in of.values()] for name, of in scores.items()}
     kinds = [_metric_data(name, of[shown[0]], numeric, told) for name, of in scores.items()]
     contests = sections.contest_data(scores, partial(sb.compare, y_true, given, **options), comparison, told)
-    checks = [
-        sections.check_data(sb.check_errors(y_true, p, yerr=yerr)) if known else None for p in given.values() if numeric
-    ]
+    doubts: list[Any] = [None] * len(given) if numeric else []
+    if numeric and known:
+        done = checks or {}
+        missing = {model: p for model, p in means.items() if model not in done}
+        done = {**done, **{model: sb.check_errors(y_true, p, yerr=yerr) for model, p in missing.items()}}
+        doubts = [sections.check_data(done[model]) for model in given]
     short = [shortened(model, _LONGEST_NAME) for model in shown]
+    forecasts = {
+        name: given[model] for name, model in zip(short, shown, strict=True) if isinstance(given[model], sb.Forecast)
+    }
     data = {
         "n": len(labels.values),
         "notes": notes,
@@ -132,7 +142,7 @@ def build(
         "models": short,
         "metrics": kinds,
         "scores": [list(of) for of in zip(*found.values(), strict=True)],
-        "checks": checks,
+        "checks": doubts,
         "contests": contests,
         "normal": float(ndtri((1 + level) / 2)),
         "points": None,
@@ -144,11 +154,12 @@ def build(
     context = {
         "title": title or (f"Scores with error bars: {source}" if source else "Scores with error bars"),
         "source": source,
-        "headline": sections.headline(short, kinds[0], found[names[0]], contests[0], checks),
+        "headline": sections.headline(short, kinds[0], found[names[0]], contests[0], doubts),
         "errors": errors[0].upper() + errors[1:],
         "data": data,
         "questions": QUESTIONS,
         "numeric": numeric,
+        "calibrations": sections.calibration_rows(y_true, forecasts, yerr),
         "left_out": len(every) - len(shown),
         "methods": sections.methods_paragraph(len(labels.values), len(every), methods, errors, level, weighted),
         "paper": sections.PAPER,
@@ -191,11 +202,12 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
 
 def _metric_data(name: str, score: sb.Score, numeric: bool, unit: str | None) -> dict[str, Any]:
     """What the page has to know of a metric."""
+    record = record_of(score)
     return {
         "name": name,
-        "title": score.declaration.title,
-        "way": score.declaration.direction,
-        "unit": unit_of(score, unit),
+        "title": record.declaration.title,
+        "way": record.direction,
+        "unit": unit_of(record, unit),
         "part": sections.PARTS[name][0] if numeric and name in sections.PARTS else None,
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,18 +12,7 @@ from numpy.typing import NDArray
 
 import scorebars as sb
 from scorebars._shared.given_data import plain_labels
-from scorebars._shared.score_views import (
-    ANSWER_NAMES,
-    Answer,
-    answer_records,
-    answers_of,
-    counted,
-    law_curve,
-    percent,
-    rounded,
-    shortened,
-    unit_of,
-)
+from scorebars._shared.score_views import counted, shortened
 
 _Floats = NDArray[np.float64]
 MOST_POINTS = 5_000
@@ -65,58 +53,59 @@ def page_labels(y_true: Any, yerr: Any, ids: Any = None, unit: str | None = None
     return PageLabels(values, bars, names, unit or str(own or ""))
 
 
-def score_data(score: sb.Score, level: float, unit: str | None) -> dict[str, Any]:
-    """One score of labels in `unit`: texts for reading, numbers for drawing (None where there is none)."""
-    answers, sentences = answers_of(score, (*ANSWER_NAMES, "noise_share"), level), score.explain().splitlines()
-    share, law, std, n = answers["noise_share"].value, score.distribution, score.std, score.n
-    records, tail = answer_records(answers), unit_of(score, unit)
-    plain = rounded(score.observed, answers["expected"].std)
-    for name, record in zip(ANSWER_NAMES, records, strict=True):
-        record["cell"] = plain if name == "observed" else answers[name].cell
-        if record["value"] is not None and tail:
-            record["text"] = f"{record['text']} {tail}"
-    return {
-        "law": _law_data(law, float(score), std, n),
-        "answers": records,
-        "total": _total_data(score, answers["truth"], level),
-        "noise": "" if share is None else percent(share),
-        "method": law.method,
-        "sentence": score.sentence(unit),
-        "explained": [line for line in sentences if not line.startswith("Warning: ")],
-        "warnings": [line.removeprefix("Warning: ") for line in sentences if line.startswith("Warning: ")],
-    }
+_PIT_BINS = 10
+_WIDE, _HIGH = 160.0, 56.0
+"""Size of a histogram on the page."""
 
 
-def _total_data(score: sb.Score, truth: Answer, level: float) -> dict[str, Any] | None:
-    """Where the truth lies for label errors and sample together; None where the sample adds nothing or is not known."""
-    if not truth.sample or not math.isfinite(truth.sample):
-        return None
-    low, high = score.truth.total_interval(level)
-    return Answer(truth.value, truth.std, low=low, high=high).to_dict()
+def calibration_rows(y_true: Any, forecasts: Mapping[str, Any], yerr: Any) -> list[dict[str, Any]]:
+    """What the page says of each forecast's error bars: texts, and the two histograms of its PIT as shapes."""
+    rows: list[dict[str, Any]] = []
+    for model, forecast in forecasts.items():
+        try:
+            found = sb.calibration(y_true, forecast, yerr=yerr)
+        except ValueError as why:  # correlated label errors and an ensemble, say
+            rows.append({"model": model, "why": str(why)})
+            continue
+        assert isinstance(found, sb.Calibration)
+        shown, ignored = found.to_dict(), found.naive is not found
+        between = (shown["spread_factor_low"], shown["spread_factor_high"])
+        curve = found.curve([0.68, 0.95]).found
+        rows.append(
+            {
+                "model": model,
+                "why": "",
+                "calibrated": found.calibrated,
+                "verdict": found.verdict,
+                "naive": found.naive.verdict if ignored else "",
+                "factor": "cannot be estimated" if between[0] is None else f"{shown['spread_factor']:.3g}",
+                "between": "" if between[0] is None else f"{between[0]:.3g} to {between[1]:.3g}",
+                "bias": "cannot be estimated" if shown["bias"] is None else f"{shown['bias']:.3g}",
+                "coverage": f"{100 * curve[0]:.0f} % / {100 * curve[1]:.0f} %",
+                "picture": _pit_picture(found),
+                "notes": found.notes,
+            }
+        )
+    return rows
 
 
-def _law_data(law: Any, middle: float, std: float, n: int) -> dict[str, Any] | None:
-    """The curve of the metric's distribution; None where the metric does not move."""
-    if std == 0:
-        return None
-    if math.isfinite(std) and math.isfinite(middle):
-        low, high = middle - 4.5 * std, middle + 4.5 * std
-    else:  # no moments: quantiles always exist
-        low, high = np.asarray(law.ppf(np.array([0.01, 0.99])), dtype=float)
-    low, high = max(low, law.support[0]), min(high, law.support[1])
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        return None
-    curve = law_curve(law, low, high, n)
-    top = float(curve.height.max())
-    if not (math.isfinite(top) and top > 0):
-        return None
-    heights = np.round(curve.height / top, 4).tolist()
-    return {"low": float(curve.x[0]), "high": float(curve.x[-1]), "bars": curve.binned, "height": heights}
-
-
-def distance_from_perfect(score: sb.Score) -> float:
-    """How far the observed score is from that of a perfect model on exact labels: smaller is better, whatever the metric."""
-    return abs(score.observed - score.declaration.perfect)
+def _pit_picture(found: sb.Calibration) -> dict[str, Any]:
+    """Histograms of the PIT: bars with label errors allowed for, a line without, and the height of a flat one."""
+    heights = [np.histogram(one.pit, _PIT_BINS, (0.0, 1.0))[0] * _PIT_BINS / found.n for one in (found, found.naive)]
+    unit = (_HIGH - 2.0) / max(2.5, *(float(height.max()) for height in heights))
+    wide = _WIDE / _PIT_BINS
+    bars = [
+        {
+            "x": round(k * wide, 2),
+            "y": round(_HIGH - h * unit, 2),
+            "width": round(wide - 1.0, 2),
+            "height": round(h * unit, 2),
+        }
+        for k, h in enumerate(heights[0])
+    ]
+    steps = [f"{x:.2f},{_HIGH - h * unit:.2f}" for k, h in enumerate(heights[1]) for x in (k * wide, (k + 1) * wide)]
+    line = " ".join(steps) if found.naive is not found else ""
+    return {"bars": bars, "line": line, "flat": round(_HIGH - unit, 2), "wide": _WIDE, "high": _HIGH}
 
 
 def contest_data(
@@ -138,19 +127,23 @@ def contest_data(
         compared, said = {_ALIKE.get(compared_by, compared_by): given}, given.sentence(unit)
     quick = {_ALIKE[name] for name in scores if name in _ALIKE and several}
     compared |= {metric: compare(metric=metric) for metric in quick - set(compared)}
+    chances: dict[tuple[str, str], dict[str, Any]] = {}
     found: list[dict[str, Any] | None] = []
     for name, of in scores.items():
-        if _ALIKE.get(name, name) not in compared:
+        by = _ALIKE.get(name, name)
+        if by not in compared:
             found.append(None)
             continue
-        models, distances = list(of), [distance_from_perfect(score) for score in of.values()]
-        leader = models[int(np.argmin(distances))]
-        chances = {}
-        for key, sampling in (("labels", False), ("items", True)):
-            contest = replace(compared[_ALIKE.get(name, name)], sampling=sampling)
-            chances[key] = [None if m == leader else round(contest.probability(leader, m), 4) for m in models]
+        models = list(of)
+        leader = models[int(np.argmin([abs(s.observed - s.declaration.perfect) for s in of.values()]))]
+        if (by, leader) not in chances:
+            contests = {key: replace(compared[by], sampling=key == "items") for key in ("labels", "items")}
+            chances[by, leader] = {
+                key: [None if m == leader else round(contest.probability(leader, m), 4) for m in models]
+                for key, contest in contests.items()
+            }
         sentence = said if name == compared_by else ""
-        found.append({"leader": models.index(leader), **chances, "sentence": sentence})
+        found.append({"leader": models.index(leader), **chances[by, leader], "sentence": sentence})
     return found
 
 
@@ -428,9 +421,11 @@ def code_lines(
     head += ["import scorebars as sb", ""]
     loader = None if weighted else _loader(source, labels, predictions, yerr)
     if columns is not None and not loader:
-        keywords = {_KEYWORDS.get(name, name): value for name, value in columns.items() if value is not None}
-        named = "".join(f", {name}={list(value) if name == 'pred' else value!r}" for name, value in keywords.items())
-        lines = [asked, f"found = sb.evaluate({source!r}{named}, metrics=metrics)", "print(found)"]
+        named = {_KEYWORDS.get(name, name): value for name, value in columns.items()}
+        keywords = {name: value for name, value in named.items() if value is not None and value != ()}
+        lists = ("pred", "std", "members")
+        given = "".join(f", {name}={list(value) if name in lists else value!r}" for name, value in keywords.items())
+        lines = [asked, f"found = sb.evaluate({source!r}{given}, metrics=metrics)", "print(found)"]
         return "\n".join(
             [*head, *lines, f"print(found[found.models[0], found.metrics[0]].sentence({unit and repr(unit)}))"]
         )

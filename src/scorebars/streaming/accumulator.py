@@ -21,7 +21,7 @@ import numpy as np
 
 from scorebars import checks
 from scorebars.answers.base import Answers
-from scorebars.answers.combined import LinearAnswers
+from scorebars.answers.combined import LinearAnswers, PredictionErrorAnswers
 from scorebars.answers.evidence import Evidence
 from scorebars.answers.means.mean_loss import AbsoluteAnswers, MeanLoss, SignedAnswers, WithinAnswers
 from scorebars.answers.means.squared import ChiSquaredAnswers, ChiSquaredScore, RootAnswers, SquaredAnswers
@@ -39,7 +39,8 @@ from scorebars.metrics.call import scored
 from scorebars.metrics.class_inputs import Counted
 from scorebars.metrics.registry import declarations, entry_of
 from scorebars.streaming import accumulator_json
-from scorebars.streaming.batches import KEPT, ClassBatch, NumberBatch, class_type
+from scorebars.streaming.batches import KEPT, ClassBatch, NumberBatch, class_type, with_prediction_errors_of
+from scorebars.streaming.forecast_sums import ForecastBatch, ForecastStore
 from scorebars.streaming.sources import Columns, Piece, Source, arrays_of, progress_bar, reworded
 
 # which metrics can be summed up --------------------------------------------------------------------
@@ -57,11 +58,15 @@ _NOT_IN_PIECES = ("normalize", "force_finite", "threshold")
 def names_by_task() -> dict[str, tuple[str, ...]]:
     """The metrics that an accumulator can sum up, in alphabetical order."""
     known = {name: one.task for name, one in declarations().items() if one.keeps is not None}
-    return {task: tuple(name for name in sorted(known) if known[name] == task) for task in DEFAULT}
+    return {
+        task: tuple(name for name in sorted(known) if known[name] == task) for task in DEFAULT if task in known.values()
+    }
 
 
-def score_of(metric: ChosenMetric, stored: Store | ClassCounts, kind: str) -> Score:
+def score_of(metric: ChosenMetric, stored: Store | ClassCounts | ForecastStore, kind: str) -> Score:
     """The score of one model, from what is kept of its labels and the kind of their errors."""
+    if isinstance(stored, ForecastStore):
+        return stored.score(metric, kind)
     if isinstance(stored, ClassCounts):
         found: Score = metric.function(Counted(stored, kind), None, **metric.options)
         return found
@@ -97,7 +102,8 @@ def summed_metrics(metrics: Any, task: str | None) -> tuple[str, tuple[ChosenMet
     """The task and the metrics that a user asks for; refuses those that cannot be summed up."""
     if task is not None and task not in DEFAULT:
         raise ValueError(f"task must be 'regression' or 'classification', got {task!r}.")
-    chosen = chosen_metrics(DEFAULT[task or "regression"] if metrics is None else metrics)
+    usual = [name for name in DEFAULT[task or "regression"] if name in names_by_task()[task or "regression"]]
+    chosen = chosen_metrics(usual if metrics is None else metrics)
     found = tuple(_summed(metric) for metric in chosen)
     names = [metric.name for metric in found]
     twice = [name for name in names if names.count(name) > 1]
@@ -108,7 +114,9 @@ def summed_metrics(metrics: Any, task: str | None) -> tuple[str, tuple[ChosenMet
         )
     tasks = {cast(Declaration, metric.declaration).task for metric in found}
     if len(tasks) > 1 or (task is not None and task not in tasks):
-        raise ValueError(f"one accumulator serves regression or classification, not both: {', '.join(names)}.")
+        raise ValueError(
+            f"one accumulator serves regression, classification or forecasts, not both: {', '.join(names)}."
+        )
     return tasks.pop(), found
 
 
@@ -174,7 +182,7 @@ class Accumulator:
     metrics : name, function, or list of them, optional
         Of the metrics in `Accumulator.takes`; by default the common ones. Others need all labels at once. Options go with
         the function: ``functools.partial(scorebars.f1_score, average="macro")``.
-    task : {"regression", "classification"}, optional
+    task : {"regression", "classification", "forecast"}, optional
         Only where `metrics` is left out; regression by default.
 
     Notes
@@ -182,7 +190,8 @@ class Accumulator:
     Label errors are independent: a standard deviation for each label or ``Normal(sigma)``; for classes the probability
     that a label is wrong. Beyond 65,536 labels `truth` of the mean absolute error and of the share within a tolerance is
     not available (it needs all labels), and the standard errors of `truth` and `sampling_std` of R2 are found from sums
-    instead of by drawing again.
+    instead of by drawing again. Of forecasts `truth` is then available where it is unbiased: for normal ones that are wider
+    than the label error, and for quadratic scores.
 
     Examples
     --------
@@ -225,17 +234,21 @@ class Accumulator:
         """Names of the models; empty before the first batch."""
         return list(self._models or ())
 
-    def update(self, y_true: Any, y_pred: Any, *, yerr: Any = None, sample_weight: Any = None) -> Accumulator:
+    def update(
+        self, y_true: Any, y_pred: Any, *, yerr: Any = None, prederr: Any = None, sample_weight: Any = None
+    ) -> Accumulator:
         """Take in a batch of labels; arguments are those of `scorebars.evaluate`. Returns the accumulator itself.
 
         After an error it holds what it held before.
         """
-        checked = NumberBatch.checked if self.task == "regression" else ClassBatch.checked
-        batch: Any = checked(y_true, y_pred, yerr, sample_weight)
+        batches: dict[str, Any] = {"regression": NumberBatch, "classification": ClassBatch, "forecast": ForecastBatch}
+        checked = batches[self.task].checked
+        batch: Any = checked(y_true, y_pred, yerr, sample_weight, prederr)
         if batch.n == 0:
             return self
         batch.require(self._needs)
         self._require(tuple(batch.models), batch.kind, batch.classes)
+        self._require_prederr(set(batch.prederr or ()))
         try:
             self._take([batch if batch.n > KEPT else copy.deepcopy(batch)], None)
         except (ValueError, OverflowError):
@@ -262,7 +275,7 @@ class Accumulator:
         where depends on the pieces alone, so the result has the same bits in every run and on any number of threads. Few
         labels all go to the first lane, in their order. After an error this accumulator holds what it held before.
         """
-        numbers = columns.names if self.task == "regression" else columns.numbers
+        numbers = columns.numbers if self.task == "classification" else columns.names
         lanes = [self.copy(), *(Accumulator(self._chosen) for _ in range(LANES - 1))]
         busy: deque[Future[int]] = deque()
         workers, lane, rows, omitted = min(threads(), LANES), 0, 0, 0
@@ -313,6 +326,7 @@ class Accumulator:
         if other._models is None:
             return self
         self._require(other._models, other._kind, other._classes)
+        self._require_prederr(other._with_prederr)
         self._take(other._batches, other._stored)
         self._models, self._kind = self._models or other._models, other._kind
         return self
@@ -334,7 +348,7 @@ class Accumulator:
         """Of which type the classes are, in words; None for numbers and before the first batch."""
         if self._batches:
             return self._batches[0].classes
-        if self._stored is None or self.task == "regression":
+        if self._stored is None or self.task != "classification":
             return None
         return class_type(next(iter(self._stored.values())).classes)
 
@@ -356,6 +370,21 @@ class Accumulator:
                 f"the classes are {classes}, but those so far are {self._classes}: all batches must hold classes of one type."
             )
 
+    @property
+    def _with_prederr(self) -> set[str]:
+        """The models whose predictions have errors of their own."""
+        if self._batches:
+            return set(self._batches[0].prederr or ())
+        return {name for name in self._models or () if with_prediction_errors_of(name) in (self._stored or {})}
+
+    def _require_prederr(self, models: set[str]) -> None:
+        """Refuse prediction errors of other models than those so far."""
+        if self._models is not None and models != self._with_prederr:
+            here, before = (", ".join(sorted(names)) or "no model" for names in (models, self._with_prederr))
+            raise ValueError(
+                f"prederr is given for {here}, but so far for {before}: every batch needs it for the same models."
+            )
+
     def _take(self, batches: list[Any], stored: dict[str, Any] | None) -> None:
         """Take in labels that were checked, summed up or not: all of them, or after an error none."""
         total = _merged(self._stored, stored)
@@ -368,7 +397,8 @@ class Accumulator:
 
     def _with(self, batches: list[Any], known: dict[str, Any] | None) -> dict[str, Any] | None:
         """The labels of batches summed up, with those that are known already."""
-        return _merged(known, _joined(batches).stored(self._needs, self._tolerance, known))
+        needs = self._chosen if self.task == "forecast" else self._needs
+        return _merged(known, _joined(batches).stored(needs, self._tolerance, known))
 
     # the scores --------------------------------------------------------------------------------
 
@@ -381,16 +411,21 @@ class Accumulator:
             if kept.weight is not None and not np.any(kept.weight > 0):
                 raise ValueError(_NO_WEIGHT)
             models = {name: kept.models[name] for name in self._models}
-            data = StudyData(kept.y, models, kept.error_model, kept.weight)
+            data = StudyData(kept.y, models, kept.error_model, kept.weight, prederr=kept.prederr or {})
             return evaluate_arrays(data, self._chosen, self.task)
         total = self._with(self._batches, self._stored) if self._batches else self._stored
         scores: dict[tuple[str, str, str | None], Score] = {}
         for model in self._models:
             store = total[model]  # type: ignore[index]
+            both = total.get(with_prediction_errors_of(model))  # type: ignore[union-attr]
             if isinstance(store, Store) and store.sums.w == 0:
                 raise ValueError(_NO_WEIGHT)
             for metric in self._chosen:
-                scores[model, metric.name, None] = score_of(metric, store, str(self._kind))
+                found = score_of(metric, store, str(self._kind))
+                if both is not None:
+                    counted = score_of(metric, both, str(self._kind))
+                    found = scored(PredictionErrorAnswers.of_sums(counted._answers, found._answers))
+                scores[model, metric.name, None] = found
         return Evaluation(scores, self.n)
 
     # keeping -----------------------------------------------------------------------------------

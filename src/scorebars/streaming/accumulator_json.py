@@ -20,7 +20,9 @@ from scorebars.engines.bins import Bins
 from scorebars.engines.class_counts import ClassCounts
 from scorebars.engines.store import Hits, Store
 from scorebars.engines.sums import NormalSums
-from scorebars.streaming.batches import ClassBatch, NumberBatch
+from scorebars.forecasts import EnsembleForecast, Forecast, LawForecast, NormalForecast, QuantileForecast
+from scorebars.streaming.batches import Batch, ClassBatch, NumberBatch
+from scorebars.streaming.forecast_sums import ForecastBatch, ForecastStore
 
 _NAME, _VERSION = "scorebars/accumulator/", "4"
 _SCHEMA = _NAME + _VERSION
@@ -67,9 +69,13 @@ def _plain(value: Any) -> Any:
         return {"float": float(value).hex()}
     if isinstance(value, np.ndarray):
         return {"array": _array_out(value)}
+    if isinstance(value, Forecast):
+        return {"forecast": [type(value).__name__, _plain(_forecast_out(value))]}
     if isinstance(value, dict):
         return {"dict": [[name, _plain(part)] for name, part in value.items()]}
     parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else value
+    if isinstance(value, Batch) and value.prederr is None:  # written only where it is there
+        parts = parts[:-1]
     return {type(value).__name__: [_plain(part) for part in parts]}
 
 
@@ -84,14 +90,41 @@ def _object(data: Any) -> Any:
         return _array_in(*parts)
     if kind == "dict":
         return {name: _object(part) for name, part in parts}
+    if kind == "forecast":
+        return _forecast_in(parts[0], _object(parts[1]))
     return _MAKERS[kind](*map(_object, parts))
 
 
+_FORECASTS: dict[str, type[Forecast]] = {
+    made.__name__: made for made in (EnsembleForecast, LawForecast, NormalForecast, QuantileForecast)
+}
+_WRITTEN = (Bins, ClassBatch, ClassCounts, ForecastBatch, ForecastStore, Hits, NormalSums, NumberBatch, Store)
 _MAKERS: dict[str, Callable[..., Any]] = {
     "list": lambda *parts: list(parts),
     "tuple": lambda *parts: parts,
-    **{made.__name__: made for made in (Bins, ClassBatch, ClassCounts, Hits, NormalSums, NumberBatch, Store)},
+    **{made.__name__: made for made in _WRITTEN},
 }
+
+
+def _forecast_out(forecast: Forecast) -> dict[str, Any]:
+    """The arrays of a forecast, and what its labels share; a family of SciPy by its name."""
+    if type(forecast).__name__ not in _FORECASTS:
+        raise ValueError(
+            f"{forecast!r} cannot be saved: save the forecasts, and see them through the label errors afterwards."
+        )
+    parts = {name: getattr(forecast, name) for name in (*forecast.per_label, *forecast.common) if name != "unit"}
+    return {name: part.name if name == "_family" else part for name, part in parts.items()}
+
+
+def _forecast_in(name: str, parts: dict[str, Any]) -> Forecast:
+    made = _FORECASTS[name]
+    forecast = made.__new__(made)
+    if "_family" in parts:
+        from scipy import stats  # slow to load, and seldom needed
+
+        parts["_family"] = getattr(stats, parts["_family"])
+    forecast.__dict__.update(parts, unit=None)
+    return forecast
 
 
 def _array_out(array: NDArray[Any]) -> list[Any]:

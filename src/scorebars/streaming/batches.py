@@ -21,6 +21,8 @@ from scorebars.engines.store import Store, store_in_unit
 from scorebars.errors import ErrorModel, Flip, Normal
 from scorebars.errors.measurement_error import ErrorKind
 from scorebars.errors.normal import error_model
+from scorebars.evaluation.study_data import errors_of_predictions
+from scorebars.metrics.call import prediction_errors
 from scorebars.metrics.class_inputs import class_array, class_model
 
 KEPT = 65_536
@@ -30,6 +32,8 @@ _LIGHTEST, _HEAVIEST = 2.0**-100, 2.0**60
 _MOST_ERRORS = 2.0**60
 """A residual is at most so many of its errors large: then sums of fourth powers fit doubles."""
 _ON_ARRAYS = "Use scorebars.evaluate on arrays for this."
+_OF_BOTH_SCATTERS = {"ratio": "R2 (or the explained variance)", "pulls": "reduced chi-squared"}
+"""Metrics in which errors of labels and of predictions are not one error of the difference, by what they keep."""
 _WEIGHT_HINT = "A weight says how much a label counts; it cannot be below 0."
 _HINT = "yerr is a standard deviation (not a variance): it cannot be below 0."
 
@@ -44,6 +48,8 @@ class Batch:
     """The standard deviation of a measured number, the probability that a class is wrong."""
     weight: FloatArray | None
     kind: ErrorKind
+    prederr: dict[str, FloatArray] | None = None
+    """Standard errors of the predictions, of the models that have any."""
 
     @property
     def n(self) -> int:
@@ -63,7 +69,12 @@ class Batch:
         if any(batch.weight is not None for batch in batches):
             weight = np.concatenate([np.ones(b.n) if b.weight is None else b.weight for b in batches])
         models = {name: np.concatenate([batch.models[name] for batch in batches]) for name in batches[0].models}
-        return cls(np.concatenate([batch.y for batch in batches]), models, error, weight, batches[0].kind)
+        prederr = None
+        if batches[0].prederr is not None:
+            prederr = {
+                name: np.concatenate([b.prederr[name] for b in batches if b.prederr]) for name in batches[0].prederr
+            }
+        return cls(np.concatenate([batch.y for batch in batches]), models, error, weight, batches[0].kind, prederr)
 
 
 class NumberBatch(Batch):
@@ -72,21 +83,29 @@ class NumberBatch(Batch):
     classes: ClassVar[None] = None
 
     @classmethod
-    def checked(cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> NumberBatch:
+    def checked(cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any = None) -> NumberBatch:
         """From what a user passes."""
         models = _named(y_true, y_pred)
-        tables.require_rows(y_true=y_true, yerr=yerr, sample_weight=sample_weight, **_by_argument(models))
-        y_true, _, yerr, unit = take(y_true, next(iter(models.values())), yerr)
+        of_predictions = errors_of_predictions(prederr, models)
+        given = {f"prederr[{name!r}]": errors for name, errors in of_predictions.items()}
+        tables.require_rows(y_true=y_true, yerr=yerr, sample_weight=sample_weight, **_by_argument(models), **given)
+        for name, values in models.items():
+            found = take(y_true, values, yerr, of_predictions.get(name))
+            models[name] = found.y_pred if found.unit is None else values
+            if found.prederr is not None:
+                of_predictions[name] = found.prederr
+        y_true, _, yerr, unit, _ = take(y_true, next(iter(models.values())), yerr)
         if unit is not None:
             raise ValueError(
                 f"y_true has the unit {unit}: an accumulator takes plain numbers. Pass y_true.to_value(unit)."
             )
-        y = _column(y_true, "y_true")
-        predictions = {name: _column(values, argument_of(name, models)) for name, values in models.items()}
+        y = plain_column(y_true, "y_true")
+        predictions = {name: plain_column(values, argument_of(name, models)) for name, values in models.items()}
         for name, p in predictions.items():
             checks.same_length(y, p, "y_true", argument_of(name, models))
-        sigma, kind = _normal(yerr, y)
-        batch = cls(y, predictions, sigma, _weights(sample_weight, len(y)), kind)
+        sigma, kind = normal_errors(yerr, y)
+        own = {name: prediction_errors(errors, y.shape) for name, errors in of_predictions.items()}
+        batch = cls(y, predictions, sigma, batch_weights(sample_weight, len(y)), kind, own or None)
         if batch.n <= KEPT:  # larger ones are summed up at once, and sums show bad values
             batch.diagnose()
         return batch
@@ -123,14 +142,21 @@ class NumberBatch(Batch):
                 self._require_pulls()
 
     def stored(
-        self, needs: Collection[str], tolerance: float | None, known: Mapping[str, Any] | None
+        self, needs: frozenset[str], tolerance: float | None, known: Mapping[str, Any] | None
     ) -> dict[str, Store]:
         """The store of each model, to be merged with what is known already."""
         here, before = self._with_weightless_labels_replaced(), known or {}
+        labels = {name: here._of(p) for name, p in here.models.items()}
+        for need in needs & _OF_BOTH_SCATTERS.keys() if here.prederr else ():
+            raise ValueError(
+                f"{_OF_BOTH_SCATTERS[need]} of predictions with errors of their own needs all labels at once, and beyond "
+                f"{KEPT:,} of them an accumulator keeps sums only: leave it out of metrics. {_ON_ARRAYS}"
+            )
+        for name, sd in (here.prederr or {}).items():
+            error = np.hypot(here.error, sd)
+            labels[with_prediction_errors_of(name)] = Labels(here.y, here.models[name], error, here.weight)
         try:
-            return {
-                name: store_in_unit(here._of(p), needs, tolerance, before.get(name)) for name, p in here.models.items()
-            }
+            return {name: store_in_unit(part, needs, tolerance, before.get(name)) for name, part in labels.items()}
         except (BadValues, OverflowError):
             self.diagnose()
             if "pulls" in needs:
@@ -152,7 +178,9 @@ class NumberBatch(Batch):
             return np.where(counted, values, values[first])
 
         sigma = kept(self.error) if isinstance(self.error, np.ndarray) else self.error
-        return replace(self, y=kept(self.y), models={name: kept(p) for name, p in self.models.items()}, error=sigma)
+        prederr = None if self.prederr is None else {name: kept(sd) for name, sd in self.prederr.items()}
+        models = {name: kept(p) for name, p in self.models.items()}
+        return replace(self, y=kept(self.y), models=models, error=sigma, prederr=prederr)
 
     def _require_pulls(self) -> None:
         """Refuse residuals that are too many errors large."""
@@ -168,8 +196,10 @@ class ClassBatch(Batch):
     """Class labels that are wrong with some probability."""
 
     @classmethod
-    def checked(cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> ClassBatch:
+    def checked(cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any = None) -> ClassBatch:
         """From what a user passes."""
+        if prederr is not None:
+            raise ValueError("prederr is the standard error of a predicted number: predicted classes have none.")
         if sample_weight is not None:
             raise ValueError(
                 f"an accumulator counts class labels and cannot weight them: leave sample_weight out. {_ON_ARRAYS}"
@@ -191,7 +221,7 @@ class ClassBatch(Batch):
                     f"{argument} holds {class_type(p)}, but the labels are {class_type(y)}: use one type for all classes."
                 )
         model = class_model(yerr, len(y))
-        if not isinstance(model, Flip) or model.correlation:
+        if not isinstance(model, Flip) or model.correlation or model.checked is not None:
             raise ValueError(
                 f"yerr is {model!r}: an accumulator counts labels that are wrong independently of each other. Give the "
                 f"probability that a label is wrong: a number, one for each label, or Flip(q). {_ON_ARRAYS}"
@@ -224,6 +254,11 @@ class ClassBatch(Batch):
         return {name: ClassCounts.of(self.y, p, self.error, "pairs" in needs) for name, p in self.models.items()}
 
 
+def with_prediction_errors_of(name: str) -> str:
+    """Under which name the sums of a model are kept that count the errors of its predictions too."""
+    return f"{name}\0with prediction errors"
+
+
 # checks ------------------------------------------------------------------------------------------
 
 
@@ -254,11 +289,11 @@ def _by_argument(models: Mapping[str, Any]) -> dict[str, Any]:
     return {argument_of(name, models): values for name, values in models.items()}
 
 
-def _column(values: Any, argument: str) -> FloatArray:
+def plain_column(values: Any, argument: str) -> FloatArray:
     return np.asarray(checks.column(values, argument), dtype=np.float64)
 
 
-def _normal(yerr: Any, y: FloatArray) -> tuple[FloatArray | float, ErrorKind]:
+def normal_errors(yerr: Any, y: FloatArray) -> tuple[FloatArray | float, ErrorKind]:
     """Standard deviation and kind of independent normal errors, whose sums are known."""
     model = error_model(yerr, y.shape).for_labels(y)
     if type(model) is not Normal or not model.independent:
@@ -267,17 +302,22 @@ def _normal(yerr: Any, y: FloatArray) -> tuple[FloatArray | float, ErrorKind]:
             f"yerr is {what}: an accumulator sums up labels with independent normal errors. Give a number, one standard "
             f"deviation for each label, or Normal(sigma). {_ON_ARRAYS}"
         )
+    if model.estimated or model.common_scale is not None:
+        raise ValueError(
+            f"yerr is {model!r}: an accumulator keeps no record of how well the errors are known. Leave out dof and "
+            f"scale_error. {_ON_ARRAYS}"
+        )
     each = isinstance(model.sigma, np.ndarray)
     return np.asarray(model.sigma, dtype=np.float64) if each else float(model.sigma), model.kind
 
 
-def _weights(sample_weight: Any, n: int) -> FloatArray | None:
+def batch_weights(sample_weight: Any, n: int) -> FloatArray | None:
     """Weights of a batch, which may all be zero."""
     if sample_weight is None:
         return None
     if np.ndim(sample_weight) == 0:
         sample_weight = np.full(n, sample_weight)
-    w = _column(sample_weight, "sample_weight")
+    w = plain_column(sample_weight, "sample_weight")
     if len(w) != n:
         raise ValueError(
             f"sample_weight and y_true have inconsistent numbers of samples: {len(w)} and {n}. Each label needs its own "

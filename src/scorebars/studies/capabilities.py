@@ -16,6 +16,7 @@ from scorebars._shared.shown import Shown, Table, View
 from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import ErrorModel
+from scorebars.forecasts import Forecast, NormalForecast
 from scorebars.metrics.registry import declarations, entry_of
 
 Y = np.array([1.2, 2.0, 3.1, 4.0, 5.2, 6.1, 6.9])
@@ -23,8 +24,11 @@ P = np.array([1.0, 2.3, 3.0, 4.4, 5.0, 5.8, 7.2])
 LABELS = np.array([1, 0, 1, 1, 0, 1, 0])
 CLASSES = np.array([1, 0, 0, 1, 0, 1, 1])
 PROBABILITIES = np.array([0.9, 0.2, 0.4, 0.8, 0.1, 0.7, 0.6])
+FORECAST = NormalForecast(P, np.linspace(0.3, 0.6, len(P)))
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "fraction_within": {"tolerance": 0.5},
+    "interval_coverage": {"level": 0.8},
+    "interval_score": {"level": 0.8},
     "top_k_accuracy_score": {"k": 1},
     "fbeta_score": {"beta": 2.0},
 }
@@ -50,6 +54,7 @@ def _families() -> dict[str, ErrorModel]:
         "Repeats": errors.Repeats.from_means(sigma=0.3, n=3),
         "Flip": errors.Flip(0.1),
         "Flip(correlation)": errors.Flip(0.1, correlation=0.2),
+        "Flip.from_counts": errors.Flip.from_counts(20, 200),
         "ClassFlip": errors.ClassFlip({0: 0.05, 1: 0.15}),
         "Transition": errors.Transition([[0.9, 0.1], [0.2, 0.8]], [0, 1]),
         "LabelProbabilities": errors.LabelProbabilities(np.column_stack([1 - PROBABILITIES, PROBABILITIES]), [0, 1]),
@@ -58,10 +63,12 @@ def _families() -> dict[str, ErrorModel]:
     }
 
 
-def predictions_for(metric: str) -> FloatArray | IntArray:
+def predictions_for(metric: str) -> FloatArray | IntArray | Forecast:
     """Predictions of the kind that the metric takes."""
     declared = entry_of(metric).declaration
-    return P if declared.task == "regression" else CLASSES if declared.takes == "labels" else PROBABILITIES
+    if declared.task == "classification":
+        return CLASSES if declared.takes == "labels" else PROBABILITIES
+    return FORECAST if declared.task == "forecast" else P
 
 
 def sample_score(metric: str, model: ErrorModel) -> Score:
@@ -81,7 +88,7 @@ def pairs() -> list[tuple[str, str, ErrorModel]]:
         (metric, name, model)
         for name, model in _families().items()
         for metric, declared in declarations().items()
-        if isinstance(model, errors.MeasurementError) == (declared.task == "regression") and declared.scored
+        if isinstance(model, errors.MeasurementError) == (declared.task != "classification") and declared.scored
     ]
 
 
@@ -113,9 +120,9 @@ class Capabilities(Shown):
         return method if held is None or method == MISSING else f"{method} {held:.0%}"
 
     def _tables(self) -> list[list[list[str]]]:
-        """One table for measured numbers, one for classes."""
+        """One table for measured numbers, one for forecasts of them, one for classes."""
         out = []
-        for task in ("regression", "classification"):
+        for task in ("regression", "forecast", "classification"):
             metrics = [m for m in self.metrics if entry_of(m).declaration.task == task]
             models = [e for e in self.models if any((m, e) in self.methods for m in metrics)]
             if metrics:

@@ -36,12 +36,15 @@ class TestedFold:
     yerr: Any
     metrics: Any
     task: str
+    groups: np.ndarray | None = None
+    """Which items belong together, where the fold holds several groups."""
 
     __test__ = False  # no test class, whatever its name suggests to pytest
 
     def scores(self) -> Evaluation:
         """All metrics of the fold."""
-        return evaluate(self.labels, self.predicted, yerr=self.yerr, metrics=self.metrics, task=self.task)
+        given = {"yerr": self.yerr, "metrics": self.metrics, "task": self.task, "groups": self.groups}
+        return evaluate(self.labels, self.predicted, **given)
 
     def label_variances(self, metric: str) -> tuple[float, float]:
         """Variance of the metric when the labels at hand are redrawn from their error bars, and when redrawn labels are."""
@@ -65,6 +68,10 @@ class TestedFold:
             return self.yerr, [data.classes[k] for k in drawn]
         y = np.asarray(labels, dtype=np.float64)
         model = error_model(self.yerr, labels.shape).for_labels(y).label_level()
+        if model.limited:
+            raise ValueError(
+                "cross_validate takes no labels that are limits (Censored), which no model can be fitted to."
+            )
         return model, list(model.sample(y, _REDRAWS, rng) - (model.mean(y) - y))
 
 
@@ -150,7 +157,8 @@ def cross_validate(
     cv : int, splitter or iterable of (train, test)
         As in scikit-learn.
     groups : (n,), optional
-        Passed to the splitter.
+        Which items belong together: passed to the splitter, and where a fold holds several groups, these are the sample
+        that its scores know of.
     bootstrap : int, optional
         Number of bootstrap splits instead of folds: train on a sample drawn with replacement, test on what it left out.
     fit_params : dict, optional
@@ -205,7 +213,9 @@ def cross_validate(
     for train, test in splits:
         model = clone(estimator).fit(rows(X, train), labels[train], **(fit_params or {}))
         predicted = _predicted(model, rows(X, test), metrics)
-        tested.append(TestedFold(labels[test], predicted, _errors_of(yerr, test, n), metrics, task))
+        own = None if groups is None else np.asarray(to_host(groups))[test]
+        own = None if own is None or len(np.unique(own.astype(str))) < 2 else own
+        tested.append(TestedFold(labels[test], predicted, _errors_of(yerr, test, n), metrics, task, own))
     return CrossValidation([fold.scores() for fold in tested], [np.asarray(test) for _, test in splits], tested)
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtr, chdtrc
+from scipy.special import chdtr, chdtrc, ndtr, ndtri
 
 from scorebars._shared.score_views import counted, left_out
 from scorebars._shared.shown import Shown, View
 from scorebars.answers.base import PER_CENT
-from scorebars.answers.means.squared import pvalues_of, squared_law
+from scorebars.answers.means.squared import chi_squared_quantile, pvalues_of, squared_law
+from scorebars.answers.score import Interval
 from scorebars.arrays import BoolArray, FloatArray
-from scorebars.errors import MeasurementError, Normal
+from scorebars.errors import Censored, MeasurementError, Normal
 from scorebars.errors.repeats import Repeats
 from scorebars.evaluation.study_data import study_data
 from scorebars.laws.law import Law
@@ -33,6 +34,7 @@ _FEWEST = 5
 """So many of the noisiest labels are looked at, at least."""
 _ONE_SIGMA = 0.8413447460685429
 """P(a standard normal variable < 1)."""
+_ANY_SCALE = Interval(0.0, math.inf)
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +51,9 @@ class ErrorCheck(Shown):
     pvalue_noisiest : the same as `pvalue_low` for the noisiest labels, the few that hold half of the squared label error;
         None where no few labels do, or errors are correlated. A model that was fitted to these labels follows their errors
         and shows here first
+    scale : by which factors all errors could be multiplied (95 %) so that a perfect model would show a chi-squared as this
+        one; 1 is inside where the errors are believable and the model is perfect. A model with errors of its own needs less,
+        so the upper end bounds what the errors may be understated by
     perfect_chi_squared : what a perfect model shows on average: 1, more where errors come from few repeats
     noise_share : mean squared label error over mean squared residual
     zero_share, repeated_share, repeated_value : labels with error zero, and with the most frequent value
@@ -78,6 +83,7 @@ class ErrorCheck(Shown):
     perfect_chi_squared: float = 1.0
     pvalue_noisiest: float | None = None
     doubts: list[str] = field(default_factory=list)
+    scale: Interval = _ANY_SCALE
 
     @property
     def too_good(self) -> bool:
@@ -104,6 +110,7 @@ class ErrorCheck(Shown):
             f"{math.sqrt(self.perfect_chi_squared):.3g})",
             f"reduced chi-squared {self.reduced_chi_squared:.4g} (a perfect model: {self.perfect_chi_squared:.3g}; at "
             f"least this with probability {self.pvalue_high:.3g})",
+            f"consistent with errors scaled by {self.scale.low:.3g} to {self.scale.high:.3g} (95 %), if the model were perfect",
             f"noise share {self.noise_share:.3g}: how much of the mean squared residual is label error",
             f"zero errors {self.zero_share:.1%}; most frequent error {self.repeated_value:g} ({self.repeated_share:.1%})",
         ]
@@ -114,12 +121,17 @@ class ErrorCheck(Shown):
         return View(f"label errors of {counted(self.n, 'label')}: {self.verdict}", notes=lines, warnings=self.warnings)
 
 
+_SEED = 20240517
+_DRAWN = "each was replaced by a number drawn within it as a perfect model would have it (fixed seed)"
+
+
 def check_errors(
     y_true: Any,
     y_pred: Any = None,
     *,
     repeats: Repeats | None = None,
     yerr: Any = None,
+    prederr: Any = None,
     y: Hashable | None = None,
     pred: Any = None,
     nan_policy: str = "raise",
@@ -132,6 +144,9 @@ def check_errors(
         Labels and predictions of a model.
     yerr : number, (n,), (2, n) or error model
         The quoted errors.
+    prederr : number or (n,), optional
+        Standard errors of the predictions: pulls are residuals in units of both errors, and a perfect model is one that errs
+        by these alone. With normal errors of the labels only.
     y, pred, nan_policy : as in `evaluate`
         ``check_errors(table, y="mass", pred="model", yerr="mass_err")`` takes columns by name.
     repeats : Repeats, optional
@@ -146,7 +161,9 @@ def check_errors(
     -----
     A pull is :math:`(p_i - y_i)/\sigma_i`; the mean of the squared pulls of a perfect model is 1 (correlated errors:
     :math:`d'\Sigma^{-1}d/n`). The p-values say how often a perfect model shows a larger or smaller one under this error
-    model: exactly for normal errors, by quadrature or draws for other families.
+    model: exactly for normal errors, by quadrature or draws for other families. `scale` holds the factors f of all errors for
+    which :math:`\chi^2/f^2` lies between the quantiles of a perfect model. Errors whose size is known to a fraction
+    (``Normal(sigma, scale_error=0.2)``, ``dof=``) have wider distributions: Fisher's F takes the place of chi-squared.
 
     References
     ----------
@@ -160,20 +177,24 @@ def check_errors(
     >>> round(check.noise_share, 2), check.warnings[0]
     (1.03, 'more than half of the mean squared residual is label error: better labels would tell more.')
     """
-    given = study_data(y_true, y_pred, y=y, pred=pred, yerr=yerr, nan_policy=nan_policy)
+    given = study_data(y_true, y_pred, y=y, pred=pred, yerr=yerr, prederr=prederr, nan_policy=nan_policy)
     if len(given.models) != 1:
         raise ValueError(f"check_errors takes the predictions of one model, got those of {len(given.models)}.")
     if repeats is not None and given.omitted:
         raise ValueError("repeats cannot be given where rows are left out: drop the rows with missing values first.")
-    data = call.measured(given.y_true, next(iter(given.models.values())), given.yerr, None)[0]
+    (name, prediction), *_ = given.models.items()
+    data = call.measured(given.y_true, prediction, given.yerr, None, given.prederr.get(name))[0]
     data.require_valid()
+    limits = data.errors if isinstance(data.errors, Censored) else None
+    data = data if limits is None else _drawn_within(limits, data)
+    data = _of_both_errors(data, repeats)
     label, d = np.asarray(data.y, float), data.residual
     sd = _error_sizes(data.errors, label)
     found_pulls = _pulls(data)
     known = np.isfinite(found_pulls)
     if not known.any():
         raise ValueError("all label errors are zero: there is nothing to check. Pass yerr.")
-    chi2, perfect, low, high = _chi_squared(data, found_pulls, known)
+    chi2, perfect, low, high, scale = _chi_squared(data, found_pulls, known)
     noisiest = _noisiest(sd) if data.errors.independent else None
     mean_square = float(np.mean(np.square(d)))
     values, times = np.unique(sd, return_counts=True)
@@ -196,10 +217,29 @@ def check_errors(
         repeats_pvalue=ratio_p,
         warnings=[],
         omitted=given.omitted,
+        scale=scale,
     )
-    found.doubts.extend([*([PER_CENT] if data.dwarfed_by_errors() else []), *_fitted(found)])
+    found.warnings.extend([] if limits is None else [f"{limits.said()}: {_DRAWN}."])
+    found.doubts.extend([*([PER_CENT] if data.dwarfed_by_errors else []), *_fitted(found)])
     found.warnings.extend([*found.doubts, *_warnings(found, scalar=bool(np.ptp(sd) == 0))])
     return found
+
+
+def _drawn_within(limits: Censored, data: Measured) -> Measured:
+    """Each limit replaced by a number drawn within it as a perfect model would have it; the seed is fixed.
+
+    If model and errors are right, the numbers drawn and the numbers measured together have unit normal pulls.
+    """
+    p, s = data.predictions, np.broadcast_to(limits.sigma, (data.n,))
+    scale = np.where(s > 0, s, 1.0)
+    low, high = (limits.lower - p) / scale, (limits.upper - p) / scale
+    flip = low > 0  # the tail that keeps its digits
+    first, last = ndtr(np.where(flip, -high, low)), ndtr(np.where(flip, -low, high))
+    drawn = ndtri(first + (last - first) * np.random.default_rng(_SEED).random(data.n))
+    z = np.clip(np.where(flip, -drawn, drawn), low, high)
+    inside = np.where(s > 0, p + scale * np.where(np.isfinite(z), z, 0.0), limits.nearest(p))
+    y = np.where(limits.limits, np.clip(inside, limits.lower, limits.upper), limits.labels())
+    return Measured(y, data.p, Normal.trusted(s), data.weight)
 
 
 def _centre(data: Measured) -> FloatArray:
@@ -222,6 +262,18 @@ def _error_sizes(errors: MeasurementError, y: FloatArray) -> FloatArray:
     return np.where(np.isfinite(variance), np.sqrt(variance), half)
 
 
+def _of_both_errors(data: Measured, repeats: Repeats | None) -> Measured:
+    """The data with the errors of label less prediction, where predictions have errors of their own."""
+    if data.errors.of_predictions() is None:
+        return data
+    if data.errors.of_labels().normal is None or data.errors.estimated or repeats is not None:
+        raise ValueError(
+            "check_errors takes prederr with normal label errors of known size, and without repeats: pass yerr=sigma, or check "
+            "the label errors without prederr."
+        )
+    return data.of_difference()
+
+
 def _offset(errors: MeasurementError, y: FloatArray) -> FloatArray:
     """How far the mean of a fresh label lies from the value behind it; the median where there is no mean."""
     with np.errstate(invalid="ignore"):
@@ -237,8 +289,8 @@ def _pulls(data: Measured) -> FloatArray:
     return np.where(sd > 0, d / np.where(sd > 0, sd, 1.0), np.nan)
 
 
-def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[float, float, float, float]:
-    """The reduced chi-squared of the labels with an error, that of a perfect model, and the p-values (low, high)."""
+def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[float, float, float, float, Interval]:
+    """The reduced chi-squared of the labels with an error, that of a perfect model, p-values (low, high), and scales."""
     part = Measured(data.y[known], data.p[known], data.errors[np.flatnonzero(known)])
     errors, count = part.errors, part.n
     observed = float(np.mean(np.square(pulls[known])))
@@ -246,19 +298,30 @@ def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[f
     if normal is not None:
         if normal.independent or _regular(normal):
             answers = reduced_squared(part)
-            return answers.observed, float(answers.perfect()), *pvalues_of(answers)
+            scale = _scales(answers.observed, lambda q: chi_squared_quantile(answers, q))
+            return answers.observed, float(answers.perfect()), *pvalues_of(answers), scale
         # labels known exactly in some combination: the sum of squared pulls has a distribution of its own
         inverse = 1.0 / errors.label_variance(np.asarray(part.y, dtype=np.float64))
         law: Law = squared_law(normal.label_level(), np.zeros(count), inverse)
         unit = count / float(np.sum(inverse))
-        return observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit))
+        scale = _scales(observed, lambda q: float(law.ppf(q)) / unit)
+        return observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit)), scale
     if _impossible(part).any():
-        return observed, 1.0, 1.0, 0.0
+        return observed, 1.0, 1.0, 0.0, _ANY_SCALE
     centre = _centre(part)
     shares = 1.0 / (count * np.square(_error_sizes(errors, centre)))
     law = mean_law(SquaredError(), errors, centre, centre + _offset(errors, centre), shares)
     least = 1.0 / (len(law.draws) + 1.0) if isinstance(law, SampleLaw) else 0.0
-    return observed, float(law.mean), max(float(law.cdf(observed)), least), max(float(law.sf(observed)), least)
+    low, high = (max(p, least) for p in (float(law.cdf(observed)), float(law.sf(observed))))
+    return observed, float(law.mean), low, high, _scales(observed, lambda q: float(law.ppf(q)))
+
+
+def _scales(observed: float, quantile: Callable[[float], float]) -> Interval:
+    """The factors of all errors with which the observed chi-squared is neither too large nor too small, at 95 %."""
+    most, least = (quantile(q) for q in (0.975, 0.025))
+    return Interval(
+        math.sqrt(observed / most) if most > 0 else math.inf, math.sqrt(observed / least) if least > 0 else math.inf
+    )
 
 
 def _noisiest(sd: FloatArray) -> BoolArray | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from scorebars.evaluation.scoring import Evaluation, Metric, evaluate_arrays, task_of_metrics
-from scorebars.evaluation.study_data import study_data
+from scorebars.evaluation.study_data import PREDERR_OF_FILES, study_data
 from scorebars.files.file_study import (
     read_in_pieces,
     remark_on_unused_errors,
@@ -24,10 +24,12 @@ def evaluate(
     y_pred: Any = None,
     *,
     yerr: Any = None,
+    prederr: Any = None,
     metrics: Metric | Sequence[Metric] | None = None,
     task: str | None = None,
     sample_weight: Any = None,
     by: Any = None,
+    groups: Any = None,
     y: Hashable | None = None,
     pred: Any = None,
     nan_policy: str = "raise",
@@ -51,10 +53,16 @@ def evaluate(
         mapping from model to column.
     yerr : number, (n,), (2, n) or error model, optional
         Label errors, as in every metric; in a table also the name of a column, or those of lower and upper errors.
+    prederr : number, (n,) or mapping, optional
+        Standard errors of the predictions, as in every regression metric: the same for all models, or a mapping from model to
+        its own. In a table also names of columns.
     sample_weight : (n,), optional
         How much each label counts; in a table also the name of a column.
     by : (n,), optional
         Groups: every score is also given for each group; in a table also the name of a column.
+    groups : (n,), optional
+        Which items belong together (molecules of a series, scenes, patients), so that other groups may follow: errors from
+        the choice of the items are those of groups; in a table also the name of a column.
     metrics : name, function, or list of them, optional
         By default the common ones of the task; ``"rmse"``, ``"mae"``, ``"r2"`` and other short names do. Options go with
         the function, ``functools.partial(sb.fraction_within, tolerance=0.1)``; scores of one function with several options
@@ -116,20 +124,27 @@ def evaluate(
     """
     if reading:
         require_known(reading, y_true)
-    if isinstance(y_true, str | os.PathLike) and not (y_pred is None and read_in_pieces(y_true, y, pred, reading)):
+    if prederr is not None and (isinstance(y_true, str | os.PathLike) or streamed(y_true)):
+        raise ValueError(PREDERR_OF_FILES)
+    if isinstance(y_true, str | os.PathLike) and not (
+        y_pred is None and groups is None and read_in_pieces(y_true, y, pred, reading)
+    ):
         if y_pred is not None:
             raise ValueError("give predictions as columns of the file: evaluate(path, pred=...).")
-        columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight, "by": by}
+        columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight, "by": by, "groups": groups}
         task = task or task_of_metrics(metrics)
         study = study_in_file(y_true, **columns, task=task, nan_policy=nan_policy, options=reading)
-        found = evaluate_arrays(study.data, metrics or study.metrics, study.task)
+        found = evaluate_arrays(study.forecasts, metrics or study.metrics, study.task)
         return replace(found, assumed=study.assumed)
     if streamed(y_true):
+        if groups is not None:
+            raise ValueError("groups needs all labels at once: read the data into a table, or leave groups out.")
         return _evaluate_streamed(
             y_true, y_pred, by, nan_policy, progress, y=y, pred=pred, yerr=yerr, sample_weight=sample_weight,
             metrics=metrics, task=task,
         )  # fmt: skip
-    columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight, "by": by}
+    columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight, "by": by, "prederr": prederr}
+    columns["groups"] = groups
     data = study_data(y_true, y_pred, nan_policy=nan_policy, **columns)
     return evaluate_arrays(data, metrics, task)
 

@@ -13,11 +13,16 @@ from scipy.special import ndtr, ndtri
 from scorebars import checks
 from scorebars._shared.score_views import counted
 from scorebars._shared.shown import Shown, View
+from scorebars.answers.classes.over_rates import OverRates
+from scorebars.answers.clustered import group_codes
 from scorebars.arrays import FloatArray
+from scorebars.errors import ClassError
+from scorebars.errors.checked_rates import CheckedRates
 from scorebars.evaluation.study_data import assumed_task
 from scorebars.measured import Measured
 from scorebars.metrics.call import measured
 from scorebars.metrics.class_inputs import Given, class_labels, flip_model
+from scorebars.metrics.predicted_classes import accuracy_score
 from scorebars.moments.majority_error import majority_error
 
 _MOST_REPEATS = 10_000
@@ -69,16 +74,44 @@ class VotingBudget:
     q: float
     difference: float
     classes: int = 2
+    clustering: float = 1.0
+    """How much more the mean of items that come in groups scatters than that of as many independent ones."""
 
     def per_label(self, repeats: float) -> float:
         wrong = float(majority_error(self.q, int(repeats), self.classes))
         other = wrong / (self.classes - 1)
         met = self.one_right * (1.0 - wrong + other) + self.both_wrong * 2.0 * other
-        return max(met / (1.0 - wrong - other) ** 2 - self.difference**2, 0.0)
+        return self.clustering * max(met / (1.0 - wrong - other) ** 2 - self.difference**2, 0.0)
 
     def candidates(self, cost_label: float, cost_repeat: float) -> range:
         """Odd numbers of raters, which have a majority."""
         return range(1, 52, 2)
+
+
+@dataclass(frozen=True)
+class CheckingBudget:
+    """Variance of an accuracy against the truth with M labels, and m checked ones that tell how often labels are wrong.
+
+    sampling / M + checking / m, where the checks are spread over the classes in proportion to `each`.
+    """
+
+    sampling: float
+    each: FloatArray
+    """Root of the variance that one checked label of each class leaves."""
+
+    @property
+    def checking(self) -> float:
+        return float(np.add.reduce(self.each)) ** 2
+
+    def per_label(self, repeats: float) -> float:
+        """With error rates that are known."""
+        return self.sampling
+
+    def cheapest(self, target: float, cost_label: float, cost_check: float) -> tuple[float, float]:
+        """Labels and checks at which the variance is `target`, so that neither is better spent on the other."""
+        both = math.sqrt(self.sampling * self.checking)
+        ratio = math.sqrt(cost_check / cost_label)
+        return (self.sampling + both * ratio) / target, (self.checking + both / ratio) / target
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +123,9 @@ class Plan(Shown):
     labels, repeats : number of labels, and of repeats (raters) of each
     cost : what they cost
     power : the power they give (None for a plan that reaches a std)
-    allocation : how to spread the repeats over the pilot's labels, as shares of the total (None without pilot data)
+    allocation : how to spread the repeats over the pilot's labels, as shares of the total (None without pilot data); of
+        a plan with `checks` how to spread these over the classes, in the order of the error model
+    checks : how many labels to check, where the error rates of the labels come from counts; else None
     repeats_continuous : the best number of repeats before rounding to a whole one (raters: the whole one)
     """
 
@@ -101,17 +136,20 @@ class Plan(Shown):
     allocation: FloatArray | None
     repeats_continuous: float
     goal: str
-    budget: Budget | VotingBudget = field(repr=False)
+    budget: Budget | VotingBudget | CheckingBudget = field(repr=False)
     target_variance: float = field(repr=False)
     """The variance of the estimate at which the goal is reached."""
     difference: float | None = field(default=None, repr=False)
     level: float = field(default=0.95, repr=False)
     assumed: str = ""
     """What was assumed about the labels, and how to change it; empty where nothing had to be."""
+    checks: int | None = None
 
-    def std_at(self, labels: float, repeats: float = 1) -> float:
-        """Standard error of the estimate with this many labels and repeats."""
-        return math.sqrt(self.budget.per_label(repeats) / labels)
+    def std_at(self, labels: float, repeats: float = 1, checks: float | None = None) -> float:
+        """Standard error of the estimate with this many labels and repeats, and checks where the plan has some."""
+        more = self.checks if checks is None else checks
+        rates = self.budget.checking / more if isinstance(self.budget, CheckingBudget) and more else 0.0
+        return math.sqrt(self.budget.per_label(repeats) / labels + rates)
 
     def power_at(self, labels: float, repeats: float = 1) -> float:
         """Power of the two-sided test with this many labels and repeats."""
@@ -127,6 +165,10 @@ class Plan(Shown):
         """What printing and notebooks show."""
         power = "" if self.power is None else f", power {self.power:.3f}"
         needed = f"{counted(self.labels, 'label')} with {counted(self.repeats, 'repeat')} each"
+        if self.checks is not None:
+            needed = (
+                f"{counted(self.labels, 'label')}, and {counted(self.checks, 'check')} of how often labels are wrong"
+            )
         notes = [f"Note: {self.assumed}."] if self.assumed else []
         return View(f"{needed} (cost {self.cost:g}{power}) {self.goal}", notes=notes)
 
@@ -144,12 +186,16 @@ def plan(
     measurement_variance: float | None = None,
     cost_label: float = 1.0,
     cost_repeat: float = 1.0,
+    cost_check: float = 1.0,
     task: str | None = None,
+    groups: Any = None,
 ) -> Plan:
     r"""How many labels, and how many repeats of each, are needed?
 
     Two goals: to tell two models apart (`difference` of their mean squared errors, or of their accuracies for
-    classes), or to bring the standard error of a model's mean squared error against the truth below `std`.
+    classes), or to bring the standard error of a model's mean squared error against the truth below `std`. For classes
+    whose error rates were counted (`Flip.from_counts`) that is the standard error of the accuracy, and the plan says how
+    many labels to judge and how many to check.
 
     Parameters
     ----------
@@ -165,8 +211,13 @@ def plan(
         Power and two-sided confidence level of the comparison.
     cost_label, cost_repeat : numbers
         What a label costs once, and each of its repeats.
+    cost_check : number
+        What it costs to check a label, where error rates are counted.
     task : {"regression", "classification"}, optional
         Whether the pilot's labels are measured numbers or classes; guessed as in `evaluate`, and said where it was.
+    groups : (n,), optional
+        Which items of the pilot belong together (series, scenes, patients). The plan is then for new groups of the sizes
+        that the pilot has: :math:`V_s` is the variance between them for each label.
 
     Returns
     -------
@@ -182,7 +233,9 @@ def plan(
         M = (z_{1-\alpha/2} + z_{power})^2\,\frac{V_s + V_m/n}{\Delta^2}, \qquad
         n^* = \sqrt{\frac{V_m\,c_{label}}{V_s\,c_{repeat}}} .
 
-    Repeats alone cannot go below :math:`V_s/M`; for classes the raters' majority takes the place of the repeats.
+    Repeats alone cannot go below :math:`V_s/M`; for classes the raters' majority takes the place of the repeats. With
+    counted error rates the variance is :math:`V_s/M + V_c/m` for m checked labels, and the cheapest way has
+    :math:`m/M = \sqrt{V_c c_{label} / (V_s c_{check})}`.
 
     References
     ----------
@@ -199,6 +252,13 @@ def plan(
     15140 labels with 1 repeat each (cost 30280, power 0.900) to detect a difference of 0.0081645
     >>> print(sb.plan(difference=0.15, sampling_variance=2.0, measurement_variance=8.0, cost_label=5))
     1868 labels with 4 repeats each (cost 16812, power 0.900) to detect a difference of 0.15
+
+    A judge was wrong on 6 of 60 answers that were checked. To know the accuracy to 2 %, a check costing 10 judgements:
+
+    >>> judged, answers = [1] * 300, [1] * 240 + [0] * 60
+    >>> judge = sb.Flip.from_counts(6, 60)
+    >>> print(sb.plan(judged, answers, yerr=judge, std=0.02, cost_repeat=0, cost_check=10))
+    1737 labels, and 309 checks of how often labels are wrong (cost 4827) to reach a std of 0.02
     """
     power, level = checks.probability(power, "power"), checks.probability(level, "level")
     cost_label, cost_repeat = _at_least_zero(cost_label, "cost_label"), _at_least_zero(cost_repeat, "cost_repeat")
@@ -216,6 +276,8 @@ def plan(
     budget: Budget | VotingBudget
     said = ""
     if assumed:
+        if groups is not None:
+            raise ValueError("groups belong to pilot data; put what they add into sampling_variance.")
         budget = Budget(
             _at_least_zero(sampling_variance or 0.0, "sampling_variance"),
             _at_least_zero(measurement_variance or 0.0, "measurement_variance"),
@@ -223,16 +285,21 @@ def plan(
     else:
         found, said = assumed_task(task, y_true, yerr, _predictions(y_pred, 1 if std is not None else 2))
         if found == "regression" and std is not None:
-            budget = _one_model_pilot(y_true, y_pred, yerr)
+            budget = _one_model_pilot(y_true, y_pred, yerr, groups)
         elif found == "regression":
-            budget, difference, allocation = _two_model_pilot(y_true, y_pred, yerr, difference)
+            budget, difference, allocation = _two_model_pilot(y_true, y_pred, yerr, difference, groups)
+        elif std is not None and isinstance(yerr, ClassError) and yerr.checked is not None:
+            if not (math.isfinite(std) and std > 0):
+                raise ValueError(f"std must be a number above 0, got {std!r}: nothing finite reaches it.")
+            return _checking_plan(y_true, y_pred, yerr, std, cost_label + cost_repeat, cost_check, said)
         elif std is not None:
             raise ValueError(
                 "plan brings the std of a mean squared error below a target; for classes give the predictions of two "
-                'models and a difference. If the labels are measured numbers, say task="regression".'
+                "models and a difference, or error rates that were counted: yerr=sb.Flip.from_counts(wrong, checked). "
+                'If the labels are measured numbers, say task="regression".'
             )
         else:
-            budget, difference = _voting_pilot(y_true, y_pred, yerr, difference)
+            budget, difference = _voting_pilot(y_true, y_pred, yerr, difference, groups)
     if std is None and difference is None:
         raise ValueError("say what to reach: difference (to tell two models apart) or std (of one model's score).")
     name, wanted, factor, goal = "std", std or 0.0, 1.0, "to reach a std of"
@@ -255,6 +322,30 @@ def plan(
     return Plan(labels, best, cost, reached, allocation, continuous, goal, budget, target, difference, level, said)
 
 
+def _checking_plan(
+    y_true: Any, y_pred: Any, yerr: Any, std: float, cost_label: float, cost_check: float, said: str
+) -> Plan:
+    """How many labels to judge, and how many to check, for an accuracy against the truth of this standard error."""
+    cost_check = _at_least_zero(cost_check, "cost_check")
+    if not (cost_label > 0 and cost_check > 0):
+        raise ValueError(
+            "judging a label and checking one must both cost something: with one of them free use all there is."
+        )
+    score = accuracy_score(y_true, _predictions(y_pred, 1)[0], yerr=yerr)
+    score.truth.interval(0.5)  # raises where there is none
+    over = score.truth._total
+    assert isinstance(over, OverRates)
+    assert isinstance(over.checked, CheckedRates)
+    rates = over.checked.variance(over.slopes)
+    inside = min(max(float(score.truth), 0.0), 1.0)
+    sampling = score.n * (score.truth.std**2 - rates + over.curve * inside * (1.0 - inside))
+    budget = CheckingBudget(sampling, np.sqrt(over.checked.variances(over.slopes)))
+    labels, checks = (max(math.ceil(x * (1 - 1e-12)), 1) for x in budget.cheapest(std**2, cost_label, cost_check))
+    allocation = budget.each / np.add.reduce(budget.each) if budget.checking > 0 else None
+    cost, goal = labels * cost_label + checks * cost_check, f"to reach a std of {std:g}"
+    return Plan(labels, 1, cost, None, allocation, 1.0, goal, budget, std**2, None, 0.95, said, checks)
+
+
 def _at_least_zero(value: float, name: str) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
@@ -275,13 +366,20 @@ def _pilot(y_true: Any, y_pred: Any, yerr: Any, wanted: int) -> list[Measured]:
     if yerr is None:
         raise ValueError("yerr is missing: planning repeats needs the error of a single measurement.")
     data = [measured(y_true, p, yerr, None)[0] for p in _predictions(y_pred, wanted)]
+    if data[0].errors.limited:
+        raise ValueError("plan takes no labels that are limits (Censored): they do not show how single labels scatter.")
+    if any(not one.plain_normal and one.errors.of_predictions() is not None for one in data):
+        raise ValueError(
+            "plan asks how many labels and repeats are needed, and counts no errors of the predictions: pass their nominal "
+            "values."
+        )
     if data[0].n < 2:
         raise ValueError("a pilot needs at least two labels to show how they scatter.")
     return data
 
 
 def _two_model_pilot(
-    y_true: Any, y_pred: Any, yerr: Any, difference: float | None
+    y_true: Any, y_pred: Any, yerr: Any, difference: float | None, groups: Any
 ) -> tuple[Budget, float, FloatArray | None]:
     """V_s = Var(D_A^2 - D_B^2) without its measurement part, V_m = 4 mean((b-a)^2 sigma^2)."""
     data, other = _pilot(y_true, y_pred, yerr, 2)
@@ -289,14 +387,26 @@ def _two_model_pilot(
     gap = b - a
     own = 4.0 * np.square(gap) * errors.label_variance(y)
     terms = gap * (2.0 * y - a - b)
-    sampling = max(float(np.var(terms, ddof=1) - np.mean(own)), 0.0)
+    sampling = max(float(np.var(terms, ddof=1) - np.mean(own)) + _added_by_groups(terms, groups), 0.0)
     measurement = float(np.mean(4.0 * np.square(gap) * errors.variance(y)))
     lever = np.abs(gap) * np.sqrt(errors.variance(y))
     allocation = lever / lever.sum() if lever.sum() > 0 else None
     return Budget(sampling, measurement), float(np.mean(terms)) if difference is None else difference, allocation
 
 
-def _one_model_pilot(y_true: Any, y_pred: Any, yerr: Any) -> Budget:
+def _added_by_groups(terms: FloatArray, groups: Any) -> float:
+    """What groups add to the variance of a mean, times the number of its terms: negative where they balance out."""
+    if groups is None:
+        return 0.0
+    codes, n = group_codes(groups, len(terms)), len(terms)
+    count = int(codes.max()) + 1
+    if count < 2:
+        raise ValueError("all items of the pilot are of one group: at least two are needed to show how groups scatter.")
+    sums = np.bincount(codes, terms - np.mean(terms))
+    return float(np.sum(np.square(sums))) / n * count / (count - 1) - float(np.var(terms, ddof=1))
+
+
+def _one_model_pilot(y_true: Any, y_pred: Any, yerr: Any, groups: Any) -> Budget:
     """Variance of the truth's estimate of the MSE, with k4 the fourth cumulant of a single error:
 
     V_s + 4 mean(D^2 sigma^2)/n + mean(2 sigma^4 + 4 D m3)/n^2 + mean(k4)/n^3.
@@ -313,12 +423,15 @@ def _one_model_pilot(y_true: Any, y_pred: Any, yerr: Any) -> Budget:
     own = 4.0 * square * s2 + 2.0 * np.square(s2) + 4.0 * d * m3 / at_hand**2 + k4 / at_hand**3
     excess = np.square(square - np.mean(square)) - own
     sampling = float(np.mean(excess)) + float(np.std(excess, ddof=1)) / math.sqrt(len(y))
+    sampling += _added_by_groups(square, groups)
     measurement = max(4.0 * float(np.mean(square * single)), 0.0)
     curvature = float(np.mean(2.0 * np.square(single) + 4.0 * d * m3))
     return Budget(max(sampling, 0.0), measurement, max(curvature, 0.0), float(np.mean(k4)))
 
 
-def _voting_pilot(y_true: Any, y_pred: Any, yerr: Any, difference: float | None) -> tuple[VotingBudget, float]:
+def _voting_pilot(
+    y_true: Any, y_pred: Any, yerr: Any, difference: float | None, groups: Any
+) -> tuple[VotingBudget, float]:
     """Only items on which the two classifiers differ matter; noise shrinks their difference by 1 - q - r."""
     first, second = _predictions(y_pred, 2)
     a, b = class_labels(Given(y_true, first)), class_labels(Given(y_true, second))
@@ -338,7 +451,10 @@ def _voting_pilot(y_true: Any, y_pred: Any, yerr: Any, difference: float | None)
     one_right = min(max((met - 2.0 * other * differ) / contrast, 0.0), differ)
     if difference is None:
         difference = float(np.mean(right_a) - np.mean(right_b)) / contrast
-    return VotingBudget(one_right, differ - one_right, q, difference, classes), difference
+    terms = right_a.astype(np.float64) - right_b
+    alone = float(np.var(terms, ddof=1)) if len(terms) > 1 else 0.0
+    clustering = max(1.0 + _added_by_groups(terms, groups) / alone, 0.0) if alone > 0 else 1.0
+    return VotingBudget(one_right, differ - one_right, q, difference, classes, clustering), difference
 
 
 def _power(difference: float, variance: float, level: float) -> float:

@@ -48,8 +48,11 @@ class AccuracyAnswers(Answers):
         binned: bool = False,
     ) -> None:
         self.declaration, self.kind = declaration, flip.kind
+        self._each: tuple[NDArray[np.uint8], int] | None = None
+        """Whether each single label is right, one bit for each, where rows stand for many of them."""
         if weight is None and count is None and np.ndim(flip.q) == 0:
             hits = int(np.count_nonzero(right))  # one q serves all: two kinds of labels
+            self._each = np.packbits(right), len(right)
             right, count = np.array([True, False]), np.array([hits, len(right) - hits], dtype=np.float64)
         self.n = len(right) if count is None else round(float(np.add.reduce(count)))
         self._right, self._classes, self._binned = right, classes, binned
@@ -60,7 +63,7 @@ class AccuracyAnswers(Answers):
 
     @classmethod
     def counted(cls, declaration: Declaration, counts: ClassCounts, kind: str) -> AccuracyAnswers:
-        """Of labels of which the numbers by right or wrong and q were kept."""
+        """Answers for labels that were counted by right or wrong and by q, and not kept."""
         cell, q, count = rows_of(counts)
         flips, classes = flips_of(q, kind), max(len(counts.classes), 2)
         return cls(declaration, counts.right(cell), flips, classes, None, count, counts.gathered)
@@ -174,7 +177,7 @@ class AccuracyAnswers(Answers):
 
     @property
     def _curve(self) -> float:
-        """One over the number of items, or of equally weighted ones that would say as much."""
+        """1 / n; with weights, 1 / the number of equally weighted items that would say as much."""
         return self._variance(np.ones(1))
 
     def _item_variance(self) -> float:
@@ -193,8 +196,21 @@ class AccuracyAnswers(Answers):
         binomial = self._curve * (self.expected - ends[0]) * (ends[1] - self.expected)
         return ScoreInterval(self.expected, max(self._item_variance() - binomial, 0.0), self._curve, *ends)
 
+    def influences(self) -> FloatArray:
+        if self._each is None and self._count is not None:
+            return super().influences()
+        right = (
+            self._right if self._each is None else np.unpackbits(self._each[0], count=self._each[1]).astype(np.bool_)
+        )
+        terms = self._agreement(right) if self._berkson else right.astype(np.float64)
+        shares = 1.0 / self.n if self._weight is None else self._weight / np.add.reduce(self._weight)
+        return np.asarray(shares * (terms - self._centre))
+
+    def _next_share(self) -> Callable[[float], Interval]:
+        return next_share(self._centre, self._curve, self.declaration, 0.0)
+
     def total_interval(self, level: float) -> Interval:
-        return next_share(self._centre, self._curve, self.declaration, 0.0)(level)
+        return self._next_share()(level)
 
     def warnings(self) -> list[str]:
         found = []
@@ -221,7 +237,7 @@ class InvertedCount:
     stay: float
     turn: float
     otherwise: ScoreInterval
-    """Where no true count, or a single one, goes with the observed count: more agree than such labels allow."""
+    """The interval where at most one true count fits the observed one: more labels agree than such errors allow."""
 
     def _tails(self, true_hits: int) -> tuple[float, float]:
         """P(count <= hits) and P(count >= hits), half of P(count = hits) in each, with `true_hits` truly right ones."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.labelled import Cases, Labelled
+from scorebars.answers.classes.over_rates import OverRates, said_of_rates
 from scorebars.answers.intervals import OfLaw, ScoreInterval, Symmetric, next_share
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray, IntArray
@@ -26,6 +28,8 @@ from scorebars.laws.mixture import MixtureLaw
 
 INVERTED = "the metric of the label counts carried back through the label errors"
 PERFECT = "expected score of a model that always knows the true class, the shown labels taken as the true ones"
+_MOST_RATES, _LEAST_RATES, _WORK = 400, 200, 20_000_000
+"""How many error rates are drawn where they were counted, and the work that this may take."""
 ENTROPY = "expected score of a model that knows the true class and how labels err, and says so in its probabilities"
 
 
@@ -51,7 +55,7 @@ class ClassAnswers(Answers):
 
     def __init__(self, declaration: Declaration, data: Labelled, observed: float) -> None:
         self.declaration, self.n, self.kind, self.data = declaration, data.items, data.kind, data
-        self.observed = observed
+        self.observed, self.rates_counted = observed, data.checked is not None
 
     @cached_property
     def _redrawn(self) -> tuple[list[Spread], list[float], float, float, float]:
@@ -132,15 +136,22 @@ class ClassAnswers(Answers):
             if not low - 1e-12 <= value <= high + 1e-12:
                 note = f"outside [{low:g}, {high:g}]: the label errors are larger than these labels can support"
             require_some_knowledge(math.sqrt(max(own + common, 0.0)), self.declaration, self.observed, self._useless)
-        variance = max(own + common, 0.0)
-        return Estimate(
+        variance, curve = max(own + common, 0.0), self._curve(classes)
+        found = Estimate(
             value,
             math.sqrt(variance),
             method=method,
             note=note,
             interval=ScoreInterval(value, variance, 0.0, low, high),
-            total_interval=ScoreInterval(value, own + max(common, 0.0), self._curve(classes), low, high, self._df),
+            total_interval=ScoreInterval(value, own + max(common, 0.0), curve, low, high, self._df),
         )
+        return self._over_rates(found, curve=curve, df=self._df)
+
+    def truth(self) -> Estimate:
+        found = super().truth()
+        if not (self._berkson and self.rates_counted):
+            return found
+        return self._over_rates(found, self._item_variance() + self._shared_variance(), df=max(self.n - 1, 1))
 
     def _true_value(self) -> tuple[float, str]:
         value = self._at(self.data.indicators)
@@ -163,6 +174,70 @@ class ClassAnswers(Answers):
         moved = np.add.reduce(slopes * step, axis=1)
         extra = float(np.add.reduce(moved)) ** 2 - float(np.add.reduce(np.square(moved)))
         return self.data.shared_correlation * extra
+
+    # error rates that were counted ---------------------------------------------------------------
+
+    def _over_rates(
+        self, found: Estimate, spread: float | None = None, curve: float = 0.0, df: float = math.inf
+    ) -> Estimate:
+        """The estimate with what its error rates do to it, where they were counted from checked labels.
+
+        With known rates it has over test sets the variance `spread`, or that of the labels and of a share with `curve`.
+        """
+        checked, berkson = self.data.checked, self._berkson
+        if checked is None:
+            return found
+        indicators = self.data.probabilities if berkson else self.data.indicators
+        slopes = self._slopes(indicators)
+        by_rate = self.data.rate_slopes(slopes)
+        rates = checked.variance(by_rate)
+        variance = found.std**2 + rates
+        if not berkson:
+            require_some_knowledge(math.sqrt(variance), self.declaration, self.observed, self._useless)
+        rows = self.data.drawn_rows(self._number_of_rates())
+        values, fixed = self._values_by(rows), np.full(len(rows), found.std**2)
+        if berkson:
+            values = float(found) + values - self._at(indicators)
+        else:
+            own = self.data.variances_by(rows, slopes)
+            fixed = np.maximum(fixed + own - self._variance_now(slopes), 0.0)
+        low, high = self._range
+        said = [found.note, said_of_rates(checked, rates, variance)]
+        said += [getattr(self.data.own, name, "") for name in ("doubt", "caveat")]
+        note = "; ".join(part for part in said if part)
+        interval = OverRates(float(found), values, fixed, by_rate, checked, 0.0, low, high)
+        return Estimate(
+            float(found),
+            math.sqrt(variance),
+            method=found.method,
+            note=note,
+            interval=interval,
+            total_interval=replace(
+                interval, fixed=fixed if spread is None else np.full(len(rows), spread), curve=curve, df=df
+            ),
+        )
+
+    def _number_of_rates(self) -> int:
+        """How many error rates to draw: fewer where each takes long."""
+        return int(np.clip(_WORK // max(self.data.one_hot.size, self.data.k**3), _LEAST_RATES, _MOST_RATES))
+
+    def _variance_now(self, slopes: FloatArray) -> float:
+        """What `Labelled.variances_by` says at the counted rates."""
+        return float(self.data.variances_by(self.data.counted_rows[None], slopes)[0])
+
+    def _values_by(self, rows: FloatArray) -> FloatArray:
+        """The metric with the indicators that several sets of rows (d, K, K) give the labels; nan where it has no value."""
+        with np.errstate(all="ignore"):
+            return np.array(
+                [self._at(self.data.carried_by(one)) if one[0, 0] == one[0, 0] else math.nan for one in rows]
+            )
+
+    def _rate_variance(self) -> float:
+        """Variance of the estimate against the truth from its error rates, to first order."""
+        checked = self.data.checked
+        if checked is None:
+            return 0.0
+        return checked.variance(self.data.rate_slopes(self._slopes(self.data.indicators)))
 
     def _defined(self, value: float) -> float:
         if math.isnan(value):
@@ -191,7 +266,8 @@ class ClassAnswers(Answers):
         if votes:  # from the votes at hand
             share = repeats / float(np.mean(np.asarray(data.model.repeats)))
             return self._forecast(new.mean, new.var * (1.0 + share), new.method)
-        return self._forecast(self._at(fresh), new.var + max(sum(self._truth_variance()), 0.0), "delta")
+        carried = max(sum(self._truth_variance()), 0.0) + self._rate_variance()
+        return self._forecast(self._at(fresh), new.var + carried, "delta")
 
     def _forecast(self, value: float, variance: float, method: str) -> Estimate:
         interval = ScoreInterval(value, variance, 0.0, *self._range)
@@ -216,6 +292,16 @@ class ClassAnswers(Answers):
     @property
     def _df(self) -> float:
         return math.inf if self._counts_items else max(self.n - 1, 1)
+
+    def influences(self) -> FloatArray:
+        self._defined(self._centre)
+        if self.data.count is not None:
+            return super().influences()
+        classes = self.data.probabilities if self._berkson else self.data.one_hot
+        moved = np.add.reduce(classes * self._influences(classes), axis=1)
+        if len(moved) != self.n:  # several labels an item
+            moved = np.add.reduce(moved.reshape(self.n, -1), axis=1)
+        return np.asarray(moved - np.mean(moved))
 
     def _sampled(self, classes: FloatArray) -> float:
         """Variance over test sets whose items are of these (chances of) classes."""
@@ -287,7 +373,8 @@ class ClassAnswers(Answers):
             )
         if np.any(self.data.chance_kept() < 0.5):
             found.append("some labels are more often wrong than right.")
-        return found
+        doubt = getattr(self.data.own, "doubt", "")
+        return [*found, f"{doubt}."] if doubt else found
 
 
 def require_some_knowledge(std: float, declaration: Declaration, observed: float, useless: float = 10.0) -> None:

@@ -237,7 +237,7 @@ class PairwiseAuc(ClassAnswers):
         super().__init__(declaration, data, self._at(data.one_hot))
 
     def _below(self, j: int, y: FloatArray) -> FloatArray:
-        """The sum of y below each item in the score of class j, half of that at it included."""
+        """The sum of y over items of a lower score of class j, and half of that over items of the same score."""
         at = np.bincount(self._groups[j], y)
         return np.asarray((np.cumsum(at) - at / 2)[self._groups[j]])
 

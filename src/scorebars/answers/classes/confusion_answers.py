@@ -190,7 +190,7 @@ def confusion(indicators: FloatArray, predicted: Indices, weights: FloatArray) -
 
 
 class ConfusionAnswers(ClassAnswers):
-    """A metric of the confusion matrix. Where it is 0/0 it takes the value `undefined`; nan: given that it is not."""
+    """A metric of the confusion matrix. Where it is 0/0 it takes the value `undefined`; with nan it is left out."""
 
     def __init__(self, declaration: Declaration, data: Labelled, metric: ConfusionMetric, undefined: float) -> None:
         assert data.predicted is not None
@@ -264,6 +264,19 @@ class ConfusionAnswers(ClassAnswers):
         if c.min() < -1e-9 * c.sum():  # indicators of true classes: take the most likely matrix
             c = self._most_likely
         return np.asarray(cell_gradient(self._metric, c).T[self._predicted] * self.data.weights[:, None])
+
+    def _number_of_rates(self) -> int:
+        return super()._number_of_rates() if self.data.k > 30 else 1000  # all at once
+
+    def _values_by(self, rows: FloatArray) -> FloatArray:
+        """A matrix with a class of fewer than no labels, or a value outside the range, is taken without what is below 0."""
+        low, high = self._range
+        with np.errstate(all="ignore"):
+            c = self.data.confusions_by(rows, self._predicted, self.data.k)
+            values = np.asarray(self._metric(c), dtype=np.float64)
+            odd = ~(np.all(np.add.reduce(c, axis=2) >= 0, axis=1) & (values >= low) & (values <= high))
+            values[odd] = self._metric(np.maximum(c[odd], 0.0))
+        return np.asarray(values if self._undefined is None else np.where(np.isnan(values), self._undefined, values))
 
     def warnings(self) -> list[str]:
         found = super().warnings()

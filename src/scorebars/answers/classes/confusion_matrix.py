@@ -190,7 +190,11 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
         """The matrix of true classes: (T')^-1 C, unbiased; cells may be negative where T is hard to invert."""
         if self._data.kind == "berkson":
             note = "Berkson error: this is the expected matrix"
-            return EstimatedMatrix(self.expected, self.covariance, self.method, note)
+            covariance = self.covariance
+            if self._data.checked is not None:
+                moved = self._carried(self._of(self._data.probabilities), self._rate_covariance, self.method)
+                covariance = covariance + moved.covariance
+            return EstimatedMatrix(self.expected, covariance, self.method, note)
         a = self._data.indicators
         columns = self._products(a)
         diagonal = np.arange(self._data.k)
@@ -198,10 +202,27 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
         covariance = self._kept_covariance(columns)
         step = self._data.shared_step(of_truth=True)
         if step is not None:  # flips that the labels share: each pair of different labels adds its covariance
-            moved = self._of(step).ravel()
-            shared = np.outer(moved, moved) - self._kept_covariance(self._products(step))
+            together = self._of(step).ravel()
+            shared = np.outer(together, together) - self._kept_covariance(self._products(step))
             covariance = covariance + self._data.shared_correlation * shared
+        if self._data.checked is not None:
+            covariance = covariance + self._rate_covariance
         return self._carried(self._of(a), covariance, "unbiased" if self.normalize is None else "delta")
+
+    @property
+    def _rate_covariance(self) -> FloatArray:
+        """What error rates that were counted from checked labels add to the covariance of the kept cells."""
+        data, checked = self._data, self._data.checked
+        if checked is None:
+            return np.zeros((len(self._keep) ** 2,) * 2)
+        rows, counts = data.counted_rows, confusion(data.one_hot, self._predicted, data.weights)
+        if data.kind == "berkson":  # cell (k, l) is the sum over shown classes j of rows[j, k] counts[j, l]
+            slopes = np.einsum("jl,km->kljm", counts, np.eye(data.k))
+        else:  # rows = T^-1, and a change dT changes it by -T^-1 dT T^-1
+            slopes = -np.einsum("al,bk->klab", rows.T @ counts, rows)
+        slopes = slopes[np.ix_(self._keep, self._keep)].reshape(-1, data.k, data.k)
+        model = data.model if data.own is None else data.own  # of votes, the errors of their majority
+        return checked.covariance(model.rate_slopes(slopes, data.classes))
 
     def _products(self, rows: FloatArray) -> FloatArray:
         """Sums of the outer products of weighted rows (n, K) in each column, (K, K, K)."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from itertools import product
 
@@ -23,10 +24,13 @@ from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
 from scorebars.answers.score import Declaration, UndefinedEstimate
 from scorebars.arrays import FloatArray
+from scorebars.errors.class_error import regular_inverse
 from scorebars.laws.ranking.ranked_values import ScoreGroups, average_precision, partial_auc
 
 _MOST_AMPLIFIED = 1e9
 """Rounding errors of the estimates against the truth grow by this factor: 1e-16 becomes 1e-7."""
+_STEP, _RATES = 3e-4, 200
+"""A small change of an error rate, and how many rates are drawn where they were counted."""
 _MOST_CONFIGURED = 12
 """Labels of an item whose configurations are all listed."""
 
@@ -87,6 +91,48 @@ class ItemStates(Labelled):
 
     def fresh(self, repeats: float) -> FloatArray:
         return self._carried(self.cells.fresh(repeats))
+
+    # error rates that were counted, by which the states of an item move all together
+
+    def rate_slopes(self, slopes: FloatArray) -> FloatArray:
+        """By central differences of fourth order in each entry of the matrix of one label."""
+        classical, rows = self.kind == "classical", self.cells._transition
+        moved = np.zeros((2, 2))
+        for entry in product(range(2), repeat=2):
+            for times, part in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
+                step = np.zeros((2, 2))
+                step[entry] = times * _STEP
+                changed = self.carried_by(regular_inverse(rows + step) if classical else rows + step)
+                moved[entry] += part * float(np.add.reduce(slopes * changed, axis=None)) / (12 * _STEP)
+        return self.model.rate_slopes(moved, self.cells.classes)
+
+    @property
+    def counted_rows(self) -> FloatArray:
+        return self.cells.counted_rows
+
+    def drawn_rows(self, count: int) -> FloatArray:
+        return self.cells.drawn_rows(min(count, _RATES))
+
+    def carried_by(self, rows: FloatArray) -> FloatArray:
+        return self._carried(self.cells.carried_by(rows))
+
+    def sums_by(self, rows: FloatArray, table: FloatArray) -> FloatArray:
+        return np.array([self._sum(one, lambda a: table * a) for one in rows])
+
+    def variances_by(self, rows: FloatArray, slopes: FloatArray) -> FloatArray:
+        def own(a: FloatArray) -> FloatArray:
+            return np.square(np.add.reduce(slopes * a, axis=1)) - np.add.reduce(a * np.square(slopes), axis=1)
+
+        return np.array([self._sum(one, own) for one in rows])
+
+    def _sum(self, rows: FloatArray, terms: Callable[[FloatArray], FloatArray]) -> float:
+        """The sum of terms of the indicators by these rows; nan where they carry no labels back."""
+        try:
+            return (
+                float(np.add.reduce(terms(self.carried_by(rows)), axis=None)) if np.isfinite(rows).all() else math.nan
+            )
+        except UndefinedEstimate:
+            return math.nan
 
     def _carried(self, rows: FloatArray) -> FloatArray:
         """The states of estimated labels; refused where rounding errors grow too much."""

@@ -30,10 +30,12 @@ from scorebars.answers.score import UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.engines.class_counts import BINS_BELOW_HALF, ClassCounts, rows_of
 from scorebars.errors import ClassError, ClassFlip, Flip, Transition, Votes
-from scorebars.errors.class_error import Classes, positions, regular_inverse
+from scorebars.errors.checked_rates import CheckedRates, DrawnRates
+from scorebars.errors.class_error import Classes, regular_inverse
 from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
 from scorebars.moments.confusion_moments import most_likely_confusion
 from scorebars.moments.majority_error import majority_error, majority_of_some, majority_rows
+from scorebars.moments.vote_difficulty import vote_difficulty
 
 Indices = NDArray[np.intp]
 Cases = list[tuple[float, FloatArray]]
@@ -144,8 +146,8 @@ class Labelled:
 
     @property
     def without_error(self) -> bool:
-        """Whether labels are exact and the label at hand is a single one."""
-        return self.exact and self.same_process(1)
+        """Whether labels are known to be exact and the label at hand is a single one."""
+        return self.exact and self.same_process(1) and self.checked is None
 
     def mixture(self) -> Cases:
         """Fresh labels as cases of independent ones: two for correlated flips."""
@@ -270,6 +272,73 @@ class Labelled:
         shown, predicted = np.divmod(np.arange(k * k), k)
         return most_likely_confusion(self._transition.T[shown], predicted, mass)
 
+    # error rates that were counted ---------------------------------------------------------------
+
+    @property
+    def checked(self) -> CheckedRates | DrawnRates | None:
+        """Where the error rates of the labels at hand come from; None where these are known."""
+        return self.model.checked if self.own is None else self.own.checked
+
+    def rate_slopes(self, slopes: FloatArray) -> FloatArray:
+        """What the error rates do to sum slopes * indicators, by the slopes (c, j) of each.
+
+        A change dT changes the inverse T^-1 by -T^-1 dT T^-1, and labels of class j have row j of it. Berkson: row j of T.
+        """
+        moved = self._by_shown(slopes)
+        if self.kind == "classical":
+            moved = -self._inverse.T @ moved @ self._inverse.T
+        return self._known(self.own).rate_slopes(moved, self.classes)
+
+    def _by_shown(self, slopes: FloatArray) -> FloatArray:
+        """Sums (K, K) of slopes (n, K) over the labels of each shown class."""
+        mass = slopes if self.count is None else slopes * self.count[:, None]
+        return np.stack([np.bincount(self.shown, column, minlength=self.k) for column in mass.T], axis=1)
+
+    def drawn_rows(self, count: int) -> FloatArray:
+        """Rows of indicators for each shown class, (count, K, K), with error rates that the checked labels allow.
+
+        Rates beyond the point where labels say nothing of the true classes are left out (nan): the counted ones are on
+        its other side.
+        """
+        assert self.checked is not None and self.own is not None
+        rows = self.own.transitions(self.checked.draws(count), self.classes)
+        if self.kind == "berkson":
+            return rows
+        size = np.linalg.det(rows)
+        regular = (np.abs(size) > 1e-12) & (np.sign(size) == np.sign(np.linalg.det(self._transition)))
+        out = np.full(rows.shape, math.nan)
+        out[regular] = np.linalg.inv(rows[regular])
+        return out
+
+    @property
+    def counted_rows(self) -> FloatArray:
+        """Those of the counted rates themselves, (K, K)."""
+        return self._transition if self.kind == "berkson" else self._inverse
+
+    def carried_by(self, rows: FloatArray) -> FloatArray:
+        """The indicators (n, K) that labels of each class have by the rows (K, K)."""
+        return np.asarray(rows[self.shown])
+
+    def sums_by(self, rows: FloatArray, table: FloatArray) -> FloatArray:
+        """Sum of table * indicators for each of several sets of rows (d, K, K)."""
+        return np.asarray(np.einsum("djk,jk->d", rows, self._by_shown(table)))
+
+    def confusions_by(self, rows: FloatArray, predicted: Indices, number: int) -> FloatArray:
+        """Confusion matrices (d, K, number) of indicators by several sets of rows, and predictions of so many classes."""
+        cells = np.bincount(self.shown * number + predicted, self.masses, minlength=self.k * number)
+        return np.asarray(np.einsum("djk,jl->dkl", rows, cells.reshape(self.k, number)))
+
+    def variances_by(self, rows: FloatArray, slopes: FloatArray) -> FloatArray:
+        """Unbiased variance (d,) of sum slopes * indicators from label errors, by several sets of rows.
+
+        The covariance of the indicators a of one item is estimated by a a' - diag(a).
+        """
+        scale = slopes if self.count is None else slopes * np.sqrt(self.count)[:, None]
+        parts = [scale[self.shown == j] for j in range(self.k)]
+        square = np.stack([part.T @ part for part in parts])
+        own = np.einsum("dja,jab,djb->d", rows, square, rows, optimize=True)
+        return np.asarray(own - np.einsum("dja,jaa->d", rows, square))
+
     # flips that all labels share ----------------------------------------------------------------
 
     def shared_step(self, of_truth: bool) -> FloatArray | None:
@@ -374,6 +443,10 @@ class OneAgainstRest(Labelled):
         shown = (parent.shown == index).astype(np.intp)
         super().__init__(np.array([0, 1]), shown, predicted, parent.model, parent.weight, parent.count)
 
+    @property
+    def own(self) -> ClassError | None:
+        return self._parent.own
+
     def _pair(self, values: FloatArray) -> FloatArray:
         rest = np.add.reduce(np.delete(values, self._index, axis=1), axis=1)
         return np.stack([rest, values[:, self._index]], axis=1)
@@ -387,8 +460,36 @@ class OneAgainstRest(Labelled):
         return self._pair(self._pair(self._parent.most_likely_confusion().T).T)
 
     def label_variance(self, slopes: FloatArray) -> float:
+        return self._parent.label_variance(self._of_parent(slopes))
+
+    def _of_parent(self, slopes: FloatArray) -> FloatArray:
+        """Slopes by the indicators of all classes, from those of the one and the rest."""
         one = np.arange(self._parent.k) == self._index
-        return self._parent.label_variance(np.where(one, slopes[:, 1:], slopes[:, :1]))
+        return np.where(one, slopes[:, 1:], slopes[:, :1])
+
+    def rate_slopes(self, slopes: FloatArray) -> FloatArray:
+        return self._parent.rate_slopes(self._of_parent(slopes))
+
+    def drawn_rows(self, count: int) -> FloatArray:
+        return self._parent.drawn_rows(count)
+
+    @property
+    def counted_rows(self) -> FloatArray:
+        return self._parent.counted_rows
+
+    def carried_by(self, rows: FloatArray) -> FloatArray:
+        return self._pair(self._parent.carried_by(rows))
+
+    def sums_by(self, rows: FloatArray, table: FloatArray) -> FloatArray:
+        return self._parent.sums_by(rows, self._of_parent(table))
+
+    def confusions_by(self, rows: FloatArray, predicted: Indices, number: int) -> FloatArray:
+        found = self._parent.confusions_by(rows, predicted, number)
+        rest = np.add.reduce(np.delete(found, self._index, axis=1), axis=1)
+        return np.stack([rest, found[:, self._index]], axis=1)
+
+    def variances_by(self, rows: FloatArray, slopes: FloatArray) -> FloatArray:
+        return self._parent.variances_by(rows, self._of_parent(slopes))
 
     def shared_step(self, of_truth: bool) -> FloatArray | None:
         step = self._parent.shared_step(of_truth)
@@ -504,21 +605,57 @@ class ItemTransitions(ClassError):
 
 
 def majority_model(model: ClassError, votes: int | NDArray[np.int64], classes: Classes) -> ClassError | None:
-    """The error model of labels by majority of `votes` fresh votes, ties by lot; None where a vote has no transition."""
+    """The error model of labels by majority of `votes` fresh votes, ties by lot; None where a vote has no transition.
+
+    Of `Votes` it is that of the votes at hand.
+    """
     if isinstance(model, Flip):
         return Flip(majority_error(model.q, int(votes), len(classes)), kind=model.kind)
     if isinstance(model, ClassFlip | Transition):
         return Transition(majority_rows(model.transition(classes), int(votes)), classes, kind=model.kind)
     if isinstance(model, Votes) and model.transition(classes) is not None:
-        each = np.broadcast_to(np.asarray(votes), (len(model.counts),))
-        kinds, which = np.unique(each, return_inverse=True)
-        named = model.classes()
-        q = np.array([float(majority_error(model.vote_error, int(n), len(named))) for n in kinds])
-        if len(named) == len(classes):
-            return Flip(q[which.ravel()])
-        # predicted classes that nobody could vote for are never shown
-        place = positions(named, classes)
-        matrices = np.broadcast_to(np.eye(len(classes)), (len(kinds), len(classes), len(classes))).copy()
-        matrices[:, place[:, None], place] = Flip(q).transition(named)
-        return ItemTransitions(matrices[which.ravel()])
+        return _voted(model)
     return None
+
+
+class VotedTransition(Transition):
+    """How the label that wins a vote shows the true class, as the votes themselves tell it."""
+
+    doubt = ""
+    """What the votes say against the assumptions."""
+    caveat = ""
+    """What they cannot say."""
+
+
+_FEW_VOTES = (
+    "two or three votes an item cannot show whether some items are harder than others, so the intervals leave room for "
+    "it"
+)
+
+
+def _voted(model: Votes) -> VotedTransition:
+    """The error model of labels by majority, or by raters of known skill."""
+    k, n = len(model.classes()), len(model.counts)
+    if model.shown_as is not None and model.votes is not None:
+        found = VotedTransition(model.shown_as[0], model.classes())
+        found.checked = DrawnRates(
+            found.matrix, model.shown_as[1:], f"the votes of {model.votes.shape[1]} raters on {n} items"
+        )
+        return found
+    difficulty = vote_difficulty(model.counts)
+    repeats, times = np.unique(np.asarray(model.repeats), return_counts=True)
+    each = [t / n * float(majority_error(model.vote_error, int(r), k)) for r, t in zip(repeats, times, strict=True)]
+    wrong, drawn, doubt = math.fsum(each), difficulty.drawn, ""
+    if difficulty.clear:
+        doubt = (
+            f"items differ in difficulty: votes scatter more than one error rate of {model.vote_error:.3f} allows (dispersion "
+            f"{difficulty.dispersion:.2f}), so the majority is taken to be wrong on {difficulty.majority:.2%} of the items, "
+            f"not on {wrong:.2%}"
+        )
+        wrong = difficulty.majority
+    caveat = _FEW_VOTES if int(repeats[-1]) in (2, 3) else ""
+    rows = Flip(np.append(drawn, wrong)).transition(model.classes())
+    found = VotedTransition(rows[-1], model.classes())
+    found.checked = DrawnRates(rows[-1], rows[:-1], f"the votes on {n} items")
+    found.doubt, found.caveat = doubt, caveat
+    return found

@@ -19,6 +19,9 @@ from scipy.special import chdtri
 
 from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric, half_width_in_std
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
+from scorebars.answers.size_errors import SizeError, from_single_sizes, widened
+from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError
 from scorebars.moments.deconvolution import fitted_trend
 from scorebars.moments.extra_variance import Scatter
 from scorebars.numerics.roots import crossing
@@ -54,6 +57,21 @@ def most_likely(scatter: Scatter, unit: float) -> Estimate:
     excess, curvature = scatter.excess(v), scatter.curvature(v)
     std = unit * math.sqrt(excess / curvature) if v > 0 and curvature > 0 else None
     return _estimate(scatter, unit, v, "ml", std, excess, partial(_profile, scatter, v, unit))
+
+
+def of_uncertain_sizes(at: Callable[[FloatArray | float], Estimate], errors: MeasurementError) -> Estimate:
+    """The estimate at the given sizes of the label errors, wider where these are estimates; `at` gives it at others."""
+    found = at(1.0)
+    if errors.common_scale is None and not errors.estimated:
+        return found
+
+    def moved(step: FloatArray | float) -> float:
+        return float(at(np.maximum(1.0 + step, 0.0))) - float(at(np.maximum(1.0 - step, 0.0)))
+
+    scale, apart = errors.common_scale, 0.0
+    if errors.normal is not None and errors.normal.scatter is not None:
+        apart = from_single_sizes(errors.normal.scatter, lambda step: moved(step) / 2)
+    return widened(found, SizeError(0.0 if scale is None else moved(scale.error) / 2, scale, apart), (0.0, math.inf))
 
 
 def unit_chi_squared(scatter: Scatter, unit: float) -> Estimate:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +18,16 @@ from scorebars.answers.combined import in_ordinary_units
 from scorebars.answers.evidence import (
     Evidence,
     losses_of,
-    ordinary_unit,
+    resized,
     sampling_variance,
+    unit_and_sums,
     weighted_mean,
     weighted_terms,
 )
 from scorebars.answers.intervals import IntervalAt, Symmetric, next_share
+from scorebars.answers.limited import LimitedLoss
 from scorebars.answers.score import Declaration, Estimate, UndefinedEstimate
+from scorebars.answers.size_errors import Asked, halved_change
 from scorebars.answers.truth.extrapolation import for_any_residuals, level_variance, loss_at_level, raised_by_noise
 from scorebars.answers.truth.true_residuals import MeanOfLoss, mean_of_family, true_residuals
 from scorebars.arrays import FloatArray
@@ -78,9 +82,12 @@ class MeanLoss(Answers):
     @classmethod
     def of(cls, declaration: Declaration, loss: Loss, data: Measured) -> Answers:
         """The answers for checked data."""
-        unit = ordinary_unit(loss, data)
+        if data.errors.limited:
+            return LimitedLoss.of(partial(cls.of, declaration, loss), loss, data)
+        data = data if data.plain_normal or not loss.of_residual else data.of_difference()
+        unit, sums = unit_and_sums(loss, data)
         if unit == 1.0:
-            return cls(declaration, loss, Evidence(data))
+            return cls(declaration, loss, Evidence(data, totals=sums))
         return in_ordinary_units(lambda data: cls(declaration, loss, Evidence(data)), data, unit, loss.degree)
 
     def _in_memory(self) -> Measured | None:
@@ -88,6 +95,28 @@ class MeanLoss(Answers):
 
     def _labels(self, what: str = "with this answer") -> Measured:
         return self._store.labels(f"the {self.declaration.title.lower()} {what}")
+
+    # sizes of errors that are estimates themselves ----------------------------------------------
+
+    _items_hold_sizes = False
+
+    def _resized(self, factor: FloatArray | float) -> Answers:
+        data = self._labels("with errors of another size")
+        return type(self)(self.declaration, self.loss, Evidence(resized(data, factor)))
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        """What each label's size adds: half of how far its mean loss moves within the error of the size.
+
+        The mean loss is that if the label were redrawn once; its slope is near that of the loss against the truth.
+        """
+        total = 0.0
+        for change, weight in weighted_terms(self._labels(), partial(_moved_by_size, self.loss)):
+            total += float(np.sum(np.square(change if weight is None else weight * change)))
+        square, data = 0.0 if math.isnan(total) else total, self._labels()
+        assert errors.normal is not None and errors.normal.scatter is not None
+        common = errors.normal.scatter.common_steps
+        pooled = 0.0 if common is None else halved_change(self, common, ask)
+        return math.hypot(math.sqrt(square) / data.total_weight, pooled)
 
     # forward -----------------------------------------------------------------------------------
 
@@ -101,12 +130,16 @@ class MeanLoss(Answers):
         """The distribution at the noise level `expected` or `perfect`."""
         data = self._labels("and its distribution")
         y, errors = data.labels, level.errors(data.errors)
-        p = data.predictions if level is EXPECTED else y
+        p = data.predictions if level is EXPECTED else self._perfect_predictions(y, errors)
         variance = None
         if not errors.independent:
             there = Measured(y, p, errors, data.weight, data.outputs)
             variance = self.std**2 if level is EXPECTED else correlated_variance(self.loss, there)
         return mean_law(self.loss, errors, y, p, data.shares, variance)
+
+    def _perfect_predictions(self, y: FloatArray, errors: MeasurementError) -> Any:
+        """What a perfect model says of labels whose true values are y."""
+        return y
 
     def _ideal(self) -> float:
         if self.declaration.degree is not None or not self._store.kept:
@@ -177,7 +210,8 @@ class MeanLoss(Answers):
         note, normal = _EXTRAPOLATED, data.errors.normal is not None
         spread = normal or bool(np.all(np.isfinite(data.errors.variance(data.labels))))
         intervals: tuple[IntervalAt, IntervalAt]
-        if self.loss.of_residual and (normal or (spread and not self.loss.continuous)):
+        bounded = self.loss.of_residual or self.loss.of_forecast
+        if bounded and (normal or (spread and not self.loss.continuous)):
             note, intervals = self._notes(data)[1] if normal else _JUMPS, self._for_any_residuals(data, value)
         else:
             scatter = sampling_variance(data, lambda y, p, errors: loss_at_level(self.loss, errors, y, p, -1.0), value)
@@ -189,13 +223,17 @@ class MeanLoss(Answers):
 
     def _for_any_residuals(self, data: Measured, value: float) -> tuple[IntervalAt, IntervalAt]:
         """Intervals, of the items and of the population, that hold for any distribution of the true residuals."""
-        sd, own = np.sqrt(data.errors.label_variance(data.labels)), data.errors.label_level()
-        least, most = raised_by_noise(self.loss, data.residual, sd, data.shares)
+        sd, own = np.sqrt(data.label_variance), data.errors.label_level()
+        least, most = self._raised_by_noise(data, sd)
         label_std = math.sqrt(self._spread(data, own, data.labels) * self._inflation(data))
         total = math.sqrt(self._item_variance() + self._shared_variance())
         bounds = self.observed - most, self.observed - least
         both = partial(for_any_residuals, bounds, self._in_range(value), self._range)
         return partial(both, label_std, math.inf), partial(both, total, self._df)
+
+    def _raised_by_noise(self, data: Measured, sd: FloatArray) -> tuple[float, float]:
+        """The least and the most by which label errors may have raised the mean loss."""
+        return raised_by_noise(self.loss, data.residual, sd, data.shares)
 
     def _at(self, data: Measured, level: Level) -> tuple[float, float, str]:
         """The mean loss at another noise level, its std from the errors of the labels at hand, and the method."""
@@ -285,7 +323,7 @@ class AbsoluteAnswers(MeanLoss):
         data = self._labels()
         residual = data.residual if level is EXPECTED else np.zeros(data.n)
         errors = (data.errors if level is EXPECTED else data.errors.absolute_level()).normal
-        if errors is None:
+        if errors is None or errors.batch is not None:
             return super()._forward(level)
         if errors.cov is not None:
             return correlated_law(residual, errors.cov, data.weight)
@@ -309,14 +347,14 @@ class AbsoluteAnswers(MeanLoss):
         data = self._labels()
         if data.errors.normal is None:
             return super()._label_variance()
-        sd = np.sqrt(data.errors.label_variance(data.labels))
+        sd = np.sqrt(data.label_variance)
         return float(np.sum(np.square(data.shares * sd) * folded_part(standardised(data.residual, sd))))
 
     def _notes(self, data: Measured) -> tuple[str, str]:
         """For any true residuals: E observed - sqrt(2/pi) mean s <= truth <= E observed, and truth <= sqrt(MSE)."""
         if data.errors.normal is None:
             return super()._notes(data)
-        reach = math.sqrt(2 / math.pi) * float(np.sum(data.shares * np.sqrt(data.errors.label_variance(data.labels))))
+        reach = math.sqrt(2 / math.pi) * float(np.sum(data.shares * np.sqrt(data.label_variance)))
         bounds = (
             f"an estimate, since no unbiased one exists; whatever the true residuals, up to the scatter of the "
             f"observed score {max(self.observed - reach, 0.0):.4g} <= truth <= {self.observed:.4g}"
@@ -326,6 +364,12 @@ class AbsoluteAnswers(MeanLoss):
 
 class SignedAnswers(MeanLoss):
     """Mean of p - y; positive means that the model predicts too high."""
+
+    _items_hold_sizes = True
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        """None: the estimate does not ask for the sizes."""
+        return 0.0
 
     def _forward(self, level: Level) -> Law:
         if self._store.plain or self._labels().errors.normal is not None:
@@ -364,7 +408,7 @@ class SignedAnswers(MeanLoss):
         if not self._store.kept:
             return self.std**2
         data = self._labels()
-        return _squared_shares(data, data.errors.label_variance(data.labels))
+        return _squared_shares(data, data.label_variance)
 
     def _systematic_variance(self, data: Measured) -> float:
         return max(self._mean_error_variance(None) - self._label_variance(), 0.0)
@@ -415,6 +459,16 @@ class WithinAnswers(MeanLoss):
             return labels
         share, variance = self.observed, self._item_variance()
         return min(labels, share * (1.0 - share) / variance) if 0 < variance < math.inf else labels / data.outputs
+
+
+def _moved_by_size(loss: Loss, y: FloatArray, p: FloatArray, errors: MeasurementError) -> FloatArray:
+    """Half of how far the mean loss of each label moves within the error of its size."""
+    assert errors.normal is not None and errors.normal.scatter is not None
+    label, step = errors.label_level(), errors.normal.scatter.own_steps
+    more, less = (label_moments(loss, label.resized(np.maximum(1.0 + c * step, 0.0)), y, p).mean for c in (1.0, -1.0))
+    with np.errstate(invalid="ignore"):
+        change = (more - less) / 2
+    return np.where(np.isfinite(change), change, 0.0)
 
 
 def _squared_shares(data: Measured, values: FloatArray) -> float:

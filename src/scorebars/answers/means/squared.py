@@ -18,17 +18,21 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from scipy.special import chdtr, chdtrc
+from scipy.special import chdtr, chdtrc, chdtri
 
 from scorebars import checks
 from scorebars.answers.base import EXPECTED, PERFECT, TRUTH, Answers, Level, of_law
+from scorebars.answers.clustered import ClusteredAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers, in_ordinary_units
-from scorebars.answers.evidence import Evidence, ordinary_unit, sampling_variance, weighted_mean
+from scorebars.answers.evidence import Evidence, sampling_variance, unit_and_sums, weighted_mean
 from scorebars.answers.intervals import IntervalAt, Symmetric, root_of
+from scorebars.answers.limited import LimitedLoss
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
+from scorebars.answers.size_errors import Asked
 from scorebars.arrays import FloatArray
-from scorebars.errors import Normal, StudentT
+from scorebars.errors import MeasurementError, Normal, StudentT
+from scorebars.errors.estimated_sizes import CommonScale
 from scorebars.laws import from_summary
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.law import Law, NormalLaw
@@ -47,11 +51,19 @@ _FEW_REPEATS = (
     "label errors from few repeats make the pulls follow Student's distribution, which has no mean square up to 3 repeats "
     "and no variance of the square up to 5. Use Repeats(..., sigma='pooled'), or read observed and pvalue."
 )
+_NODES = 400
+"""Factors of all errors that a p-value is averaged over."""
 _HINT = "Drop labels without error, or give them the error they have."
 
 
 class SquaredAnswers(MeanLoss):
     """Mean of (y - p)^2."""
+
+    _items_hold_sizes = True
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        """None: `truth_variance` holds what single sizes add."""
+        return 0.0
 
     def _forward(self, level: Level) -> Law:
         if (summary := self._store.summary("squares")) is not None:
@@ -136,7 +148,7 @@ class SquaredAnswers(MeanLoss):
         return self.observed + float(np.sum(a * tau2)), max(new, least)
 
     def _require_variance(self, data: Measured) -> None:
-        if not np.all(np.isfinite(data.errors.label_variance(data.labels))):
+        if not np.all(np.isfinite(data.label_variance)):
             raise UndefinedEstimate(
                 f"{data.errors!r} errors have no finite variance, so what they add to a squared error cannot be taken off."
             )
@@ -154,7 +166,7 @@ class SquaredAnswers(MeanLoss):
         if data.errors.estimated:
             return Symmetric(value, std, 0.0)
         w = np.ones(data.n) if data.weight is None else data.weight
-        d2, s2 = np.square(data.residual), data.errors.label_variance(data.labels)
+        d2, s2 = np.square(data.residual), data.label_variance
         erring = w * s2 > 0
         columns = np.stack([np.ones(data.n), w, w * d2, w * np.maximum(4.0 * d2 - 2.0 * s2, 2.0 * s2)])
         known = float(np.sum((w * d2)[~erring]))
@@ -168,6 +180,9 @@ def squared_law(errors: Normal, residual: FloatArray, weight: FloatArray | None)
     if errors.shared is not None:
         variance = np.broadcast_to(np.square(errors.sigma), residual.shape)
         return GeneralizedChiSquare.low_rank(residual, variance, errors.shared, weight)
+    if errors.batch is not None and errors.batch_shift is not None:
+        variance = np.broadcast_to(np.square(errors.sigma), residual.shape)
+        return GeneralizedChiSquare.in_batches(residual, variance, errors.batch_shift, errors.batch, weight)
     return GeneralizedChiSquare.independent(residual, errors.sigma, weight)
 
 
@@ -214,10 +229,10 @@ def _inverted(
 class RootAnswers(TransformedAnswers):
     """sqrt of a mean of squares. Its expected value is E sqrt(Q), which is below sqrt(E Q)."""
 
-    inner: MeanLoss
+    inner: MeanLoss | LimitedLoss
     std: float = 0.0
 
-    def __init__(self, declaration: Declaration, squared: MeanLoss) -> None:
+    def __init__(self, declaration: Declaration, squared: MeanLoss | LimitedLoss) -> None:
         super().__init__(declaration, squared)
         self.observed = math.sqrt(squared.observed)
         mean, self.std = squared.root_moments() or (float(self._law.mean), float(self._law.std))
@@ -226,11 +241,15 @@ class RootAnswers(TransformedAnswers):
     @classmethod
     def of(cls, declaration: Declaration, family: type[MeanLoss], loss: Loss, data: Measured) -> Answers:
         """The answers for checked data; the root may be in range where the square is not."""
+        if data.errors.limited:
+            square = LimitedLoss.of(lambda near: family(declaration, loss, Evidence(near)), loss, data)
+            return cls(declaration, square)
 
         def make(data: Measured) -> Answers:
             return cls(declaration, family(declaration, loss, Evidence(data)))
 
-        return in_ordinary_units(make, data, ordinary_unit(loss, data), 1 if loss.degree else 0)
+        data = data if data.plain_normal or not loss.of_residual else data.of_difference()
+        return in_ordinary_units(make, data, unit_and_sums(loss, data)[0], 1 if loss.degree else 0)
 
     def _value_of(self, value: float) -> float:
         return math.sqrt(max(value, 0.0))
@@ -251,6 +270,13 @@ class RootAnswers(TransformedAnswers):
 
     def perfect(self) -> Estimate:
         return of_law(self._root(PERFECT))
+
+    def _resized(self, factor: FloatArray | float) -> Answers:
+        return type(self)(self.declaration, self.inner._resized(factor))  # type: ignore[arg-type]
+
+    def warnings(self) -> list[str]:
+        # by its own floor, which is found already
+        return self.inner.warnings() if isinstance(self.inner, LimitedLoss) else Answers.warnings(self)
 
     def _root(self, level: Level) -> Law:
         law = root_law(self.inner._forward(level))
@@ -303,6 +329,8 @@ class ChiSquaredAnswers(SquaredAnswers):
     @cached_property
     def pvalues(self) -> tuple[float, float]:
         """Probabilities that a perfect model's chi-squared is at most, and at least, the observed one."""
+        if self._store.kept and (scale := self._labels().errors.common_scale) is not None:
+            return self._with_uncertain_scale(scale)
         known = not self._store.kept or (self._store.plain and not self._labels().errors.estimated)
         if known and self._store.unweighted:
             size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n)))) if self._store.kept else 1.0
@@ -310,6 +338,17 @@ class ChiSquaredAnswers(SquaredAnswers):
             return float(chdtr(float(self.n), total)), float(chdtrc(float(self.n), total))
         law = self._forward(PERFECT)
         return float(law.cdf(self.observed)), float(law.sf(self.observed))
+
+    def _with_uncertain_scale(self, scale: CommonScale) -> tuple[float, float]:
+        """The p-values averaged over the factors that all errors may have; with plain errors Fisher's F."""
+        if self._store.plain and self._store.unweighted:
+            law: Law = VarianceRatio(self.n, scale.degrees)
+            size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n))))
+            return float(law.cdf(self.observed / size)), float(law.sf(self.observed / size))
+        law = self._forward(PERFECT)
+        ratio = chdtri(scale.degrees, (np.arange(_NODES) + 0.5) / _NODES) / scale.degrees
+        low = float(np.mean([law.cdf(self.observed * x) for x in ratio]))
+        return low, float(np.mean([law.sf(self.observed * x) for x in ratio]))
 
     def _forward(self, level: Level) -> Law:
         if level is not PERFECT or not self._store.kept:
@@ -339,6 +378,51 @@ class ChiSquaredAnswers(SquaredAnswers):
         return _FEW_REPEATS if isinstance(self._labels().errors, StudentT) else super().why_undefined()
 
 
+class ChiSquaredOfBoth(ChiSquaredAnswers):
+    """Mean of the squared residuals in units of the errors of label and prediction together.
+
+    A perfect model is one that errs by the standard errors of its predictions alone.
+    """
+
+    label_part: Measured | None = None
+    """The same residuals with the errors that fresh labels have in these units."""
+
+    @classmethod
+    def of_both(cls, declaration: Declaration, loss: Loss, data: Measured) -> ChiSquaredOfBoth:
+        """From labels and predictions with errors."""
+        if data.errors.estimated:
+            raise ValueError(
+                "reduced chi-squared takes prederr only with label errors that are known, not found from few repeats: pass "
+                "yerr=sigma, or Repeats.from_means(sigma=..., n=...)."
+            )
+        found = cls(declaration, loss, Evidence(pulls(data.of_difference())))
+        label = data.errors.of_labels()
+        if label.independent:
+            bar: Any = data.errors.label_level().error_bar(data.labels)
+            units = found._labels()
+            found.label_part = Measured(units.y, units.p, label[np.arange(data.n)].scaled(1.0 / bar), data.weight)
+        return found
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        if self.label_part is None:
+            raise UndefinedEstimate(
+                "what fresh labels would add is not known where label errors are correlated and predictions err too."
+            )
+        return SquaredAnswers(self.declaration, self.loss, Evidence(self.label_part))._remeasured(repeats)
+
+
+def chi_squared_quantile(answers: Answers, q: float) -> float:
+    """What a perfect model's reduced chi-squared is below with probability q, errors of the given size."""
+    return float(_of_pulls(answers)._forward(PERFECT).ppf(q))
+
+
+def _of_pulls(answers: Answers) -> ChiSquaredAnswers:
+    while isinstance(answers, LinearAnswers | ClusteredAnswers):
+        answers = answers.inner
+    assert isinstance(answers, ChiSquaredAnswers)
+    return answers
+
+
 class ChiSquaredScore(Score):
     """A reduced chi-squared, with the p-value of a perfect model."""
 
@@ -353,9 +437,7 @@ class ChiSquaredScore(Score):
 
 def pvalues_of(answers: Answers) -> tuple[float, float]:
     """Probabilities that a perfect model's chi-squared is at most, and at least, the observed one."""
-    found = answers.inner if isinstance(answers, LinearAnswers) else answers
-    assert isinstance(found, ChiSquaredAnswers)
-    return found.pvalues
+    return _of_pulls(answers).pvalues
 
 
 def pulls(data: Measured) -> Measured:
@@ -376,7 +458,14 @@ def pulls(data: Measured) -> Measured:
             raise ValueError(
                 "sample_weight has no meaning in d' S^-1 d, where errors are correlated: leave it out, or pass sigma."
             )
-        z = _whitened_shared(z, label.shared / sigma) if label.shared is not None else _whitened(data.residual, label)
+        if label.batch is not None:
+            z = _whitened_batches(z, label, sigma)
+        else:
+            z = (
+                _whitened_shared(z, label.shared / sigma)
+                if label.shared is not None
+                else _whitened(data.residual, label)
+            )
     if not np.all(np.isfinite(z)):
         raise OverflowError("a residual is so many errors large that the ratio leaves the range of doubles.")
     return Measured(z, np.zeros(data.n), own, data.weight)
@@ -402,6 +491,15 @@ def _whitened(d: FloatArray, errors: Normal) -> FloatArray:
             "its inverse: some combination of the labels would be known without error."
         )
     return np.asarray(linalg.solve_triangular(linalg.cholesky(correlation, lower=True), d / scale, lower=True))
+
+
+def _whitened_batches(z: FloatArray, errors: Normal, sigma: FloatArray) -> FloatArray:
+    """The same where labels of a batch share one shift: each batch by itself, in O(n)."""
+    assert errors.batch is not None and errors.batch_shift is not None
+    v = errors.batch_shift / sigma
+    square, along = (np.bincount(errors.batch, x) for x in (v * v, v * z))
+    shrunk = np.where(square > 0, (1.0 - 1.0 / np.sqrt(1.0 + square)) / np.where(square > 0, square, 1.0), 0.0)
+    return np.asarray(z - v * (shrunk * along)[errors.batch])
 
 
 def _whitened_shared(z: FloatArray, shifts: FloatArray) -> FloatArray:

@@ -14,13 +14,17 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers, of_law
+from scorebars.answers.clustered import groups_drawn_again, left_out_groups
 from scorebars.answers.combined import in_ordinary_units
-from scorebars.answers.evidence import Evidence, sums_of
+from scorebars.answers.evidence import Evidence, resized, sums_of
 from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std, next_order_statistic
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.size_errors import Asked
 from scorebars.answers.together.ratio_of_sums import (
+    RatioOfBoth,
     RatioOfLabels,
     RatioOfSummary,
     RatioOfSums,
@@ -59,7 +63,7 @@ class AllLabelsMetric:
     law: Callable[[Measured, Normal], Law] | None
     """Its distribution under independent normal errors; None where it has to be drawn."""
     pair: SumPair | None = None
-    """The two sums that it is a function of, if it is."""
+    """The two sums that the metric is a function of; None for other metrics."""
     from_sums: Callable[[NormalSums], tuple[float, float, float] | None] | None = None
     """Observed value, mean and std from the engine's sums, or None where the distribution has to tell them."""
     ratio_law: type[RatioLaw] | None = None
@@ -67,7 +71,9 @@ class AllLabelsMetric:
     scale: RatioKind | None = None
     """Where it is closest to normal: "ratio" for correlations, "lost" for shares explained, None for errors."""
     rank: float | None = None
-    """Of a metric of ordered absolute errors the share of them that lie below: 1/2 for the median, 1 for the largest."""
+    """For the median or the largest absolute error: the share of the errors that lie below it, 1/2 or 1."""
+    of_pairs: Callable[[FloatArray], float] | None = None
+    """Of a metric of the order: the metric from numbers of pairs, where labels that are limits leave some unknown."""
     needs_variation: bool = False
     """Whether it is undefined, and taken as 0, where the predictions do not vary."""
     least: int = 1
@@ -96,6 +102,7 @@ class AllLabelsAnswers(Answers):
     @classmethod
     def of(cls, metric: AllLabelsMetric, data: Measured) -> Answers:
         """The answers for checked data."""
+        data = data if data.plain_normal or metric.rank is None else data.of_difference()
         unit, degree = _ordinary_unit(metric, data), metric.declaration.degree
         return in_ordinary_units(lambda data: cls(metric, Evidence(data)), data, unit, degree)
 
@@ -129,6 +136,22 @@ class AllLabelsAnswers(Answers):
         data = self._data
         return data.errors.error_free(data.labels)
 
+    # sizes of errors that are estimates themselves ----------------------------------------------
+
+    def _resized(self, factor: FloatArray | float) -> Answers:
+        store = Evidence(resized(self._data, factor))
+        if self._berkson:  # the expected score is that against the truth
+            return type(self)(self.metric, store)
+        other = object.__new__(type(self))
+        other.declaration, other.n, other.kind, other.repeats = self.declaration, self.n, self.kind, store.repeats
+        other.metric, other._store = self.metric, store
+        other.observed, other.expected = self.observed, self.expected
+        return other
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        """None for metrics of two sums, whose covariance holds it."""
+        return 0.0 if self.metric.pair is not None else super()._size_std_apart(errors, ask)
+
     # if labels were redrawn from their error bars ----------------------------------------------
 
     def law(self) -> Law:
@@ -154,7 +177,7 @@ class AllLabelsAnswers(Answers):
         count = int(min(_DRAWS, max(_CELLS * 5 // y.size, 500)))
         step = max(1, _CELLS // 10 // y.size)
         sizes = (min(step, count - start) for start in range(0, count, step))
-        return _of_draws([self.metric.values(errors.sample(y, size, rng), p, weight) for size in sizes])
+        return _of_draws([self.metric.values(*errors.sample_both(y, p, size, rng), weight) for size in sizes])
 
     # against the truth -------------------------------------------------------------------------
 
@@ -172,7 +195,8 @@ class AllLabelsAnswers(Answers):
             assert summary is not None
             return RatioOfSummary(metric.centred, summary, *self._range)
         if metric.pair is not None:
-            return RatioOfLabels(metric.pair, self._data, *self._range)
+            ratio = RatioOfLabels if self._data.errors.of_predictions() is None else RatioOfBoth
+            return ratio(metric.pair, self._data, *self._range)
         return StandIns(self._data, metric.values, metric.scale, *self._range, follows=metric.rank is None)
 
     def _check(self) -> None:
@@ -231,6 +255,30 @@ class AllLabelsAnswers(Answers):
     def _item_variance(self) -> float:
         self._check()
         return self._item_std**2
+
+    def influences(self) -> FloatArray:
+        if self._undefined:
+            return np.zeros(self.n)
+        return self._way.influences() if isinstance(self._way, RatioOfLabels) else super().influences()
+
+    def _group_values(self, codes: NDArray[np.intp] | None) -> float:
+        """Medians and ranks: by leaving out each group in turn."""
+        if self.metric.pair is not None or self._undefined:
+            return super()._group_values(codes)
+        if self.metric.rank == 1.0:
+            raise UndefinedEstimate(
+                f"groups do not tell how {self.declaration.name} scatters over test sets: one item decides it."
+            )
+        if codes is None:
+            return self._item_variance()
+        # leaving out single items does not show how far a median scatters; drawing them again does
+        return (left_out_groups if self.metric.rank is None else groups_drawn_again)(self._of_items, codes)
+
+    def _of_items(self, keep: NDArray[np.intp]) -> float:
+        """The classical metric of some of the items."""
+        data = self._data
+        weight = None if data.weight is None else data.weight[keep]
+        return float(self.metric.values(data.labels[None, keep], data.predictions[keep], weight)[0])
 
     def _label_variance(self) -> float:
         """That of the classical metric if the labels at hand were measured once more; 0 where that is not known."""

@@ -35,6 +35,10 @@ NOTHING_LEFT = (
     "the labels scatter no more than their errors alone would make them: nothing shows how far the true values differ, "
     "which the score is divided by. More precise labels, or more of them, would tell."
 )
+NOTHING_PREDICTED = (
+    "the predictions scatter no more than their errors alone would make them: nothing shows how far those of the converged "
+    "model differ. More precise predictions, or more of them, would tell."
+)
 _OUTSIDE = "outside the metric's range: the label errors are as large as the signal"
 _UNBOUNDED = "the interval has no end on one side: the scatter of the true values could be almost zero"
 
@@ -299,6 +303,14 @@ class RatioOfLabels(RatioOfSums):
         scatter = self.pair.scatter(self._y, self._p, self._w, 0.0)
         return scatter if self._errors.independent else self._with_common(scatter, self._quadratic)
 
+    def influences(self) -> FloatArray:
+        """How much each item moves the classical metric, to first order."""
+        if self._seen[1] <= 0:
+            return np.zeros_like(self._y)
+        terms = self.pair.parts(self._y, self._p, self._w)[2]
+        terms = terms - self._w * (terms.sum(axis=1) / self._w.sum())[:, None]
+        return np.asarray(slope_of(self.kind, *map(float, self._seen)) @ terms)
+
     def _label_covariance(self) -> FloatArray:
         return self._at_labels.covariance(self._quadratic)
 
@@ -313,6 +325,45 @@ class RatioOfLabels(RatioOfSums):
         quadratic = self.pair.quadratic(off, np.zeros_like(off), self._w)
         x = float(self._at_labels.added(quadratic)[0]) + self.pair.sums(off, np.zeros_like(off), self._w)[0]
         return x, float(self._at_labels.at_truth().covariance(quadratic)[0, 0])
+
+
+class RatioOfBoth(RatioOfLabels):
+    """From labels and predictions that both err. On fresh labels the predictions are the same: that is asked of labels alone.
+
+    Against the truth the errors of both are taken off: sum w (t - p)^2 loses those of labels and predictions, the scatter of
+    the labels only theirs. Pearson's correlation is X / sqrt(Y P) with P the scatter of the predictions, which loses theirs.
+    """
+
+    def __init__(self, pair: SumPair, data: Measured, low: float, high: float) -> None:
+        super().__init__(pair, data.of_labels(), low, high)
+        predicted = data.errors.of_predictions()
+        assert predicted is not None
+        self._predicted = LabelNoise.normal(predicted, self._p)
+
+    def _against_truth(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        labels, predictions = self._noise, self._predicted
+        sums = self.pair.with_predictions(self._label, self._p, self._w)
+        scatter = sums.scatter(labels, predictions) + sums.in_common(labels) * (self._n / (self._n - 1))
+        values, covariance = sums.values - sums.added(labels, predictions), sums.covariance(labels, predictions)
+        if len(values) == 3 and values[2] <= math.sqrt(covariance[2, 2]) > 0:
+            raise UndefinedEstimate(NOTHING_PREDICTED)
+        return *_as_two(values, covariance), positive(_as_two(values, scatter)[1])
+
+    @property
+    def label_std(self) -> float:
+        sums = self.pair.with_predictions(self._y, self._p, self._w)
+        return self._two(*_as_two(sums.values, sums.covariance(self._at_labels, self._predicted))).std
+
+
+def _as_two(values: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Two sums as they are; of X, Y and P these: X and Y P, with the variance of a product of independent factors."""
+    if len(values) == 2:
+        return values, covariance
+    x, y, p = values
+    slope = np.array([[1.0, 0.0, 0.0], [0.0, p, y]])
+    both = slope @ covariance @ slope.T
+    both[1, 1] += covariance[1, 1] * covariance[2, 2]
+    return np.array([x, y * p]), both
 
 
 def finite_noise(errors: MeasurementError, y: FloatArray) -> LabelNoise:

@@ -14,9 +14,10 @@ residual many errors away from the kink.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from scorebars.answers.intervals import half_width_in_std, kept_between
 from scorebars.answers.score import Interval
@@ -24,6 +25,7 @@ from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal
 from scorebars.losses import Loss
 from scorebars.moments import label_moments
+from scorebars.moments.closed_forms import label_mean
 
 _LEVELS = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
 _FIT = np.linalg.pinv(np.vander(_LEVELS, 3))
@@ -64,7 +66,7 @@ def _smoothed(
     loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, level: FloatArray | float
 ) -> FloatArray:
     model, centre = errors.noisier(y, level)
-    return label_moments(loss, model, centre, p).mean
+    return label_mean(loss, model, centre, p)
 
 
 def level_variance(
@@ -72,12 +74,32 @@ def level_variance(
 ) -> FloatArray:
     """Variance of each label's term in `loss_at_level` if the label at hand were redrawn from its error bar."""
     own = errors.label_level()
-    terms = np.stack([loss_at_level(loss, errors, own.ppf(y, np.full(len(y), ndtr(z))), p, level) for z in _NODES])
+    first, *others = zip(*(own.moved(y, p, z) for z in _NODES), strict=True)
+    spread = _spread_over(loss, errors, first, level)
+    for way in others:  # errors of the prediction
+        spread = spread + _spread_over(loss, errors, way, level)
+    return np.where(np.isfinite(spread), spread, np.inf)
+
+
+def _spread_over(
+    loss: Loss,
+    errors: MeasurementError,
+    again: Iterable[tuple[FloatArray, FloatArray]],
+    level: FloatArray | float,
+) -> FloatArray:
+    """Variance of each label's term over labels measured again."""
+    if errors.of_predictions() is None:
+        terms = np.stack([loss_at_level(loss, errors, *at, level) for at in again])
+    else:  # integrals over two errors: all at once
+        y, p = map(np.concatenate, zip(*again, strict=True))
+        n = len(y) // _NODES.size
+        tiled = errors[np.tile(np.arange(n), _NODES.size)]
+        levels = np.tile(np.broadcast_to(level, (n,)), _NODES.size)
+        terms = loss_at_level(loss, tiled, y, p, levels).reshape(_NODES.size, n)
     with np.errstate(invalid="ignore"):
         change = terms - terms[_NODES.size // 2]
         shift = _NODE_WEIGHTS @ change
-        spread = _NODE_WEIGHTS @ np.square(change - shift)
-    return np.where(np.isfinite(spread), spread, np.inf)
+        return np.asarray(_NODE_WEIGHTS @ np.square(change - shift))
 
 
 def raised_by_noise(loss: Loss, residual: FloatArray, sd: FloatArray, share: FloatArray) -> tuple[float, float]:
@@ -92,6 +114,21 @@ def raised_by_noise(loss: Loss, residual: FloatArray, sd: FloatArray, share: Flo
     noisy = label_moments(loss, Normal.trusted(np.broadcast_to(s, points.shape).reshape(-1)), flat, zero).mean
     raised = (noisy - loss(flat, zero)).reshape(points.shape)
     return float(a @ raised.min(axis=1)), float(a @ raised.max(axis=1))
+
+
+def forecast_raised_by_noise(
+    loss: Loss, y: FloatArray, p: Any, sd: FloatArray, share: FloatArray
+) -> tuple[float, float]:
+    """The same for a score of forecasts: each label bends where its own forecast does."""
+    step = max(1, len(y) * p.width // _MOST_LABELS)
+    y, p, s, a = y[::step], p[::step], sd[::step], share[::step] / float(np.sum(share[::step]))
+    kinks = loss.kinks(p)
+    near = np.concatenate([kinks, kinks - _BESIDE * s, kinks + _BESIDE * s])
+    points = np.concatenate([y + np.linspace(-_REACH, _REACH, _POINTS)[:, None] * s, near])
+    points = np.clip(points, y - _REACH * s, y + _REACH * s)
+    errors = Normal.trusted(s)
+    raised = np.stack([np.subtract(label_moments(loss, errors, row, p).mean, loss(row, p)) for row in points])
+    return float(raised.min(axis=0) @ a), float(raised.max(axis=0) @ a)
 
 
 def for_any_residuals(

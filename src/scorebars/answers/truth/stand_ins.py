@@ -26,6 +26,8 @@ from scorebars.answers.intervals import ONE_SIGMA, half_width_in_std, kept_betwe
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.answers.together.ratio_of_sums import (
     NOTHING_LEFT,
+    NOTHING_PREDICTED,
+    RatioOfBoth,
     RatioOfLabels,
     finite_noise,
     onto_scale,
@@ -39,7 +41,9 @@ from scorebars.moments.label_noise import PEARSON_SUMS, LabelNoise, RatioKind
 _SEED = 20240517
 _CELLS = 20_000_000
 _MOST, _FEWEST = 200, 30
-_BOUNDS = "an extreme has no error law of its own: the interval bounds it, and holds at least as often as it says"
+_BOUNDS = (
+    "the error of an extreme has no known distribution: the interval bounds it, and holds at least as often as it says"
+)
 
 _Values = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 
@@ -56,6 +60,8 @@ class Shrunk:
     left: float
     """sum w r^2 of the true ones, estimated; may be negative."""
     left_std: float
+    prediction: FloatArray
+    """The predictions that belong to them: stand-ins for those of the converged model where predictions err."""
 
     def at(self, left: float) -> FloatArray:
         """Stand-ins whose residuals have this sum of squares."""
@@ -70,6 +76,8 @@ class Shrunk:
 
 def shrunk(y: FloatArray, p: FloatArray, errors: MeasurementError, weight: FloatArray | None, follows: bool) -> Shrunk:
     """Stand-ins for the truth behind the labels y; `follows`: fitted on the predictions, else on their offset."""
+    predicted = errors.of_predictions() if follows else None
+    errors = errors.of_labels() if follows else errors
     w = np.ones(y.size) if weight is None else weight
     noise = finite_noise(errors, y)
     d = errors.unbiased_label(y) - p
@@ -85,15 +93,36 @@ def shrunk(y: FloatArray, p: FloatArray, errors: MeasurementError, weight: Float
         residual, fit = residual - part, fit + part
         removed -= noise.product(w * z, w * z) / size
     square = float(w @ np.square(residual))
-    left = square - removed
-    if not np.any(noise.total > 0):
-        return Shrunk(fit, residual, square, square, 0.0)
+    left, unknown, prediction = square - removed, 0.0, p
+    if predicted is not None:
+        prediction = shrunk(p, np.zeros_like(p), predicted, weight, False).values
+        fit, lost, unknown = _on_converged(errors.unbiased_label(y), p, prediction, predicted, w)
+        left -= lost
+    elif not np.any(noise.total > 0):
+        return Shrunk(fit, residual, square, square, 0.0, p)
     per_label = max(left, 0.0) / total
     keep = np.where(noise.variance > 0, per_label / np.maximum(per_label + noise.variance, 1e-300), 1.0)
     small = np.sqrt(keep) * residual if per_label > 0 else residual
     spread = 4.0 * float(np.sum(np.square(w) * noise.variance * np.square(residual)))
     least = 2.0 * float(np.sum(np.square(w * noise.variance)))
-    return Shrunk(fit, small, float(w @ np.square(small)), left, math.sqrt(max(spread - least, least)))
+    std = math.sqrt(max(spread - least, least) + unknown)
+    return Shrunk(fit, small, float(w @ np.square(small)), left, std, prediction)
+
+
+def _on_converged(
+    y: FloatArray, p: FloatArray, converged: FloatArray, errors: Normal, w: FloatArray
+) -> tuple[FloatArray, float, float]:
+    """Labels fitted on the predictions of the converged model instead of those with errors, which flatten the fit.
+
+    Returns the fit, by how much less it leaves of the squares of the labels, and the variance of that.
+    """
+    about, q, true = (x - float(w @ x) / float(w.sum()) for x in (y, p, converged))
+    product, seen, left = float(w @ (about * q)), float(w @ np.square(q)), float(w @ np.square(true))
+    if left <= 0:
+        raise UndefinedEstimate(NOTHING_PREDICTED)
+    slope = product / left
+    unknown = 4.0 * slope**2 * float(np.sum(np.square(w * errors.sigma * (about - slope * q))))
+    return y - about + slope * true, product**2 * (1.0 / left - 1.0 / seen), unknown
 
 
 class StandIns:
@@ -107,11 +136,14 @@ class StandIns:
         self._y, self._p = data.labels, data.predictions
         self._errors, self._w = data.errors, data.weight
         self._count = int(min(_MOST, max(_CELLS // data.n, _FEWEST)))
-        if follows and not RatioOfLabels(PEARSON_SUMS, data, -1.0, 1.0).shows_scatter():
+        self._predicted = data.errors.of_predictions() if follows else None
+        """Errors of predictions that the metric does not see as a difference from the labels."""
+        ratio = RatioOfLabels if self._predicted is None else RatioOfBoth
+        if follows and not ratio(PEARSON_SUMS, data, -1.0, 1.0).shows_scatter():
             raise UndefinedEstimate(NOTHING_LEFT)
 
-    def _metric(self, labels: FloatArray) -> float:
-        return float(self._values(labels[None], self._p, self._w)[0])
+    def _metric(self, labels: FloatArray, prediction: FloatArray) -> float:
+        return float(self._values(labels[None], prediction, self._w)[0])
 
     @cached_property
     def shrunk(self) -> Shrunk:
@@ -120,11 +152,11 @@ class StandIns:
     @cached_property
     def value(self) -> float:
         """The metric against the truth."""
-        return self._metric(self.shrunk.values)
+        return self._metric(self.shrunk.values, self.shrunk.prediction)
 
     def _with(self, left: float) -> float:
         """The metric if this sum of squares were left."""
-        return self._metric(self.shrunk.at(left))
+        return self._metric(self.shrunk.at(left), self.shrunk.prediction)
 
     @cached_property
     def _about(self) -> FloatArray:
@@ -137,9 +169,21 @@ class StandIns:
     def _remaining(self) -> float:
         """Standard deviation of the estimate on labels measured again, the sum that is left apart."""
         rng = np.random.default_rng(_SEED)
-        rows = self._errors.measured_again(self._y, self._about, self._count, rng)
-        found = (shrunk(labels, self._p, self._errors, self._w, self._follows) for labels in rows)
-        return float(np.std([self._metric(again.values) - self._with(again.left) for again in found]))
+        rows, predictions = self._measured_again(self._errors, self._count, rng)
+        predictions = np.broadcast_to(predictions, rows.shape)
+        found = (
+            shrunk(labels, p, self._errors, self._w, self._follows) for labels, p in zip(rows, predictions, strict=True)
+        )
+        return float(np.std([self._metric(again.values, again.prediction) - self._with(again.left) for again in found]))
+
+    def _measured_again(
+        self, errors: MeasurementError, count: int, rng: np.random.Generator, repeats: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Labels, and predictions where they err by themselves, that could have been at hand."""
+        if self._predicted is None:
+            return errors.measured_again(self._y, self._about, count, rng, repeats), self._p
+        labels = errors.of_labels().measured_again(self._y, self._about, count, rng, repeats)
+        return labels, self._predicted.sample(self.shrunk.prediction, count, rng)
 
     @cached_property
     def _over_items(self) -> tuple[float, float, float]:
@@ -152,7 +196,8 @@ class StandIns:
             if w is not None and not np.any(w > 0):
                 continue
             again = shrunk(y, p, self._errors[pick], w, self._follows)
-            found, seen = (float(self._values(v[None], p, w)[0]) for v in (again.values, y))
+            pairs = (again.values, again.prediction), (y, p)
+            found, seen = (float(self._values(labels[None], prediction, w)[0]) for labels, prediction in pairs)
             rows.append((again.left, found - self._with(again.left), onto_scale(self._scale, seen)))
         left, rest, seen = np.std(np.array(rows), axis=0, ddof=1)
         return float(left), float(rest), float(seen)
@@ -179,8 +224,8 @@ class StandIns:
     def _fresh(self, repeats: float | None, errors: MeasurementError, seed: int) -> FloatArray:
         """The classical metric on stand-ins measured afresh."""
         count, rng = min(10 * self._count, 1000), np.random.default_rng((_SEED, seed))
-        labels = errors.measured_again(self._y, self._about, count, rng, repeats)
-        return np.asarray(self._values(labels, self._p, self._w))
+        labels, predictions = self._measured_again(errors, count, rng, repeats)
+        return np.asarray(self._values(labels, predictions, self._w))
 
     @cached_property
     def label_std(self) -> float:
@@ -192,13 +237,13 @@ class StandIns:
         """What the errors' being shared adds to the scatter of the classical metric; items do not show it."""
         if self._errors.independent:
             return 0.0
-        alone = Normal.trusted(np.sqrt(LabelNoise.of(self._errors, self._y).alone().variance))
+        alone = Normal.trusted(np.sqrt(LabelNoise.of(self._errors.of_labels(), self._y).alone().variance))
         return math.sqrt(max(self.label_std**2 - float(np.var(self._fresh(None, alone, 0))), 0.0))
 
     @cached_property
     def item_std(self) -> float:
         """Standard error of the classical metric over test sets."""
-        pace = pace_on_scale(self._scale, self._metric(self._y))
+        pace = pace_on_scale(self._scale, self._metric(self._y, self._p))
         return math.hypot(self._over_items[2] * pace, self.shared_std)
 
     def remeasured(self, observed: float, repeats: float) -> Estimate:

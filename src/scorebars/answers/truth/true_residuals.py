@@ -115,10 +115,10 @@ def true_residuals(data: Measured) -> TrueResiduals | None:
     """The true residuals behind these labels; None where errors are not normal and independent or labels are few."""
     if not data.plain_normal:
         return None
-    residual, sd, share = data.residual, np.sqrt(data.errors.label_variance(data.labels)), data.shares
-    grid, fitted = _to_fit(residual, sd, share)
+    residual, sd, share = data.residual, np.sqrt(data.label_variance), data.shares
+    grid, fitted = labels_to_fit(residual, sd, share)
     d, s, a = residual[fitted], sd[fitted], share[fitted]
-    if not _enough(a):
+    if not enough_labels(a):
         return None
     rest = (share > 0) & ~fitted
     trend = fitted_trend(d, s, a)
@@ -133,7 +133,7 @@ def true_residuals(data: Measured) -> TrueResiduals | None:
     return TrueResiduals(fit, fitted, float(a.sum()), *known, _clustering(data), trend, others)
 
 
-def _to_fit(d: FloatArray, sd: FloatArray, share: FloatArray) -> tuple[FloatArray, BoolArray]:
+def labels_to_fit(d: FloatArray, sd: FloatArray, share: FloatArray) -> tuple[FloatArray, BoolArray]:
     """The grid of the law, and the labels to fit it to: those whose error the grid can tell. None if too few err."""
     erring = (share > 0) & (sd > _NOTHING)
     if int(erring.sum()) < FEWEST:
@@ -142,7 +142,7 @@ def _to_fit(d: FloatArray, sd: FloatArray, share: FloatArray) -> tuple[FloatArra
     return grid, erring & (sd > _KNOWN * typical_spacing(d[erring], grid))
 
 
-def _enough(share: FloatArray) -> bool:
+def enough_labels(share: FloatArray) -> bool:
     """Whether as many labels of equal weight would show a law."""
     return len(share) > 0 and float(share.sum()) ** 2 >= (FEWEST - 0.5) * float(np.sum(np.square(share)))
 
@@ -172,7 +172,7 @@ def mean_of_family(loss: Loss, data: Measured, low: float, high: float) -> MeanO
     d = centre - p
     if not np.all(np.isfinite(d)):
         return None
-    grid, fitted = _to_fit(d, width, a)
+    grid, fitted = labels_to_fit(d, width, a)
     if not fitted.any():
         return None
     rows = np.flatnonzero(fitted)
@@ -183,7 +183,7 @@ def mean_of_family(loss: Loss, data: Measured, low: float, high: float) -> MeanO
     possible = likelihood.max(axis=1) > 0
     fitted[rows[~possible]] = False
     rows, rest, share = rows[possible], (a > 0) & ~fitted, a[rows[possible]]
-    if not _enough(share):
+    if not enough_labels(share):
         return None
     part = share / float(share.sum())
     cells = Cells(d[rows], width[rows], part, np.square(part), width[rows])
@@ -360,7 +360,7 @@ def _bootstrap(mean: MeanOfLoss, data: Measured, draws: int, rng: np.random.Gene
 
 def _off_target(mean: MeanOfLoss, data: Measured, rng: np.random.Generator) -> tuple[float, float]:
     """How far the estimate from one repetition falls from what it estimates: in these items, in the population."""
-    parts, sd = mean.residuals, np.sqrt(data.errors.label_variance(data.labels))
+    parts, sd = mean.residuals, np.sqrt(data.label_variance)
     known = np.flatnonzero(~parts.fitted)
     true = rng.choice(parts.fit.grid, len(sd), p=parts.fit.weights / parts.fit.weights.sum())
     if parts.trend is not None:

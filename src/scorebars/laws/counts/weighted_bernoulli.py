@@ -9,8 +9,6 @@ The distribution is found in the first of these ways that applies:
 - weights that are whole multiples of one unit: the Poisson-binomial counts of each multiple are convolved ("exact");
 - so many comparable trials that the sum is nearly normal: the Edgeworth series ("quadrature", good to 1e-6). A million
   trials take 32 ms, and 375 ms on a grid;
-- a smooth sum: its characteristic function vanishes after some dozen frequencies ("quadrature", good to 1e-6). A thousand
-  trials take 2 ms, and 5 ms on a grid;
 - else weights are rounded to a grid ("quadrature", good to 1e-5; where few trials change or few weights dominate, quantiles
   are off by up to about 1e-4 standard deviations).
 """
@@ -25,7 +23,7 @@ from numpy.polynomial.hermite_e import hermeval
 from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len, rfft
 
-from scorebars.arrays import ComplexArray, FloatArray, IntArray
+from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial, bernstein_halfwidth
 from scorebars.laws.discrete import AtomicLaw, Atoms, DiscreteLaw
@@ -35,11 +33,9 @@ _LISTED = 16  # uncertain trials whose outcomes are all listed
 _MOST_KINDS = 64  # weights among which a common unit is looked for
 _MOST_WHOLE = 50_000  # trials for which it is: the steps of a longer sum are too fine to matter
 _LONGEST = 1 << 22  # points on which the counts of all multiples are convolved
-_FREQUENCIES = 128  # within which the characteristic function of a smooth sum vanishes
-_FEWEST_CHANGES, _MOST_SMOOTH = 20.0, 50_000  # variance of the number of successes, and trials, for which that is tried
 _NEARLY_NORMAL = 0.02  # skewness (and root of the excess kurtosis) up to which four cumulants serve
 _LARGEST_STEP = 0.3  # of a nearly normal sum, in standard deviations
-_TABLE = 1 << 14  # points of the table of a smooth sum
+_TABLE = 1 << 14  # points of the table of a nearly normal sum
 _FEW_POINTS, _POINTS = 1 << 14, 1 << 16  # of the grid that weights are rounded to, and of one where few dominate
 _FARTHEST = 9.0  # standard deviations from the mean that a nearly normal sum reaches
 _SERIES_ODDS = 0.25  # larger odds converge slowly: those trials are taken one by one
@@ -147,11 +143,6 @@ def sum_on_grid(w: FloatArray, p: FloatArray) -> Law:
     reach = bernstein_halfwidth(std * std, float(np.max(w)))
     low = max(float(np.add.reduce(np.minimum(step, 0.0))), moved - reach)
     high = min(float(np.add.reduce(np.maximum(step, 0.0))), moved + reach)
-    if w.size <= _MOST_SMOOTH and float(np.add.reduce(pq)) > _FEWEST_CHANGES:
-        phi = _first_frequencies(step, rare, low, high)
-        if phi.size < _FREQUENCIES:
-            pmf = np.maximum(irfft(phi, _TABLE), 0.0)
-            return SmoothGridLaw(mean, std, pmf, support, base + low, (high - low) / _TABLE)
     for points in (_FEW_POINTS, _POINTS):
         unit = (high - low) / (points - 4)
         first = math.floor(low / unit) - 1
@@ -163,17 +154,6 @@ def sum_on_grid(w: FloatArray, p: FloatArray) -> Law:
             unit = std / math.sqrt(float(np.square(k) @ pq))
             return SmoothGridLaw(mean, std, pmf, support, mean + unit * (first - float(k @ rare)), unit)
     return GridLaw(mean, std, pmf, support, base + first * unit, unit)
-
-
-def _first_frequencies(step: FloatArray, rare: FloatArray, low: float, high: float) -> ComplexArray:
-    """phi(t_j) exp(i t_j low), t_j = 2 pi j / (high - low), until it vanishes; _FREQUENCIES of them where it does not."""
-    phi, turn = [1.0 + 0.0j], 2j * math.pi / (high - low)
-    once = np.exp(-turn * step)
-    turned = np.ones(step.size, dtype=complex)
-    while len(phi) < _FREQUENCIES and max(map(abs, phi[-8:])) > 1e-13:
-        turned *= once
-        phi.append(complex(np.multiply.reduce(1.0 + rare * (turned - 1.0)) * np.exp(turn * low * len(phi))))
-    return np.array(phi)
 
 
 def _cyclic_pmf(k: IntArray, rare: FloatArray, points: int) -> FloatArray:

@@ -29,12 +29,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.polynomial.polynomial import polyval
-from scipy.special import ndtr, wofz
+from scipy.special import comb, ndtr, wofz
 
 from scorebars.arrays import ComplexArray, FloatArray, IntArray
 from scorebars.laws.contour import Contour, Inversion, InvertedLaw, contour_through, log, log1p, saddlepoint
-from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf, g, one_minus_v, standardised
+from scorebars.numerics.special import FLAT, folded_cdf, folded_pdf, folded_sf, g, standardised
 
 _ZERO_DISTANCE = 2.5  # no zero of M(T, z) lies nearer to any real T (found numerically: 2.507 at z = 1, T = 0.96)
 NORMAL_FROM = 12.0  # |Z + z| differs from Z + z with probability 2e-33
@@ -83,8 +82,8 @@ def folded_cumulants(z: FloatArray, gain: FloatArray, order: int) -> FloatArray:
     cumulants = moments.copy()
     cumulants[1] = mean
     for r in range(4, order + 1):
-        for m in range(2, r - 1):
-            cumulants[r] -= math.comb(r - 1, m - 1) * cumulants[m] * moments[r - m]
+        ways = comb(r - 1, np.arange(1, r - 2))
+        cumulants[r] -= np.einsum("m,mi,mi->i", ways, cumulants[2 : r - 1], moments[r - 2 : 1 : -1])
     return cumulants
 
 
@@ -101,7 +100,10 @@ class Expansion:
 
     def __call__(self, t: ComplexArray) -> ComplexArray:
         """K at complex t."""
-        out = np.asarray(polyval(t, self.series), dtype=np.complex128)
+        out = np.full(t.shape, self.series[-1], dtype=np.complex128)
+        for coefficient in self.series[-2::-1].tolist():
+            out *= t
+            out += coefficient
         return out + log_mgf(t[:, None] * self.a, self.z, self.gain) @ self.count if self.a.size else out
 
     def remainder(self, t: ComplexArray) -> FloatArray:
@@ -153,14 +155,14 @@ class FoldedCgf:
         return Expansion(series, tail, *self._labels(big))
 
     def _expansion(self, t: float, caution: float = 1.0) -> Expansion:
-        """One for all |t| up to 3.5, 7, 14, ..."""
+        """The expansion that serves t: one for all |t| up to 3.5, one up to 7, 14, ..."""
         reach = _CENTRAL_REACH * 2.0 ** max(math.ceil(math.log2(max(abs(t), 1.0) / _CENTRAL_REACH)), 0)
         if (reach, caution) not in self._expansions:
             self._expansions[reach, caution] = self.expand(reach, caution)
         return self._expansions[reach, caution]
 
     def contour(self, x: float, guess: float = 0.0) -> Contour:
-        """For the distribution at x, in standard deviations from the mean; the series as short as is good enough."""
+        """The contour for x standard deviations from the mean, with the shortest series that is good enough."""
 
         def real(t: FloatArray) -> FloatArray:
             return np.asarray((self._expansion(float(t[1]))(t.astype(complex)) - t * x).real)
@@ -218,7 +220,8 @@ class FoldedNormalMean(InvertedLaw):
         shift = float(np.sum(np.where(uncertain, 0.0, share * np.abs(delta))))
         size, a = np.abs(delta[uncertain]), (share * sigma)[uncertain]
         z = standardised(size, sigma[uncertain])
-        gain, lost = g(z), one_minus_v(z)
+        gain = g(z)
+        lost = gain * (2.0 * np.minimum(z, FLAT) + gain)
         unit = float(np.max(a, initial=0.0)) or 1.0  # squares are taken in this unit, so they cannot overflow
         mean = float(np.sum(share[uncertain] * size + a * gain)) + shift
         std = unit * math.sqrt(float(np.sum(np.square(a / unit) * (1.0 - lost))))
@@ -252,7 +255,7 @@ class FoldedNormalMean(InvertedLaw):
 
     @cached_property
     def _contours(self) -> Inversion:
-        """Of the value with mean 0 and variance 1, made when a probability is first asked for."""
+        """Contours of the value scaled to mean 0 and variance 1, made when a probability is first asked for."""
         cgf = FoldedCgf(self._a / self._scale, *self._points)
         return Inversion(cgf.contour, 0.0, 1.0, (self._shift - self._centre) / self._scale)
 

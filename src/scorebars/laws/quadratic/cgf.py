@@ -17,14 +17,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.contour import Contour, Numbers, contour, log1p
 
 _SMALL = 0.1
 _ODD = 1.0 / np.arange(15.0, 1.0, -2.0)  # 1/15, 1/13, ... 1/3: series of artanh, highest power first
+_CELLS = 2_000_000  # nodes times labels that are looked at in one go
 _PRECISION = -39.0  # logarithm of the first term that may be left out, relative to the sum
 
 
@@ -151,6 +154,65 @@ class LowRankCGF(_SquaresCGF):
         quadratic = 2.0 * s * s * (trace + offset + np.sum(linear * solved, axis=1))
         own = np.einsum("jm,m->j", log_excess(u), self.count)
         out: Numbers = own + quadratic + np.sum(log_excess(_eigenvalues(shared)), axis=1)
+        return out
+
+
+class BatchCGF(_SquaresCGF):
+    """K of |d + e|^2 where e of each batch has covariance diag(v) + x x', plus `rest`, independent of it.
+
+    Each batch is diagonal plus rank one: with s(t) = sum x^2 / (1 - 2 t v) and w(t) = sum x d / (1 - 2 t v) over its labels,
+
+        K(t) = sum over labels  [-1/2 log(1 - 2 t v) + t d^2 / (1 - 2 t v)]
+             + sum over batches [-1/2 log(1 - 2 t s) + 2 t^2 w^2 / (1 - 2 t s)].
+
+    Labels are sorted by batch; `batch` numbers them from 0 without gaps.
+    """
+
+    def __init__(
+        self, v: FloatArray, x: FloatArray, d: FloatArray, batch: NDArray[np.intp], rest: _SquaresCGF | None
+    ) -> None:
+        self.v, self.x, self.d, self.rest = v, x, d, rest
+        self._first = np.flatnonzero(np.append(True, np.diff(batch) > 0))
+        x2, xd = self._sums(x * x), self._sums(x * d)
+        self.mean = float(np.sum(v + x * x + d * d)) + (0.0 if rest is None else rest.mean)
+        square = np.sum(v * v) + 2.0 * np.sum(v * x * x) + np.sum(x2 * x2)
+        self.k2 = float(2.0 * square + 4.0 * (np.sum(v * d * d) + np.sum(xd * xd))) + (0.0 if rest is None else rest.k2)
+
+    def _sums(self, terms: Numbers) -> Numbers:
+        """Over the labels of each batch, along the last axis."""
+        return np.add.reduceat(terms, self._first, axis=-1)
+
+    def _in_blocks(self, t: Numbers, one: Callable[[Numbers], Numbers]) -> Numbers:
+        """A function of several t, so many at a time that temporaries stay small."""
+        step = max(1, _CELLS // self.v.size)
+        if t.size <= step:
+            return one(t)
+        return np.concatenate([one(t[start : start + step]) for start in range(0, t.size, step)])
+
+    def exponent(self, t: Numbers, x: float) -> Numbers:
+        out = self._in_blocks(t, self._exponent) - t * x
+        return out if self.rest is None else out + self.rest.exponent(t, 0.0)
+
+    def _exponent(self, t: Numbers) -> Numbers:
+        u = np.multiply.outer(2.0 * t, self.v)
+        r = 1.0 / (1.0 - u)
+        shared, moved = 2.0 * t[:, None] * self._sums(r * self.x**2), 2.0 * t[:, None] * self._sums(r * self.x * self.d)
+        logarithm = np.sum(log1p(-u), axis=1) + np.sum(log1p(-shared), axis=1)
+        offset = t * np.einsum("jk,k->j", r, self.d**2)
+        out: Numbers = offset + 0.5 * (np.sum(moved * moved / (1.0 - shared), axis=1) - logarithm)
+        return out
+
+    def centred(self, s: Numbers) -> Numbers:
+        out = self._in_blocks(s, self._centred)
+        return out if self.rest is None else out + self.rest.centred(s)
+
+    def _centred(self, s: Numbers) -> Numbers:
+        u = np.multiply.outer(2.0 * s, self.v)
+        r = 1.0 / (1.0 - u)
+        shared, linear = 2.0 * s[:, None] * self._sums(r * self.x**2), self._sums(r * self.x * self.d)
+        own = np.einsum("jk,k->j", r, self.v * (self.x**2 + self.d**2))
+        quadratic = 2.0 * s * s * (own + np.sum(linear * linear / (1.0 - shared), axis=1))
+        out: Numbers = np.sum(log_excess(u), axis=1) + quadratic + np.sum(log_excess(shared), axis=1)
         return out
 
 

@@ -34,13 +34,14 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.contour import Inversion, InvertedLaw
 from scorebars.laws.law import Law
-from scorebars.laws.quadratic.cgf import DiagonalCGF, LowRankCGF
+from scorebars.laws.quadratic.cgf import BatchCGF, DiagonalCGF, LowRankCGF
 from scorebars.laws.quadratic.quadratic_form import DEPTH, EXACT, compress, compress_nodes
 from scorebars.laws.quadratic.ratio_moments import over_all_scales
 
@@ -110,7 +111,12 @@ class GeneralizedChiSquare(InvertedLaw):
     method = "exact"
 
     def __init__(
-        self, cgf: DiagonalCGF | LowRankCGF | None, floor: float, mean: float, variance: float, compressed: bool = False
+        self,
+        cgf: DiagonalCGF | LowRankCGF | BatchCGF | None,
+        floor: float,
+        mean: float,
+        variance: float,
+        compressed: bool = False,
     ) -> None:
         self.cgf, self.floor, self._compressed = cgf, floor, compressed
         self._moments = mean, variance
@@ -220,6 +226,39 @@ class GeneralizedChiSquare(InvertedLaw):
         gram[:, rows, columns] = gram[:, columns, rows] = sums[1:].T
         cgf = LowRankCGF(sums[0], nodes, gram, along)
         return cls(cgf, floor, floor + mean, cgf.k2, compressed=True)
+
+    @classmethod
+    def in_batches(
+        cls,
+        delta: FloatArray,
+        variance: FloatArray,
+        shift: FloatArray,
+        batch: NDArray[np.intp],
+        weight: FloatArray | None = None,
+    ) -> GeneralizedChiSquare:
+        """The same with covariance diag(variance) + shift_i shift_j for labels of one batch; O(n) for any number of them.
+
+        Labels of one batch and one variance are rotated so that one of them has all of the shift; the others are
+        independent of it and of each other.
+        """
+        share = _shares(delta.size, weight)
+        root = np.sqrt(share)
+        v, x, d = variance * share, shift * root, delta * root
+        order = np.lexsort((v, batch))
+        v, x, d, batch = v[order], x[order], d[order], batch[order]
+        first = np.flatnonzero(np.append(True, (np.diff(batch) > 0) | (np.diff(v) > 0)))
+        count = np.diff(np.append(first, v.size)).astype(np.float64)
+        x2, xd, d2 = (np.add.reduceat(product, first) for product in (x * x, x * d, d * d))
+        lever = np.sqrt(x2)
+        along = np.where(lever > 0, xd / np.where(lever > 0, lever, 1.0), 0.0)
+        moved, v, batch = lever > 0, v[first], batch[first]
+        alone = np.where(moved, count - 1.0, count), np.maximum(np.where(moved, d2 - along**2, d2), 0.0)
+        some = (alone[0] > 0) | (alone[1] > 0)
+        rest = cls.of_nodes(v[some], alone[0][some], alone[1][some])
+        if not moved.any():
+            return rest
+        cgf = BatchCGF(v[moved], lever[moved], along[moved], np.unique(batch[moved], return_inverse=True)[1], rest.cgf)
+        return cls(cgf, rest.floor, rest.floor + cgf.mean, cgf.k2)
 
     @cached_property
     def _inversion(self) -> Inversion:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import RNG
+from scorebars.laws.ranking.ranked_values import ScoreGroups, average_precision
 from scorebars.laws.ranking.uncertain_ranking import UncertainRanking, tilted_labels
 from scorebars.laws.uncertain_labels import label_changes
 
@@ -29,18 +30,13 @@ class UncertainAveragePrecision(UncertainRanking):
     def __init__(self, scores: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> None:
         score, prob = np.asarray(scores).ravel(), np.asarray(p, dtype=float).ravel()
         w = np.ones(prob.size) if weights is None else np.asarray(weights, dtype=float).ravel()
-        counted = np.flatnonzero(w > 0)
-        order = counted[np.argsort(-score[counted], kind="stable")]
-        super().__init__(prob[order], w[order] / np.max(w))
-        self._starts = np.flatnonzero(np.append(True, np.diff(score[order]) != 0))
-        self._ends = np.append(self._starts[1:], order.size) - 1
-        self._so_far: FloatArray = np.cumsum(self._w)[self._ends]
+        counted = w > 0
+        super().__init__(prob[counted], w[counted] / np.max(w))
+        self._groups = ScoreGroups(score[counted])
+        self._so_far: FloatArray = np.cumsum(self._groups.sums(self._w))
 
     def _of_labels(self, labels: FloatArray) -> FloatArray:
-        hits = np.cumsum(labels * self._w, axis=1)[:, self._ends]
-        gained = np.diff(hits, axis=1, prepend=0.0)
-        total = hits[:, -1]
-        return np.asarray(np.sum(gained * hits / self._so_far, axis=1) / np.where(total > 0, total, 1.0))
+        return average_precision(self._groups, labels, self._w)
 
     def _exact(self) -> tuple[float, float]:
         mean = square = 0.0
@@ -54,8 +50,7 @@ class UncertainAveragePrecision(UncertainRanking):
         """E[S], E[S^2] and E[S P] for independent labels with probabilities p: running sums down the ranking."""
         w, x = self._w, p * (1 - p)
         k1, k2, k3, k4 = (
-            np.add.reduceat(w**r * shape, self._starts)
-            for r, shape in enumerate((p, x, x * (1 - 2 * p), x * (1 - 6 * x)), start=1)
+            self._groups.sums(w**r * shape) for r, shape in enumerate((p, x, x * (1 - 2 * p), x * (1 - 6 * x)), start=1)
         )
         # raw moments of the group's positives B from its cumulants
         m2 = k2 + k1**2

@@ -51,6 +51,13 @@ def kendall_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
     return _law(y, _mid_ranks(p), s, 1.0 / math.sqrt(size) if size > 0 else 0.0, signs=True)
 
 
+def somers_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
+    """Distribution of Somers' D: pairs ordered rightly less those ordered wrongly, of all pairs of different labels."""
+    s, n = _per_label(sigma, y), y.size
+    apart = n * (n - 1) / 2 - sum(group.size * (group.size - 1) / 2 for group in tied_groups(y, s))
+    return _law(y, _mid_ranks(p), s, 1.0 / apart if apart > 0 else 0.0, signs=True)
+
+
 def _mid_ranks(p: FloatArray) -> FloatArray:
     from scipy.stats import rankdata  # slow to import, and needed for ranks only
 

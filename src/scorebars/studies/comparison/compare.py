@@ -18,9 +18,11 @@ from scorebars.answers.combined import in_units
 from scorebars.answers.intervals import IntervalAt, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.arrays import FloatArray
+from scorebars.errors import Censored
 from scorebars.evaluation.scoring import task_of_metrics
-from scorebars.evaluation.study_data import assumed_task, study_data
+from scorebars.evaluation.study_data import PREDERR_OF_FILES, assumed_task, study_data
 from scorebars.files.file_study import FILE_OPTIONS, study_in_file
+from scorebars.forecasts import Forecast
 from scorebars.laws.law import Law, StudentLaw
 from scorebars.studies.comparison.models_on_same_labels import (
     ModelsOnSameLabels,
@@ -55,7 +57,7 @@ class DifferenceAnswers(Answers):
             perfect=0.0,
         )
         self._models, self._pair, self.sampled = models, (a, b), sampled
-        self.n, self.kind = models.n, models.kind
+        self.n, self.kind, self._groups = models.n, models.kind, models.group_count
         self.repeats = np.asarray(models.labels.repeats, dtype=np.float64)
         self.observed = models.observed(a) - models.observed(b)
         self._law = StudentLaw(self._centre, self._over_test_sets(), self._df) if sampled else self._fixed_law()
@@ -64,6 +66,10 @@ class DifferenceAnswers(Answers):
     @property
     def _centre(self) -> float:
         return float(self._fixed_law().mean) if self._berkson else self.observed
+
+    @property
+    def _df(self) -> float:
+        return max((self.n if self._groups is None else self._groups) - 1, 1)
 
     def _over_test_sets(self) -> float:
         """Standard error of the difference over test sets."""
@@ -79,6 +85,12 @@ class DifferenceAnswers(Answers):
 
     def _fixed_law(self) -> Law:
         return self._models.law(*self._pair)
+
+    def truth(self) -> Estimate:
+        """Berkson error: the expected difference, unless error rates that were counted scatter it as well."""
+        if self._berkson and getattr(self._models.labels.model, "checked", None) is not None:
+            return ModelsOnSameLabels.truth(self._models, *self._pair)
+        return super().truth()
 
     def _truth(self) -> Estimate:
         return self._models.truth(*self._pair)
@@ -286,8 +298,11 @@ def compare(
     *,
     metric: str | Callable[..., Any] | None = None,
     yerr: Any = None,
+    prederr: Any = None,
+    shared_prederr: bool = False,
     sample_weight: Any = None,
     sampling: bool = False,
+    groups: Any = None,
     rope: float = 0.0,
     level: float = 0.95,
     task: str | None = None,
@@ -304,18 +319,29 @@ def compare(
     Parameters
     ----------
     y_true, yerr, sample_weight : as in every metric
+    prederr : number, (n,) or mapping, optional
+        Standard errors of the predictions: a mapping from model to its own, ``{"rf": 0.1, "mlp": errors}``, or the same
+        sizes for all models. Unlike label errors they do not cancel: each model's predictions err independently of the
+        others'.
+    shared_prederr : bool
+        Whether the prediction errors of all models come from one source, so that they move together: a common input, the
+        same random numbers.
     y_pred : mapping, DataFrame or (n, models)
         Predictions of two or more models.
     y, pred, nan_policy : as in `evaluate`
         ``compare(table, y="mass", pred=["a", "b"], yerr="mass_err")`` takes columns by name, and ``compare("masses.csv")``
         those of a file, read and guessed as in `evaluate`; `warnings` says what was understood.
     metric : name or function, optional
-        By default the mean squared error, or the accuracy for classes; ``rmse``, ``mae`` and other short names do.
+        By default the mean squared error, for classes the accuracy, for forecasts the CRPS; ``rmse``, ``mae`` and other
+        short names do.
     task : {"regression", "classification"}, optional
         What the labels are where no metric says it. Guessed otherwise, and the guess is said in `warnings` where whole
         numbers were taken as classes.
     sampling : bool
         Whether the test set is a sample too (paired); else these items are all that counts.
+    groups : (n,), optional
+        Which items belong together (series, scenes, patients), as in `evaluate`: the sample is one of groups, with
+        Student's t of one degree of freedom less than there are groups.
     rope : number
         Differences up to this size are of no practical interest.
     level : probability
@@ -334,7 +360,8 @@ def compare(
     With predictions a and b of two models for M labels y of error covariance :math:`\Sigma`:
 
     - mean squared error: :math:`\frac1M\sum (b_i-a_i)(2y_i-a_i-b_i)`, exactly normal with variance
-      :math:`\frac4{M^2}(b-a)'\Sigma(b-a)`;
+      :math:`\frac4{M^2}(b-a)'\Sigma(b-a)`; with errors of the predictions it has mean and variance in closed form, and its
+      distribution is drawn;
     - mean absolute error: a mean of clipped normals, closed mean and variance;
     - accuracy: only items on which the models differ count; exact;
     - other metrics: both models on the same redrawn labels.
@@ -354,19 +381,21 @@ def compare(
     >>> print(c.difference("HFB26", "HFB24"), c.verdict("HFB26", "HFB24"))
     0.0082 ± 0.0015 (labels) ± 0.0065 (sample) worse
     """
-    columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight}
+    columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight, "groups": groups}
     warnings: list[str] = []
+    if isinstance(y_true, str | os.PathLike) and prederr is not None:
+        raise ValueError(PREDERR_OF_FILES)
     if isinstance(y_true, str | os.PathLike):
         reading = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
         study = study_in_file(
             y_true, **columns, task=task or task_of_metrics(metric), nan_policy=nan_policy, options=reading
         )
-        data = study.data
+        data = study.forecasts if task_of_metrics(metric) == "forecast" else study.data
         warnings = [study.assumed]
         if metric is None:
-            task, metric = study.task, "brier_score_loss" if study.metrics else None
+            task, metric = study.task, "brier_score_loss" if study.metrics and study.task == "classification" else None
     else:
-        data = study_data(y_true, y_pred, **columns, nan_policy=nan_policy)
+        data = study_data(y_true, y_pred, **columns, prederr=prederr, nan_policy=nan_policy)
     models = data.models
     if len(models) < 2:
         raise ValueError(
@@ -381,10 +410,16 @@ def compare(
         found, said = assumed_task(task, data.labels, data.yerr, list(models.values()))
         warnings += [said] if said else []
         metric = "mean_squared_error" if found == "regression" else "accuracy_score"
+        if any(isinstance(p, Forecast) for p in models.values()):
+            metric = "crps"
     chosen = compared_metric(metric, options)
     if task is not None and chosen.declaration.task != task:
         raise ValueError(f"{chosen.name} is a metric of {chosen.declaration.task}, but task is {task!r}.")
-    made = models_on_same_labels(chosen, data.y_true, models, data.yerr, data.sample_weight)
+    made = models_on_same_labels(
+        chosen, data.y_true, models, data.yerr, data.sample_weight, data.prederr, bool(shared_prederr), data.groups
+    )
+    if isinstance(data.yerr, Censored) and data.yerr.limited:
+        warnings.append(data.yerr.said())
     if chosen.name == "mean_absolute_error" and isinstance(made, PairedLosses) and made.noisy():
         warnings.append(_NOISY_MAE)
     return Comparison(str(chosen), list(models), level, sampling, rope, made, warnings, data.omitted)

@@ -19,8 +19,10 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
+from operator import methodcaller
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -28,16 +30,20 @@ from numpy.typing import NDArray
 
 from scorebars import checks
 from scorebars.answers.classes.labelled import Labelled
+from scorebars.answers.classes.over_rates import OverRates, said_of_rates
+from scorebars.answers.clustered import group_codes, grouped
 from scorebars.answers.intervals import IntervalAt, Symmetric
+from scorebars.answers.limited import LimitedLoss, censored
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
+from scorebars.answers.size_errors import SizeError, halved_change, widened
 from scorebars.answers.together.all_labels_metric import AllLabelsAnswers
 from scorebars.arrays import FloatArray, to_host
-from scorebars.errors import MeasurementError, Normal
+from scorebars.errors import Censored, MeasurementError, Normal
 from scorebars.errors.measurement_error import held_labels
 from scorebars.evaluation.scoring import ChosenMetric, chosen_metric
 from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
-from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.law import Law, NormalLaw, StudentLaw
 from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, Loss, SquaredError
@@ -65,6 +71,7 @@ _ENLARGED = 1.5
 equally well known truths is taken larger by this factor (measured: docs/theory/comparison.md)."""
 _DRAWS = 20_000
 _SLOW_DRAWS = 2_000
+_FORECAST_DRAWS = 5_000
 _DRAWN_UP_TO = 2_000
 """Mean absolute errors of up to so many labels are drawn for their law; above, the normal law is as good."""
 
@@ -110,20 +117,23 @@ class ComparedMetric(ChosenMetric):
         """Whether the classical metric itself takes the errors: reduced chi-squared."""
         return self.parameters["yerr"].default is Parameter.empty
 
-    def score(self, y: Any, p: Any, yerr: Any, weight: FloatArray | None) -> Score:
+    def score(self, y: Any, p: Any, yerr: Any, weight: FloatArray | None, prederr: Any = None) -> Score:
         """The Score of one model."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a drawn class is missing, or that a moment does not exist
-            found = self(y, p, yerr, weight)
+            found = self(y, p, yerr, weight, prederr)
         if isinstance(found, Score):
             return found
         what = f"{self.name} gives {type(found).__name__}, not one number"
         raise ValueError(f"{what}, so models cannot be compared by it. Choose an average over classes or outputs.")
 
-    def classical(self, y: NDArray[Any], p: NDArray[Any], yerr: Any, weight: FloatArray | None) -> float:
+    def classical(
+        self, y: NDArray[Any], p: NDArray[Any], yerr: Any, weight: FloatArray | None, prederr: Any = None
+    ) -> float:
         """The observed metric; nan where it is not defined for these labels."""
         try:
-            return self.score(y, p, yerr if self.needs_errors else None, weight).observed
+            errors = (yerr, weight, prederr) if self.needs_errors else (None, weight)
+            return self.score(y, p, *errors).observed
         except (ValueError, ZeroDivisionError, OverflowError):
             return float("nan")
 
@@ -150,7 +160,12 @@ def compared_metric(metric: Any, options: Mapping[str, Any]) -> ComparedMetric:
         raise ValueError(
             "compare does not take mean_error: of two biases neither sign is better. Use mean_squared_error."
         )
-    found.require_options("compare(..., metric={name!r}, {option}=...)")
+    own = "level" in found.known_options  # which is one of compare, too
+    found.require_options(
+        "compare(..., metric=functools.partial(sb.{name}, {option}=...))"
+        if own
+        else "compare(..., metric={name!r}, {option}=...)"
+    )
     return ComparedMetric(found.function, found.options)
 
 
@@ -165,19 +180,30 @@ class ComparedNumbers:
         self.kind, self.repeats = errors.kind, errors.repeats
         self.errors = errors.label_level()
         """Of the labels at hand, means of their repeats."""
+        self.scale = errors.common_scale
+        """How well the one factor of all error sizes is known; None where it is."""
         self.exact = self.errors.error_free(self.shown)
-        self.common = self.errors.common_shifts()
-        """Rows of shifts that several labels share, (k, n); None where errors are independent."""
+        normal = self.errors.normal
+        self.batches = normal if normal is not None and normal.batch is not None else None
+        """The errors, where those of labels in one batch have a part in common."""
+        self.common = None if self.batches is not None else self.errors.common_shifts()
+        """Rows of shifts that several labels share, (k, n); None where errors are independent, or shared in batches."""
 
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """The labels redrawn from their error bars."""
-        return self.errors.sample(self.shown, count, rng)
+        """The labels redrawn from their error bars, which are of some possible size where that is not known well."""
+        rows = self.errors.sample(self.shown, count, rng)
+        if self.scale is None:
+            return rows
+        return self.shown + self.scale.factors(count, rng)[:, None] * (rows - self.shown)
 
     def draw_common(self, count: int, rng: np.random.Generator) -> _Common | None:
         """Rows of labels moved by the errors that several of them share, and the state of the common cause in each row.
 
         The mean of a metric over the rows of one state shows what this state does to it. None for independent errors.
         """
+        if self.batches is not None:
+            only = self.batches._changed(sigma=0.0)
+            return only.sample(self.shown, count, rng), np.arange(count)
         if self.common is None:
             return None
         return self.shown + rng.standard_normal((count, len(self.common))) @ self.common, np.arange(count)
@@ -227,6 +253,26 @@ class ComparedClasses:
         return np.asarray(self.data.classes[picked]), case
 
 
+class PredictionErrors:
+    """Standard errors of the predictions of some models: independent of each other, or all from one source (`shared`)."""
+
+    def __init__(self, sd: Mapping[str, FloatArray] | None = None, shared: bool = False) -> None:
+        self.sd = {name: q for name, q in (sd or {}).items() if np.any(q > 0)}
+        self.correlation = 1.0 if shared else 0.0
+        """Of the errors of two models on one item."""
+
+    def of(self, name: str) -> FloatArray | float:
+        """Standard errors of a model's predictions."""
+        return self.sd.get(name, 0.0)
+
+    def draw(self, p: FloatArray, name: str, count: int, seed: tuple[int, ...]) -> FloatArray:
+        """Predictions redrawn, (count, n), the same for the same seed; p itself where they have no error."""
+        if name not in self.sd:
+            return p
+        own = 1 if self.correlation else 1 + list(self.sd).index(name)  # not 0, which would not change a seed
+        return p + self.sd[name] * np.random.default_rng((*seed, own)).standard_normal((count, len(p)))
+
+
 # the models --------------------------------------------------------------------------------------
 
 
@@ -244,23 +290,54 @@ class ModelsOnSameLabels:
         predictions: Mapping[str, NDArray[Any]],
         weight: FloatArray | None,
         units: tuple[float, ...] = (),
+        prederr: PredictionErrors | None = None,
     ) -> None:
         self.metric, self.labels, self.predictions, self.weight = metric, labels, dict(predictions), weight
+        self.prederr = PredictionErrors() if prederr is None else prederr
         self.declaration, self.units = metric.declaration, units
         """What differences of the metric are still to be multiplied by, one after the other, to be in the user's unit."""
         self.n, self.kind = labels.n, labels.kind
+        self.groups: NDArray[np.intp] | None = None
+        """The number of the group that each item belongs to; None where items are independent."""
         self.found: dict[tuple[Any, ...], Any] = {}
+        self.exact = labels.exact and not self.prederr.sd
+        """Whether nothing that is redrawn changes."""
 
     @cached_property
     def shares(self) -> FloatArray:
         """Weights that sum to 1."""
         return np.full(self.n, 1.0 / self.n) if self.weight is None else self.weight / self.weight.sum()
 
+    def with_groups(self, codes: NDArray[np.intp]) -> Self:
+        """Items that come in groups."""
+        if self.weight is not None:  # a group whose items do not count is none
+            codes = np.where(self.weight > 0, codes, codes[int(np.argmax(self.weight > 0))])
+        self.groups = np.unique(codes, return_inverse=True)[1].reshape(-1)
+        if self.same_order is not None:
+            self.same_order.with_groups(codes)
+        return self
+
+    @property
+    def group_count(self) -> int | None:
+        """How many groups the items come in; None where they are independent."""
+        return None if self.groups is None else len(np.unique(self.groups))
+
+    @property
+    def _sample_size(self) -> int:
+        """How many items, or groups of them, the test set is a sample of."""
+        return self.n if self.groups is None else len(np.unique(self.groups))
+
     def checked(self) -> Self:
         """Let the metric refuse what it cannot take, in its own words."""
-        for p in self.predictions.values():
-            self.metric.score(self.labels.shown, p, self._errors(), self.weight)
+        for name, p in self.predictions.items():
+            if self._answers(name) is None:  # else scoring has found them
+                self.metric.score(self.labels.shown, p, self._errors(), self.weight, self._prederr(name))
         return self
+
+    def _prederr(self, name: str, index: Any = ...) -> FloatArray | None:
+        """Those of some predictions, for a metric that cannot do without; else none."""
+        found = self.prederr.sd.get(name) if self.metric.needs_errors else None
+        return None if found is None else found[index]
 
     def _errors(self, index: Any = None) -> Any:
         """Those of some labels, or of all, for a metric that cannot do without; else none."""
@@ -270,14 +347,18 @@ class ModelsOnSameLabels:
 
     # one model ---------------------------------------------------------------------------------
 
-    def values(self, rows: NDArray[Any], name: str) -> FloatArray:
-        """The classical metric of one model on each row of labels; nan where it is not defined."""
-        p, answers = self.predictions[name], self._answers(name)
+    def values(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        """The classical metric of one model on each row of labels, and of `redrawn` predictions; nan where not defined."""
+        p, answers = self.predictions[name] if redrawn is None else redrawn, self._answers(name)
         if isinstance(answers, AllLabelsAnswers):  # all rows at once
             with np.errstate(all="ignore"):
                 return np.asarray(answers.metric.values(rows, p, self.weight), dtype=np.float64)
-        yerr = self._errors()
-        return np.array([self.metric.classical(row, p, yerr, self.weight) for row in rows])
+        yerr, prederr = self._errors(), self._prederr(name)
+        if p.ndim == rows.ndim == 2 and self.declaration.task == "regression":
+            return np.array(
+                [self.metric.classical(row, q, yerr, self.weight, prederr) for row, q in zip(rows, p, strict=True)]
+            )
+        return np.array([self.metric.classical(row, p, yerr, self.weight, prederr) for row in rows])
 
     @once
     def _answers(self, name: str) -> Any:
@@ -289,13 +370,22 @@ class ModelsOnSameLabels:
     def value_of(self, row: NDArray[Any], name: str, index: Any) -> float:
         """The classical metric of one model on some of the items."""
         weight = None if self.weight is None else self.weight[index]
-        return self.metric.classical(row[index], self.predictions[name][index], self._errors(index), weight)
+        errors = self._errors(index), weight, self._prederr(name, index)
+        return self.metric.classical(row[index], self.predictions[name][index], *errors)
 
     @once
     def score(self, name: str) -> Score:
         """All that the metric says about one model."""
         yerr = self.labels.model[np.arange(self.n)]
-        return self.metric.score(self.labels.shown, self.predictions[name], yerr, self.weight)
+        prederr = self.prederr.sd.get(name)
+        found = self.metric.score(self.labels.shown, self.predictions[name], yerr, self.weight, prederr)
+        return found if self.groups is None else cast(Score, grouped(found, self.groups, self.weight))
+
+    @once
+    def size_step(self, name: str) -> float:
+        """How far the score against the truth moves with one standard deviation of the common factor of all errors."""
+        assert isinstance(self.labels, ComparedNumbers) and self.labels.scale is not None
+        return halved_change(self.score(name)._answers, self.labels.scale.error, methodcaller("_with_known_sizes"))
 
     @once
     def observed(self, name: str) -> float:
@@ -305,7 +395,13 @@ class ModelsOnSameLabels:
     def redrawn(self, name: str) -> FloatArray:
         """The metric on redrawn labels, the same for all models."""
         drawn = self._drawn(self.draws_of_law, np.random.default_rng(_SEED))
-        return np.concatenate([self.values(rows, name) for rows in drawn])
+        return np.concatenate([self._values(rows, name, (_SEED, k)) for k, rows in enumerate(drawn)])
+
+    def _values(self, rows: NDArray[Any], name: str, seed: tuple[int, ...]) -> FloatArray:
+        """The classical metric of one model on each row of labels, its predictions redrawn too where they err."""
+        if name not in self.prederr.sd:
+            return self.values(rows, name)
+        return self.values(rows, name, self.prederr.draw(self.predictions[name], name, len(rows), seed))
 
     def _drawn(self, count: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
         """Redrawn labels, some rows at a time."""
@@ -320,7 +416,7 @@ class ModelsOnSameLabels:
 
         Items, or groups of them, are left out in turn (jackknife). Under Berkson error labels are drawn first.
         """
-        if self.n < 2:
+        if self._sample_size < 2:
             return np.full(1, math.inf)
         if self.kind == "berkson" and not self.labels.exact:
             rows = self.labels.draw(_BERKSON_ROWS, np.random.default_rng(_SEED))
@@ -338,6 +434,10 @@ class ModelsOnSameLabels:
     def _parts(self) -> tuple[list[NDArray[np.intp]], float, bool]:
         """Items to keep in each round, and the factor of the squared deviations."""
         rng = np.random.default_rng(_SEED)
+        if self.groups is not None:
+            count = min(self._sample_size, _GROUPS)
+            group = (rng.permutation(self._sample_size) % count)[self.groups]
+            return [np.flatnonzero(group != g) for g in range(count)], (count - 1) / count, True
         if self.declaration.name in _FEW_ITEMS_DECIDE and self.n > 3:
             half = self.n // 2
             kept = [np.sort(rng.permutation(self.n)[:half]) for _ in range(_HALVES)]
@@ -348,7 +448,7 @@ class ModelsOnSameLabels:
 
     def item_std(self, a: str, b: str) -> float:
         """Standard error of the difference over test sets."""
-        if self.n < 2:
+        if self._sample_size < 2:
             return math.inf
         return math.sqrt(_product(self.influences(a) - self.influences(b)))
 
@@ -377,7 +477,7 @@ class ModelsOnSameLabels:
     @once
     def law(self, a: str, b: str) -> Law:
         """The distribution of metric(a) - metric(b) on redrawn labels."""
-        if self.labels.exact:
+        if self.exact:
             return NormalLaw(self.observed(a) - self.observed(b), 0.0)
         difference = self.redrawn(a) - self.redrawn(b)
         defined = difference[np.isfinite(difference)]
@@ -390,7 +490,7 @@ class ModelsOnSameLabels:
 
     def undefined_share(self, a: str, b: str) -> float:
         """Share of the redrawn labels for which the metric is not defined."""
-        if self.labels.exact or ("ModelsOnSameLabels.redrawn", a) not in self.found:
+        if self.exact or ("ModelsOnSameLabels.redrawn", a) not in self.found:
             return 0.0
         return float(np.mean(~np.isfinite(self.redrawn(a) - self.redrawn(b))))
 
@@ -400,6 +500,10 @@ class ModelsOnSameLabels:
         The intervals of the two truths are put together by their correlation, which the metric on common draws shows
         (Zou and Donner 2008, for dependent estimates).
         """
+        scale = getattr(self.labels, "scale", None)
+        if scale is not None:
+            step = self.size_step(a) - self.size_step(b)
+            return widened(self.with_known_scale.truth(a, b), SizeError(step, scale, 0.0), (-math.inf, math.inf))
         first, second = self.score(a).truth, self.score(b).truth
         value = float(first) - float(second)
         if not math.isfinite(value):
@@ -410,6 +514,8 @@ class ModelsOnSameLabels:
         methods = dict.fromkeys((first.method, second.method))
         labels, items = partial(self._correlation, a, b), partial(self._item_correlation, a, b)
         both = partial(_paired, first, second)
+        if isinstance(first._interval, OverRates) and isinstance(second._interval, OverRates):
+            return _over_common_rates(first, second, labels, items, "; ".join(notes))
         return Estimate(
             value,
             lambda: _apart(first.std, second.std, labels),
@@ -419,13 +525,22 @@ class ModelsOnSameLabels:
             total_interval=partial(both, items, (first.total_interval, second.total_interval)),
         )
 
+    @cached_property
+    def with_known_scale(self) -> ModelsOnSameLabels:
+        """The same models on the same labels, with the common factor of all errors taken as known."""
+        other = object.__new__(type(self))
+        other.__dict__.update({**self.__dict__, "found": {}})
+        assert isinstance(self.labels, ComparedNumbers)
+        other.labels = ComparedNumbers(self.labels.shown, self.labels.model.with_known_scale())
+        return other
+
     def _correlation(self, a: str, b: str) -> float:
         """Correlation of the two estimates when labels err about the true values.
 
         Labels redrawn about labels carry the error twice, which makes models look more alike. Labels redrawn about
         noisier labels carry it three times; from both follows what once would give.
         """
-        if self.labels.exact:
+        if self.exact:
             return 0.0
         twice = _moments(self.redrawn(a), self.redrawn(b))
         if self._labels_made_noisier is None:
@@ -443,12 +558,19 @@ class ModelsOnSameLabels:
 
     @once
     def _gap(self, name: str) -> FloatArray:
-        pair = self._labels_made_noisier
+        pair, errors = self._labels_made_noisier, self.prederr
         assert pair is not None
-        return self.values(pair[0], name) - self.values(pair[1], name)
+        if name not in errors.sd:
+            return self.values(pair[0], name) - self.values(pair[1], name)
+        p, count = self.predictions[name], len(pair[0])
+        before = errors.draw(p, name, count, (_SEED, 2, 0))
+        first, second = (
+            self.values(pair[k], name, before - p + errors.draw(p, name, count, (_SEED, 2, k + 1))) for k in (0, 1)
+        )
+        return first - second
 
     def _item_correlation(self, a: str, b: str) -> float:
-        if self.n < 3:
+        if self._sample_size < 3:
             return 0.0
         first, second = self.influences(a), self.influences(b)
         both = _moments(first, second, centred=False) * len(first)
@@ -463,13 +585,27 @@ class ModelsOnSameLabels:
         count = min(count, self.draws_of_law)
         names = list(self.predictions)
         if not sampling:
-            drawn = self._drawn(count, rng)
-            return np.concatenate([np.stack([self.values(rows, name) for name in names], axis=1) for rows in drawn])
+            drawn, seed = self._drawn(count, rng), int(rng.integers(2**31)) if self.prederr.sd else 0
+            return np.concatenate(
+                [
+                    np.stack([self._values(rows, name, (seed, k)) for name in names], axis=1)
+                    for k, rows in enumerate(drawn)
+                ]
+            )
         out = []
-        for index in rng.integers(0, self.n, (count, self.n)):
+        for index in self._items_drawn_again(count, rng):
             row = self.labels.draw(1, rng)[0] if self.kind == "berkson" else self.labels.shown
             out.append([self.value_of(row, name, index) for name in names])
         return np.array(out) + self._shifts_in_common(count, rng)
+
+    def _items_drawn_again(self, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+        """Items, or whole groups of them, drawn with replacement."""
+        if self.groups is None:
+            yield from rng.integers(0, self.n, (count, self.n))
+            return
+        members = np.split(np.argsort(self.groups, kind="stable"), np.cumsum(np.bincount(self.groups))[:-1])
+        for drawn in rng.integers(0, len(members), (count, len(members))):
+            yield np.concatenate([members[g] for g in drawn])
 
     def _shifts_in_common(self, count: int, rng: np.random.Generator) -> FloatArray:
         """What shared errors add to each model, shape (count, models): the scatter of items does not hold it."""
@@ -517,6 +653,34 @@ def _paired(
     return Interval(a - b - below, a - b + above)
 
 
+def _over_common_rates(
+    first: Estimate, second: Estimate, labels: Callable[[], float], items: Callable[[], float], note: str
+) -> Estimate:
+    """The difference of two truths whose error rates were counted: both are found with the same rates, drawn in turn."""
+    a, b, total_a, total_b = (
+        cast(OverRates, one) for one in (first._interval, second._interval, first._total, second._total)
+    )
+    both = _less(a, b, labels())
+    rates = [over.checked.variance(over.slopes) for over in (a, b, both)]
+    own = [math.sqrt(max(one.std**2 - part, 0.0)) for one, part in zip((first, second), rates, strict=False)]
+    return Estimate(
+        float(first) - float(second),
+        math.hypot(_apart(own[0], own[1], labels), math.sqrt(rates[2])),
+        method=" and ".join(dict.fromkeys((first.method, second.method))),
+        note=note,
+        interval=both,
+        total_interval=_less(total_a, total_b, items()),
+    )
+
+
+def _less(first: OverRates, second: OverRates, correlation: float) -> OverRates:
+    """The first estimate less the second, whose label errors are correlated, with each of the rates."""
+    a, b = first.variances(), second.variances()
+    fixed = np.maximum(a + b - 2.0 * correlation * np.sqrt(a * b), 0.0)
+    value, values, slopes = first.value - second.value, first.values - second.values, first.slopes - second.slopes
+    return OverRates(value, values, fixed, slopes, first.checked, df=first.df)
+
+
 def _apart(one: float, other: float, correlation: Callable[[], float]) -> float:
     """The error of a difference whose parts have these errors; an estimate beyond the range of its parameter has none."""
     one, other = max(one, 0.0), max(other, 0.0)
@@ -534,8 +698,8 @@ class PairedMeans(ModelsOnSameLabels):
     root = False
 
     @abstractmethod
-    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
-        """What each item adds to the mean, for each row of labels."""
+    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        """What each item adds to the mean, for each row of labels (and of redrawn predictions)."""
 
     @abstractmethod
     def expected_items(self, name: str) -> FloatArray:
@@ -546,10 +710,12 @@ class PairedMeans(ModelsOnSameLabels):
 
     @property
     def draws_of_law(self) -> int:  # type: ignore[override]
+        if self.declaration.task == "forecast":  # a score of a distribution costs more
+            return _FORECAST_DRAWS if self.n <= 2_000 else _SLOW_DRAWS
         return _DRAWS if self.n <= 20_000 else _SLOW_DRAWS
 
-    def values(self, rows: NDArray[Any], name: str) -> FloatArray:
-        return np.asarray(self._of_mean(self.items(rows, name) @ self.shares))
+    def values(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        return np.asarray(self._of_mean(self.items(rows, name, redrawn) @ self.shares))
 
     def _shown_items(self, name: str) -> FloatArray:
         """What each item adds on the labels at hand; under Berkson error on average."""
@@ -558,19 +724,21 @@ class PairedMeans(ModelsOnSameLabels):
     @once
     def influences(self, name: str) -> FloatArray:
         """Deviations from the mean, exactly what leaving out single items gives for equal weights."""
-        return np.full(1, math.inf) if self.n < 2 else self._deviations(self._shown_items(name))
+        return np.full(1, math.inf) if self._sample_size < 2 else self._deviations(self._shown_items(name))
 
     def _deviations(self, terms: FloatArray) -> FloatArray:
-        mean = float(np.sum(self.shares * terms))
+        """What each item moves the mean by, or each group of them: its items together."""
+        mean, size = float(np.sum(self.shares * terms)), self._sample_size
         slope = 0.5 / math.sqrt(max(mean, 1e-300)) if self.root else 1.0
-        return np.asarray(slope * math.sqrt(self.n / (self.n - 1)) * self.shares * (terms - mean))
+        each = np.asarray(slope * math.sqrt(size / (size - 1)) * self.shares * (terms - mean))
+        return each if self.groups is None else np.asarray(np.bincount(self.groups, each), dtype=np.float64)
 
     def _total(self, value: float, terms: FloatArray, common: float) -> Symmetric:
         """Where the mean of `terms` lies in the population."""
-        if self.n < 2:
+        if self._sample_size < 2:
             return Symmetric(value, math.inf)
         items = math.sqrt(float(np.sum(np.square(self._deviations(terms)))))
-        return Symmetric(value, math.hypot(items, common), df=self.n - 1)
+        return Symmetric(value, math.hypot(items, common), df=self._sample_size - 1)
 
     def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
         if not sampling:
@@ -580,7 +748,8 @@ class PairedMeans(ModelsOnSameLabels):
         terms = np.stack([self._shown_items(name) for name in self.predictions])
         for start in range(0, count, step):
             size = min(step, count - start)
-            times = rng.multinomial(self.n, np.full(self.n, 1.0 / self.n), size) * self.shares
+            drawn = rng.multinomial(self._sample_size, np.full(self._sample_size, 1.0 / self._sample_size), size)
+            times = (drawn if self.groups is None else drawn[:, self.groups]) * self.shares
             out[start : start + size] = (times @ terms.T) / times.sum(axis=1, keepdims=True)
         return np.asarray(self._of_mean(out)) + self._shifts_in_common(count, rng)
 
@@ -596,9 +765,9 @@ class PairedLosses(PairedMeans):
         if root:
             self.same_order = PairedLosses(loss, False, *arguments)
 
-    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
+    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
         with np.errstate(all="ignore"):
-            return self.loss(rows, self.predictions[name])
+            return self.loss(rows, self.predictions[name] if redrawn is None else redrawn)
 
     def expected_items(self, name: str) -> FloatArray:
         y = self.labels.shown
@@ -609,11 +778,16 @@ class PairedLosses(PairedMeans):
         """Exact and normal for squares; closed moments for absolute errors; else drawn."""
         first, second = self.predictions[a], self.predictions[b]
         shares, y, errors = self.shares, self.labels.shown, self.labels.errors
+        if self._squares and self.prederr.sd:
+            return self._squares_of_both(a, b)
         if self._squares:
             moments = squared_difference(errors.mean(y), errors.variance(y), first, second)
             method = "delta" if errors.normal is None else "exact"
+            if self.labels.scale is not None:
+                return StudentLaw(float(shares @ moments.mean), self._label_std(a, b), self.labels.scale.degrees)
             return NormalLaw(float(shares @ moments.mean), self._label_std(a, b), method)
-        if not isinstance(self.loss, AbsoluteError) or not errors.plain_normal or self.labels.exact:
+        drawn = self.exact or bool(self.prederr.sd) or self.labels.scale is not None
+        if not isinstance(self.loss, AbsoluteError) or not errors.plain_normal or drawn:
             return super().law(a, b)
         sd = np.sqrt(self.labels.model.absolute_level().variance(y))
         moments = absolute_difference(y, sd, first, second)
@@ -621,6 +795,30 @@ class PairedLosses(PairedMeans):
         if self.n > _DRAWN_UP_TO or variance == 0:
             return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
         return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance)
+
+    def _squares_of_both(self, a: str, b: str) -> Law:
+        """The difference of two mean squares where predictions err too: mean and variance closed, the rest drawn."""
+        y, errors = self.labels.shown, self.labels.errors
+        added = np.square(self.prederr.of(a)) - np.square(self.prederr.of(b))
+        moments = squared_difference(errors.mean(y), errors.variance(y), self.predictions[a], self.predictions[b])
+        mean, (sloped, curved) = float(self.shares @ (moments.mean + added)), self._prediction_part(a, b)
+        variance = self._label_std(a, b) ** 2 + sloped + curved
+        if self.n > _DRAWN_UP_TO or variance == 0:
+            return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
+        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance)
+
+    def _prediction_part(self, a: str, b: str) -> tuple[float, float]:
+        """What errors of the predictions add to the variance of the difference: with residuals d and r the correlation
+
+        4 (da^2 qa^2 + db^2 qb^2 - 2 r da db qa qb), and 4 s^2 (qa^2 + qb^2 - 2 r qa qb) + 2 (qa^4 + qb^4 - 2 r^2 qa^2 qb^2).
+        """
+        qa, qb, r = self.prederr.of(a), self.prederr.of(b), self.prederr.correlation
+        y, errors, a2 = self.labels.shown, self.labels.errors, np.square(self.shares)
+        da, db = (errors.mean(y) - self.predictions[name] for name in (a, b))
+        sloped = 4.0 * (np.square(da * qa) + np.square(db * qb) - 2.0 * r * da * db * qa * qb)
+        both = np.square(qa) + np.square(qb) - 2.0 * r * qa * qb
+        fourth = np.square(np.square(qa)) + np.square(np.square(qb)) - 2.0 * np.square(r * qa * qb)
+        return float(a2 @ sloped), float(a2 @ (4.0 * errors.variance(y) * both + 2.0 * fourth))
 
     def _levers(self, a: str, b: str) -> FloatArray:
         """How far the difference of two mean squares moves with each label."""
@@ -633,6 +831,8 @@ class PairedLosses(PairedMeans):
     def common_std(self, a: str, b: str) -> float:
         if not self._squares:
             return super().common_std(a, b)
+        if self.labels.batches is not None:
+            return float(np.linalg.norm(self.labels.batches.batch_sums(self._levers(a, b))))
         rows = self.labels.common
         return 0.0 if rows is None else float(np.linalg.norm(rows @ self._levers(a, b)))
 
@@ -643,13 +843,20 @@ class PairedLosses(PairedMeans):
         first, second = self.predictions[a], self.predictions[b]
         truth = self.labels.errors.unbiased_label(self.labels.shown)
         terms = (second - first) * (2.0 * truth - first - second)
-        value, std = float(np.sum(self.shares * terms)), self._label_std(a, b)
+        std = self._label_std(a, b)
+        if self.prederr.sd:  # residuals hold the errors already: their part is taken off, and never below that at none
+            terms = terms - np.square(self.prederr.of(a)) + np.square(self.prederr.of(b))
+            sloped, curved = self._prediction_part(a, b)
+            std = math.sqrt(max(std**2 + sloped - curved, curved))
+        value = float(np.sum(self.shares * terms))
         total = self._total(value, terms, self.common_std(a, b))
-        return Estimate(value, std, method="unbiased", interval=Symmetric(value, std), total_interval=total)
+        interval = Symmetric(value, std, df=math.inf if self.labels.scale is None else self.labels.scale.degrees)
+        return Estimate(value, std, method="unbiased", interval=interval, total_interval=total)
 
     def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
         normal = self.labels.errors.normal
-        if isinstance(self.loss, SquaredError) and normal is not None and not sampling:
+        plain = normal is not None and not self.prederr.sd and self.labels.scale is None
+        if isinstance(self.loss, SquaredError) and plain and normal is not None and not sampling:
             return self._squared_draws(normal, count, rng)  # the root would not change any rank
         return super().draws(count, rng, sampling)
 
@@ -669,6 +876,22 @@ class PairedLosses(PairedMeans):
         return bool(np.median(sd) > 0.5 * min(float(np.median(r)) for r in residuals))
 
 
+class PairedLimits(PairedLosses):
+    """Means of a loss of the residual where some labels are limits: these count by the value nearest to the prediction."""
+
+    def __init__(self, limits: Censored, loss: Loss, root: bool, *arguments: Any) -> None:
+        super().__init__(loss, root, *arguments)
+        self._limits, self._squares = limits, False
+        self.same_order = PairedLimits(limits, loss, False, *arguments) if root else None
+
+    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        nearest = self._limits.nearest(self.predictions[name])
+        return super().items(np.where(self._limits.limits, nearest, rows), name)
+
+    def law(self, a: str, b: str) -> Law:
+        return ModelsOnSameLabels.law(self, a, b)
+
+
 class PairedAccuracies(PairedMeans):
     """Shares of labels that the prediction meets, or misses: exact through the items on which two models differ."""
 
@@ -679,7 +902,7 @@ class PairedAccuracies(PairedMeans):
         self._sign = 1.0 if self.declaration.greater_is_better else -1.0
         self._codes = {name: np.searchsorted(self.labels.data.classes, p) for name, p in self.predictions.items()}
 
-    def items(self, rows: NDArray[Any], name: str) -> FloatArray:
+    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
         met = (rows == self.predictions[name]).astype(np.float64)
         return met if self._sign > 0 else 1.0 - met
 
@@ -728,30 +951,71 @@ class PairedAccuracies(PairedMeans):
             common = max(data.shared_correlation * off, 0.0)
         value, std = self._sign * float(np.sum(self.shares * terms)), math.sqrt(variance + common)
         total = self._total(value, self._sign * terms, math.sqrt(common))
+        if data.checked is not None:
+            return self._over_rates(a, b, value, variance, total.std)
         interval = Symmetric(value, std, -1.0, 1.0)
         return Estimate(value, std, method="unbiased", interval=interval, total_interval=total)
+
+    def _over_rates(self, a: str, b: str, value: float, variance: float, total: float) -> Estimate:
+        """The same where the error rates were counted: they move both models, and a difference by what they leave of it."""
+        data = self.labels.data
+        assert data.checked is not None
+        one_hot = np.eye(data.k)
+        slopes = self._sign * self.shares[:, None] * (one_hot[self._codes[a]] - one_hot[self._codes[b]])
+        by_rate = data.rate_slopes(slopes)
+        values = data.sums_by(data.drawn_rows(1000), slopes)
+        rates = data.checked.variance(by_rate)
+        interval = OverRates(value, values, np.full(1000, variance), by_rate, data.checked, 0.0, -1.0, 1.0)
+        return Estimate(
+            value,
+            math.sqrt(variance + rates),
+            method="unbiased",
+            note=said_of_rates(data.checked, rates, variance + rates),
+            interval=interval,
+            total_interval=replace(interval, fixed=np.full(1000, total**2), df=max(self.n - 1, 1)),
+        )
 
 
 # from what a user passes -------------------------------------------------------------------------
 
 
 def models_on_same_labels(
-    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
+    metric: ComparedMetric,
+    y_true: Any,
+    models: Mapping[str, Any],
+    yerr: Any,
+    sample_weight: Any,
+    prederr: Mapping[str, Any],
+    shared_prederr: bool,
+    groups: Any = None,
 ) -> ModelsOnSameLabels:
     """These models under this metric."""
     if sample_weight is not None:
         metric.require_weights_taken("Compare without weights, or by another metric.")
-    make = _with_classes if metric.declaration.task == "classification" else _with_numbers
-    return make(metric, y_true, models, yerr, sample_weight).checked()
+    found: ModelsOnSameLabels
+    if metric.declaration.task == "regression":
+        found = _with_numbers(metric, y_true, models, yerr, sample_weight, prederr, shared_prederr)
+    elif prederr:
+        raise ValueError(f"{metric.name} takes no prederr: only metrics of measured numbers have prediction errors.")
+    else:
+        make = _with_forecasts if metric.declaration.task == "forecast" else _with_classes
+        found = make(metric, y_true, models, yerr, sample_weight)
+    return (found if groups is None else found.with_groups(group_codes(groups, found.n))).checked()
 
 
 def _with_numbers(
-    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
+    metric: ComparedMetric,
+    y_true: Any,
+    models: Mapping[str, Any],
+    yerr: Any,
+    sample_weight: Any,
+    prederr: Mapping[str, Any],
+    shared_prederr: bool,
 ) -> ModelsOnSameLabels:
     declaration = metric.declaration
     data: dict[str, Measured] = {}
     for name, p in models.items():
-        one = call.measured(y_true, p, yerr, sample_weight)
+        one = call.measured(y_true, p, yerr, sample_weight, prederr.get(name))
         if len(one) > 1:
             raise ValueError("compare takes one output at a time: y_true has several columns.")
         one[0].require_valid()
@@ -759,21 +1023,62 @@ def _with_numbers(
     scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
     data = {name: one.scaled(scale) for name, one in data.items()}
     first = next(iter(data.values()))
+    of_predictions = {name: one.errors.of_predictions() for name, one in data.items()}
+    sd = {name: np.asarray(errors.sigma) for name, errors in of_predictions.items() if errors is not None}
     arguments = (
         metric,
-        ComparedNumbers(first.y, first.errors),
+        ComparedNumbers(first.y, first.errors.of_labels()),
         {name: np.asarray(one.p, float) for name, one in data.items()},
         first.weight,
         (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
+        PredictionErrors(sd, shared_prederr),
     )
+    if isinstance(first.errors, Censored):
+        return _with_limits(first, *arguments)
     if declaration.name == "root_mean_squared_error":
         return PairedLosses(SquaredError(), True, *arguments)
-    if metric.needs_errors:
-        return ModelsOnSameLabels(*arguments)
-    answers = metric.score(first.y, first.p, None, first.weight)._answers
+    found = ModelsOnSameLabels(*arguments)
+    answers = found._answers(next(iter(data)))
     if isinstance(answers, MeanLoss):
-        return PairedLosses(answers.loss, False, *arguments)
-    return ModelsOnSameLabels(*arguments)
+        paired = PairedLosses(answers.loss, False, *arguments)
+        paired.found = found.found
+        return paired
+    return found
+
+
+def _with_forecasts(
+    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
+) -> ModelsOnSameLabels:
+    data: dict[str, Measured] = {}
+    loss: Loss | None = None
+    for name, given in models.items():
+        answers = metric.score(y_true, given, yerr, sample_weight)._answers
+        if not isinstance(answers, MeanLoss):
+            raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
+        data[name], loss = answers._labels(), answers.loss
+    claims = {name: one.p.claims for name, one in data.items()}
+    if len(set(claims.values())) > 1:
+        told = ", ".join(f"{name} the {claim}" for name, claim in claims.items())
+        raise ValueError(
+            f"the forecasts claim different things ({told}), so their scores cannot be compared. A forecast of the truth "
+            "becomes one of the label by forecast.seen_through(yerr)."
+        )
+    first = next(iter(data.values()))
+    labels, forecasts = ComparedNumbers(first.y, first.errors), {name: one.p for name, one in data.items()}
+    assert loss is not None
+    return PairedLosses(loss, False, metric, labels, forecasts, first.weight)
+
+
+def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> PairedLimits:
+    limits = censored(data)
+    root = metric.declaration.name == "root_mean_squared_error"
+    answers = metric.score(data.y, data.p, limits, data.weight)._answers
+    loss = SquaredError() if root else answers.loss if isinstance(answers, LimitedLoss) else None
+    if loss is None:
+        raise ValueError(
+            f"compare takes labels that are limits for means of a loss, such as mean_absolute_error, not for {metric.name}."
+        )
+    return PairedLimits(limits, loss, root, metric, *others)
 
 
 def _with_classes(

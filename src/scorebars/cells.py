@@ -5,7 +5,7 @@
 ``1.23 ± 0.05``, ``1.23 +/- 0.05``     a value with its error
 ``1.23(5)``, ``1.23(0.05)``            the same; digits in brackets count in the last places of the value
 ``1.23 +0.05 -0.04``                   a value with upper and lower error
-``<0.5``, ``≥ 10``                     a limit: there is no value
+``<0.5``, ``≥ 10``                     a limit: the value lies on one side of it
 ``5 %``, ``1.2 MeV``                   a number with its unit, the same in all cells
 ``-``, ``n.d.``, ``NA``, ``...``       nothing is there
 =====================================  ==========================================================
@@ -66,16 +66,22 @@ class CellNumbers:
     lower: FloatArray | None
     """Errors written in the cells; None where no cell has one."""
     upper: FloatArray | None
-    limits: BoolArray
+    side: FloatArray
+    """-1 where the value is an upper limit, as in ``<0.5``, 1 where it is a lower limit, else 0."""
     bad: BoolArray
     """Which cells hold something else than a number."""
     unit: str | None
     """What stands after every number."""
 
     @property
+    def limits(self) -> BoolArray:
+        """Which cells hold a limit."""
+        return self.side != 0
+
+    @property
     def numeric(self) -> bool:
         """Whether the column is one of numbers, for all that a few cells may be wrong."""
-        there = ~np.isnan(self.values) | self.limits
+        there = ~np.isnan(self.values)
         return bool(there.any()) and int(self.bad.sum()) * 4 <= int(there.sum())
 
 
@@ -90,7 +96,7 @@ def read_cells(texts: Iterable[Any], decimal: str | None = None) -> CellNumbers:
     mark = decimal or ("," if decimal_mark(cell for cell in cells if isinstance(cell, str)) == "," else ".")
     grammar, n = _grammar(mark), len(cells)
     values, lower, upper = np.full((3, n), np.nan)
-    limits, bad = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    side, bad = np.zeros(n), np.zeros(n, dtype=bool)
     units: set[str] = set()
     for k, cell in enumerate(cells):
         if cell is None:
@@ -109,8 +115,7 @@ def read_cells(texts: Iterable[Any], decimal: str | None = None) -> CellNumbers:
             continue
         units.add(found["unit"] or "")
         if found["limit"]:
-            limits[k] = True
-            continue
+            side[k] = -1.0 if found["limit"][0] in "<≤≲" else 1.0
         values[k] = _number(found["value"], mark)
         lower[k], upper[k] = _errors(found, mark)
         if found["power"]:
@@ -119,7 +124,7 @@ def read_cells(texts: Iterable[Any], decimal: str | None = None) -> CellNumbers:
     if len(units) > 1:  # different ones: nobody can tell what the numbers mean
         bad |= np.array([isinstance(cell, str) and bool(re.search(r"[^\d.,)]$", cell)) for cell in cells])
     unit = units.pop() or None if len(units) == 1 else None
-    return CellNumbers(values, lower if with_errors else None, upper if with_errors else None, limits, bad, unit)
+    return CellNumbers(values, lower if with_errors else None, upper if with_errors else None, side, bad, unit)
 
 
 def _cleaned(text: Any) -> Any:

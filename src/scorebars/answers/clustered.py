@@ -1,0 +1,284 @@
+"""Items that come in groups: molecules of a series, pixels of a scene, patients of a hospital.
+
+Items of one group are alike, so they tell less about the population than as many independent ones. With r_i the influence of
+item i on the metric (for a mean loss its share times its loss less the mean), the variance over test sets is
+
+    V = G/(G - 1) sum over groups of (sum of r_i in the group)^2,
+
+and intervals are Student's with G - 1 degrees of freedom. Label errors of different items stay independent: what grouping
+adds, V less the variance of independent items, is the same for the observed score and for that against the truth, and comes
+on top of whatever scatter of the items an interval holds already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars import tables
+from scorebars.answers.base import Answers
+from scorebars.answers.combined import TransformedAnswers
+from scorebars.answers.intervals import IntervalAt, ScoreInterval, Symmetric, half_width_in_std, kept_between
+from scorebars.answers.score import Estimate, Interval, Score, Scores, UndefinedEstimate
+from scorebars.answers.size_errors import Asked
+from scorebars.arrays import FloatArray, to_host
+from scorebars.errors import MeasurementError
+from scorebars.laws.law import Law
+from scorebars.measured import Measured
+
+_FEW = 5
+"""With fewer groups their scatter is hardly known."""
+
+
+def group_codes(groups: Any, n: int, argument: str = "groups") -> NDArray[np.intp]:
+    """The number of the group of each of n items; refuses missing ones."""
+    values = np.asarray(to_host(groups))
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (n,):
+        raise ValueError(
+            f"{argument} and y_true have inconsistent numbers of samples: shape {values.shape} and {n} items. Give the group "
+            "of each item: a number or a name."
+        )
+    missing = tables.missing_rows(values)
+    if missing.any():
+        raise tables.missing_values(argument, values, missing)
+    if values.dtype.kind == "O":
+        values = values.astype(str)
+    return np.unique(values, return_inverse=True)[1].reshape(-1)
+
+
+def grouped(found: Any, groups: Any, sample_weight: Any = None) -> Any:
+    """A Score, or several, whose items come in groups."""
+    if isinstance(found, Scores):
+        return Scores(grouped(one, groups, sample_weight) for one in found)
+    if not isinstance(found, Score):
+        raise ValueError(
+            f"groups say how items scatter a single score, but this metric gives a {type(found).__name__}."
+        )
+    codes = group_codes(groups, found.n)
+    counted = codes if sample_weight is None else codes[np.asarray(to_host(sample_weight)) > 0]
+    answers = ClusteredAnswers(found._answers, codes, len(np.unique(counted)))
+    answers.unit = found._answers.unit
+    return type(found)(answers)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """How items that come in groups change intervals over test sets."""
+
+    more: float
+    """What grouping adds to the variance over test sets; negative where items of a group balance each other."""
+    ratio: float
+    """Variance over test sets with groups over that of independent items."""
+    ratio_of_truth: float
+    """The same without the part of the label errors, which stay independent."""
+    df: float
+    """Number of groups less one."""
+    was: float
+    """Degrees of freedom of the scatter of independent items."""
+
+    def spread(self, interval: IntervalAt, value: float, limits: tuple[float, float], sets: float = 1.0) -> IntervalAt:
+        """An interval over test sets; `sets` of them scatter in it (two for the next one seen from this one)."""
+        if isinstance(interval, Symmetric):
+            std = math.sqrt(max(interval.std**2 + sets * self.more, 0.0)) if math.isfinite(self.more) else math.inf
+            return replace(interval, std=std, df=self.df)
+        if isinstance(interval, ScoreInterval):
+            ratio = self.ratio if sets > 1 else self.ratio_of_truth
+            return replace(interval, curve=interval.curve * ratio, df=self.df)
+        if (
+            isinstance(interval, partial) and interval.args and isinstance(interval.args[0], ScoreInterval)
+        ):  # a next share
+            return partial(interval.func, self.spread(interval.args[0], value, limits, sets), *interval.args[1:])
+        return partial(_farther, interval, self, value, limits, sets)
+
+
+def _farther(
+    interval: IntervalAt, by: Clusters, value: float, limits: tuple[float, float], sets: float, level: float
+) -> Interval:
+    """Both ends moved away from the value, each as if it belonged to a normal distribution."""
+    if not math.isfinite(by.more):
+        return Interval(*limits)
+    was, now = half_width_in_std(level, by.was), half_width_in_std(level, by.df)
+    inside = min(max(value, limits[0]), limits[1])
+
+    def reach(distance: float) -> float:
+        return now * math.sqrt(max((distance / was) ** 2 + sets * by.more, 0.0))
+
+    low, high = interval(level)
+    return kept_between(inside - reach(inside - low), inside + reach(high - inside), *limits)
+
+
+class ClusteredAnswers(Answers):
+    """The answers of a metric whose items come in groups; only what test sets scatter by differs."""
+
+    def __init__(self, inner: Answers, codes: NDArray[np.intp], count: int) -> None:
+        self.inner, self._codes, self.groups = inner, codes, count
+        self.declaration, self.n, self.kind, self.repeats = inner.declaration, inner.n, inner.kind, inner.repeats
+        self.sampled, self.observed = inner.sampled, inner.observed
+
+    @cached_property
+    def expected(self) -> float:  # type: ignore[override]
+        return self.inner.expected
+
+    # what groups do not change -----------------------------------------------------------------
+
+    @property
+    def std(self) -> float:
+        return self.inner.std
+
+    def law(self) -> Law:
+        return self.inner.law()
+
+    def perfect(self) -> Estimate:
+        return self.inner.perfect()
+
+    def _truth(self) -> Estimate:
+        return self.inner._truth()
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        return self.inner._remeasured(repeats)
+
+    def influences(self) -> FloatArray:
+        return self.inner.influences()
+
+    def noise_share(self) -> float | None:
+        return self.inner.noise_share()
+
+    def present_repeats(self) -> int:
+        return self.inner.present_repeats()
+
+    def why_undefined(self) -> str:
+        return self.inner.why_undefined()
+
+    def _in_memory(self) -> Measured | None:
+        return self.inner._in_memory()
+
+    def _resized(self, factor: FloatArray | float) -> Answers:
+        return self.inner._resized(factor)
+
+    @property
+    def _items_hold_sizes(self) -> bool:  # type: ignore[override]
+        return self.inner._items_hold_sizes
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        return self.inner._size_std_apart(errors, ask)
+
+    def warnings(self) -> list[str]:
+        few = f"the items come in {self.groups} groups only, whose scatter is hardly known: intervals for other items are wide."
+        return [*self.inner.warnings(), *([few] if self.groups < _FEW else [])]
+
+    # the test set as a sample of groups ----------------------------------------------------------
+
+    @property
+    def _df(self) -> float:
+        return max(self.groups - 1, 1)
+
+    @cached_property
+    def _variances(self) -> tuple[float, float]:
+        """Over test sets of groups, and of independent items."""
+        single, count = self.inner._group_values(None), self.groups
+        if count < 2:
+            return math.inf, single
+        return self.inner._group_values(self._codes) * count / (count - 1), single
+
+    def _item_variance(self) -> float:
+        return self._variances[0]
+
+    @cached_property
+    def _clusters(self) -> Clusters:
+        grouped, single = self._variances
+        # where no item differs from another each group counts as one
+        ratio = of_truth = grouped / single if single > 0 else self.n / max(self.groups, 1)
+        if single > 0 and (sampling := self.inner.sampling_std() ** 2) > 0:
+            sizes = np.bincount(self._codes)  # items that are all alike in a group count as one
+            of_truth = min(max(1.0 + (grouped - single) / sampling, 0.0), float(sizes @ sizes) / self.n)
+        return Clusters(grouped - single, ratio, of_truth, self._df, self.inner._df)
+
+    @cached_property
+    def _inside(self) -> ClusteredAnswers | None:
+        """The metric that this one is a function of, its items in the same groups; None where it is none."""
+        if not isinstance(self.inner, TransformedAnswers):
+            return None
+        return ClusteredAnswers(self.inner.inner, self._codes, self.groups)
+
+    def _with_known_sizes(self) -> Estimate:
+        found = self.inner._with_known_sizes()
+        if found._total is None:
+            return found
+        if self._inside is not None and isinstance(self.inner, TransformedAnswers) and not self._berkson:
+            inside = self._inside._with_known_sizes()._total
+            assert inside is not None
+            total = self.inner._interval_of(inside)
+        else:
+            total = self._clusters.spread(found._total, float(found), self._range)
+        return Estimate(
+            float(found),
+            found._std,
+            method=found.method,
+            note=found.note,
+            interval=found._interval,
+            total_interval=total,
+            bootstrap=found._bootstrap,
+            sampled=found._sampled,
+        )
+
+    def sampling_std(self) -> float:
+        """The part of the label errors is that of independent items."""
+        if self._inside is not None and isinstance(self.inner, TransformedAnswers):
+            return self.inner._std_of(self.inner.inner._centre, self._inside.sampling_std())
+        grouped, single = self._variances
+        if not math.isfinite(grouped):
+            return math.inf
+        return math.sqrt(max(grouped - single + self.inner.sampling_std() ** 2, 0.0))
+
+    def total_interval(self, level: float) -> Interval:
+        """Where the metric falls on a new test set, which is another sample of groups."""
+        answers = self.inner
+        if self._inside is not None and isinstance(answers, TransformedAnswers):
+            return answers._interval_of(self._inside.total_interval)(level)
+        found: IntervalAt
+        if type(answers).total_interval is not Answers.total_interval:
+            interval = getattr(answers, "_next_share", None)
+            found = answers.total_interval if interval is None else interval()
+        else:
+            found = answers._next_test_set(answers.std**2 / 2 if self._berkson else answers._shared_variance())
+        return self._clusters.spread(found, answers._centre, self._range, sets=2.0)(level)
+
+
+Values = Callable[[NDArray[np.intp]], float]
+_MOST_LEFT_OUT = 200
+"""More groups than these are left out several at a time."""
+_DRAWN_AGAIN = 200
+_SEED = 20240517
+
+
+def groups_drawn_again(value_of: Values, codes: NDArray[np.intp]) -> float:
+    """The same from groups drawn with replacement."""
+    rng, count = np.random.default_rng(_SEED), int(codes.max()) + 1
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    drawn = (rng.integers(0, count, count) for _ in range(_DRAWN_AGAIN))
+    return float(np.var([value_of(np.concatenate([members[g] for g in groups])) for groups in drawn]))
+
+
+def left_out_groups(value_of: Values, codes: NDArray[np.intp]) -> float:
+    """Sum of the squared influences of groups, by leaving out each in turn: for metrics without influences of items.
+
+    With theta_g the metric without group g of G, (G - 1)/G (theta_g - mean) takes the place of the summed influences.
+    """
+    count = int(codes.max()) + 1
+    if count > _MOST_LEFT_OUT:
+        codes = (np.random.default_rng(_SEED).permutation(count) % _MOST_LEFT_OUT)[codes]
+        count = _MOST_LEFT_OUT
+    values = np.array([value_of(np.flatnonzero(codes != g)) for g in range(count)])
+    if not np.all(np.isfinite(values)):
+        raise UndefinedEstimate(
+            "the metric is not defined without some group of the items, so that groups do not tell."
+        )
+    return float(np.sum(np.square((values - values.mean()) * (count - 1) / count)))

@@ -1,0 +1,401 @@
+"""Answers on labels of which some are limits ("< 0.5", "> 10"): mean losses, the median error, and the order of pairs.
+
+Of an error, each limit stands for the allowed value nearest to its prediction. So `observed`, `expected` and the distribution
+are those of the plain metric on these values: lower bounds. `bounds` goes from the nearest to the farthest allowed values, and
+`truth` comes from the most likely distribution of the true residuals, given numbers and limits.
+
+Of an order, only pairs of labels count whose order is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from scorebars.answers.base import Answers, Level, of_law
+from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric
+from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.truth.limited_residuals import FEWEST_NUMBERS, limited_residuals, two_halves
+from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals
+from scorebars.arrays import FloatArray
+from scorebars.errors import Censored
+from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.samples import SampleLaw
+from scorebars.losses import AbsoluteError, Loss, Within
+from scorebars.measured import Measured
+from scorebars.moments.statistics import weighted_median
+
+_FAR = 1e300
+_DIFFER = 2.58
+"""Both halves of the labels differ where their mean losses do by this many standard errors (1 % by chance)."""
+_LOWER_BOUND = "observed and expected are lower bounds of an error"
+_MOST_ORDERED = 20_000
+_DRAWS, _FEWEST_DRAWS, _PAIRED = 500, 50, 400_000_000
+_SEED = 20240517
+_SMOOTH = 0.5
+"""Over this part of the typical label error the share within m changes, where the median error is looked for."""
+_NO_REMEASURED = (
+    "what a new measurement of a limit would give depends on where the limit comes from (another detection limit, another "
+    "range of the instrument), which the labels do not tell."
+)
+
+
+class _Nearest(Answers):
+    """A metric of residuals where some labels are limits; `inner` has the nearest allowed values as labels."""
+
+    def __init__(self, inner: Answers, data: Measured) -> None:
+        self.inner, self.data, self.limits = inner, data, censored(data)
+        self.declaration, self.n, self.kind = inner.declaration, inner.n, "classical"
+        self.observed, self.expected = inner.observed, inner.expected
+
+    @property
+    def std(self) -> float:
+        return self.inner.std
+
+    def law(self) -> Law:
+        return self.inner.law()
+
+    def perfect(self) -> Estimate:
+        return self.inner.perfect()
+
+    def influences(self) -> FloatArray:
+        return self.inner.influences()
+
+    def _item_variance(self) -> float:
+        return self.inner._item_variance()
+
+    def _label_variance(self) -> float:
+        return self.inner._label_variance()
+
+    def total_interval(self, level: float) -> Interval:
+        return self.inner.total_interval(level)
+
+    def noise_share(self) -> None:
+        """Observed holds less than the whole error, so that no share of it has a meaning."""
+        return
+
+    def why_undefined(self) -> str:
+        return self.inner.why_undefined()
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        raise UndefinedEstimate(_NO_REMEASURED)
+
+    @cached_property
+    def _residuals(self) -> TrueResiduals:
+        residuals = limited_residuals(self.data)
+        if residuals is None:
+            number = int((~self.limits.limits).sum())
+            raise UndefinedEstimate(
+                f"{number} of {self.n} labels are numbers, and at least {FEWEST_NUMBERS} that differ are needed to show how "
+                "the true residuals are distributed. bounds says what the labels allow."
+            )
+        return residuals
+
+    def _note(self) -> str:
+        return (
+            f"{self.limits.said()}: from the most likely distribution of the true residuals, given numbers and limits, which "
+            "takes the model's errors as independent of the prediction and of being limited"
+        )
+
+    def warnings(self) -> list[str]:
+        return [f"{self.limits.said()}. They count by the allowed value nearest to the prediction: {_LOWER_BOUND}."]
+
+
+class LimitedLoss(_Nearest):
+    """The mean of a loss of the residual."""
+
+    def __init__(self, inner: Answers, loss: Loss, data: Measured) -> None:
+        super().__init__(inner, data)
+        self.loss = loss
+
+    @classmethod
+    def of(cls, family: Callable[[Measured], Answers], loss: Loss, data: Measured) -> LimitedLoss:
+        """The answers for checked data; `family` finds those of labels without limits."""
+        if not loss.of_residual:
+            raise ValueError(NO_LIMITS.format("a loss that is not one of the residual alone"))
+        return cls(family(nearest(data)), loss, data)
+
+    def root_moments(self) -> tuple[float, float] | None:
+        """Of the root of the plain metric, as its family finds them."""
+        return self.inner.root_moments()  # type: ignore[attr-defined]
+
+    def _forward(self, level: Level) -> Law:
+        return self.inner._forward(level)  # type: ignore[attr-defined]
+
+    def root_exists(self) -> bool:
+        """Whether the root has a mean, as the plain metric finds it."""
+        return self.inner.root_exists()  # type: ignore[attr-defined]
+
+    def bounds(self) -> Interval:
+        losses = _losses(self.loss, self.limits, self.data.predictions)
+        counts = self.data.shares > 0
+        share = self.data.shares[counts]
+        return Interval(*(float(share @ end[counts]) for end in (losses.min(axis=0), losses.max(axis=0))))
+
+    @cached_property
+    def _mean(self) -> MeanOfLoss:
+        return MeanOfLoss(self._residuals, self.loss, *self._range)
+
+    def _truth(self) -> Estimate:
+        mean, (low, high) = self._mean, self._range
+        return Estimate(
+            min(max(mean.value, low), high),
+            mean.std,
+            method="npmle",
+            note=self._note(),
+            interval=mean.interval,
+            total_interval=mean.total_interval,
+        )
+
+    def warnings(self) -> list[str]:
+        return [*super().warnings(), *self._unlike()]
+
+    def _unlike(self) -> list[str]:
+        """A warning where the model errs differently on labels with low and with high predictions."""
+        halves = two_halves(self.loss, self.data)
+        if halves is None:
+            return []
+        (a, b), spread = halves, 0.0
+        for half in halves:
+            low, high = half.total_interval(ONE_SIGMA)
+            spread = math.hypot(spread, (high - low) / 2)
+        if spread == 0 or abs(a.value - b.value) <= _DIFFER * spread:
+            return []
+        return [
+            f"the model errs differently where it predicts low ({a.value:.3g}) and where it predicts high ({b.value:.3g}), "
+            "but the estimate against the truth takes its errors as alike there. Look at both parts apart."
+        ]
+
+
+class LimitedMedian(_Nearest):
+    """The median absolute error: where the share of true residuals within m reaches one half."""
+
+    def bounds(self) -> Interval:
+        losses, weight = _losses(AbsoluteError(), self.limits, self.data.predictions), self.data.weight
+        ends = np.stack([losses.min(axis=0), np.minimum(losses.max(axis=0), _FAR)])
+        low, high = weighted_median(ends, weight)
+        return Interval(float(low), math.inf if high >= _FAR / 2 else float(high))
+
+    def _share(self, m: float) -> MeanOfLoss:
+        """The share of true residuals within m. Labels with errors tell no step: it is as smooth as they can see."""
+        soft = _SMOOTH * float(np.median(np.broadcast_to(self.limits.sigma, (self.n,))))
+        return MeanOfLoss(self._residuals, Within(m) if soft == 0 else _SoftlyWithin(m, soft), 0.0, 1.0)
+
+    @cached_property
+    def _candidates(self) -> FloatArray:
+        return np.unique(np.abs(self._residuals.fit.grid))
+
+    def _truth(self) -> Estimate:
+        fit = self._residuals.fit
+        size = np.abs(fit.grid)
+        order = np.argsort(size, kind="stable")
+        reached = np.cumsum(fit.smooth_weights[order])
+        value = float(size[order][min(int(np.searchsorted(reached, 0.5)), len(size) - 1)])
+        interval, total = partial(self._between, value, False), partial(self._between, value, True)
+        return Estimate(
+            value, partial(_half, interval), method="npmle", note=self._note(), interval=interval, total_interval=total
+        )
+
+    def _between(self, value: float, population: bool, level: float) -> Interval:
+        """All m for which one half is a possible share of true residuals within m."""
+
+        def share(m: float) -> Interval:
+            found = self._share(m)
+            return found.total_interval(level) if population else found.interval(level)
+
+        m = self._candidates
+        first = _first(lambda k: share(float(m[k])).high >= 0.5, len(m))
+        last = _first(lambda k: share(float(m[k])).low > 0.5, len(m))
+        return Interval(min(float(m[min(first, len(m) - 1)]), value), max(float(m[min(last, len(m) - 1)]), value))
+
+
+class _SoftlyWithin(Loss):
+    """1 where |y - p| is below m, 0 where it is above, straight in between."""
+
+    of_residual = True
+
+    def __init__(self, m: float, soft: float) -> None:
+        self.m, self.soft = m, soft
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.clip(0.5 + (self.m - np.abs(y - p)) / (2.0 * self.soft), 0.0, 1.0)
+
+
+def _first(holds: Callable[[int], bool], count: int) -> int:
+    """The first of `count` steps at which something begins to hold, and holds from there on; `count` if nowhere."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _half(interval: IntervalAt) -> float:
+    low, high = interval(ONE_SIGMA)
+    return (high - low) / 2
+
+
+class LimitedOrder(Answers):
+    """How well predictions order the pairs of labels whose order is known: Kendall's tau, or the concordance index."""
+
+    def __init__(self, declaration: Declaration, data: Measured, of_pairs: OfPairs) -> None:
+        self.declaration, self.data, self.limits, self._of_pairs = declaration, data, censored(data), of_pairs
+        self.n, self.kind = data.n, "classical"
+        if data.n > _MOST_ORDERED:
+            raise ValueError(
+                f"{declaration.name} compares all pairs of labels where some are limits, and {data.n} labels have too many "
+                f"({_MOST_ORDERED} is the most). Take a sample of them."
+            )
+        self._pairs = KnownPairs.of(self.limits.lower, self.limits.upper, data.predictions)
+        if not self._pairs.known:
+            raise ValueError(
+                f"{declaration.name} needs pairs of labels whose order is known, and the limits leave none."
+            )
+        self.observed = of_pairs(self._pairs.total)
+        self.expected = float(self._law.mean)
+
+    @property
+    def std(self) -> float:
+        return float(self._law.std)
+
+    @cached_property
+    def _law(self) -> Law:
+        """Of numbers redrawn from their error bars; limits stay."""
+        labels, own = self.limits, self.limits.of_numbers
+        if own.error_free(labels.labels()):
+            return NormalLaw(self.observed, 0.0)
+        rng, limit = np.random.default_rng(_SEED), labels.limits
+        draws = own.sample(labels.labels(), int(min(_DRAWS, max(_PAIRED // self.n**2, _FEWEST_DRAWS))), rng)
+        values = []
+        for row in draws:
+            low, high = (np.where(limit, end, row) for end in (labels.lower, labels.upper))
+            found = KnownPairs.of(low, high, self.data.predictions)
+            values.append(self._of_pairs(found.total) if found.known else self.observed)
+        return SampleLaw(np.array(values)) if np.ptp(values) > 0 else NormalLaw(values[0], 0.0)
+
+    def law(self) -> Law:
+        return self._law
+
+    def influences(self) -> FloatArray:
+        """By leaving out one label after the other."""
+        without = np.array([self._of_pairs(row) for row in self._pairs.total - self._pairs.rows])
+        return (self.n - 1) / self.n * (float(np.mean(without)) - without)
+
+    def _item_variance(self) -> float:
+        return math.inf if self.n < 3 else float(np.sum(np.square(self.influences()))) * self.n / (self.n - 1)
+
+    def bounds(self) -> Interval:
+        """All pairs of unknown order taken as ordered wrongly, or rightly: no labels that the limits allow go beyond."""
+        right, wrong, tied, _, unknown = self._pairs.total
+        ends = [np.array([right + r, wrong + unknown - r, tied, 0.0, 0.0]) for r in (0.0, unknown)]
+        return Interval(*(self._of_pairs(end) for end in ends))
+
+    def _truth(self) -> Estimate:
+        if self.std > 0:
+            raise UndefinedEstimate(
+                "how label errors change an order that is known for some pairs only is not determined by these labels. "
+                "observed counts the pairs whose order is known."
+            )
+        total = Symmetric(self.observed, math.sqrt(self._item_variance()), *self._range, self._df)
+        exact = Symmetric(self.observed, 0.0)
+        note = f"{self.limits.said()}: only pairs whose order is known count"
+        return Estimate(self.observed, 0.0, method="exact", note=note, interval=exact, total_interval=total)
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        raise UndefinedEstimate(_NO_REMEASURED)
+
+    def perfect(self) -> Estimate:
+        if self.std > 0:
+            raise UndefinedEstimate("how a perfect model orders labels with errors and limits is not known.")
+        return of_law(NormalLaw(self.declaration.perfect, 0.0))
+
+    def noise_share(self) -> None:
+        """Only some of the pairs count, so that no share of the error has a meaning."""
+        return
+
+    def warnings(self) -> list[str]:
+        right, wrong, tied, same, unknown = self._pairs.total
+        share = unknown / (right + wrong + tied + same + unknown)
+        return [f"{self.limits.said()}: the order of {share:.0%} of the pairs is unknown, and these do not count."]
+
+
+OfPairs = Callable[[FloatArray], float]
+"""A metric from the numbers of pairs: ordered rightly, wrongly, tied in the predictions, tied in the labels, unknown."""
+
+
+def tau_of_pairs(pairs: FloatArray) -> float:
+    """Kendall's tau-b of the pairs whose order is known."""
+    right, wrong, tied, same, _ = pairs
+    below = (right + wrong + same) * (right + wrong + tied)
+    return float((right - wrong) / math.sqrt(below)) if below > 0 else 0.0
+
+
+def concordance_of_pairs(pairs: FloatArray) -> float:
+    """The share of pairs ordered rightly; predictions that tie are right half of the time."""
+    right, wrong, tied, _, _ = pairs
+    return float((right + tied / 2) / (right + wrong + tied)) if right + wrong + tied > 0 else 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPairs:
+    """How many pairs are ordered rightly, wrongly, tied in the predictions, tied in the labels, or of unknown order."""
+
+    rows: FloatArray
+    """Of each label (n, 5)."""
+
+    @classmethod
+    def of(cls, low: FloatArray, high: FloatArray, p: FloatArray) -> KnownPairs:
+        """From the ends of all labels and their predictions, label by label."""
+        number = low == high
+        rows = np.empty((len(p), 5))
+        for k in range(len(p)):
+            same = number & (low == low[k]) & number[k]
+            above, below = (low >= high[k]) & ~same, (high <= low[k]) & ~same
+            order = above.astype(np.int8) - below.astype(np.int8)
+            step = order * np.sign(p - p[k])
+            tied = (order != 0) & (p == p[k])
+            alike = same & (p != p[k])
+            unknown = len(p) - np.count_nonzero(order) - np.count_nonzero(same)
+            rows[k] = np.sum(step > 0), np.sum(step < 0), np.sum(tied), np.sum(alike), unknown - (not number[k])
+        return cls(rows)
+
+    @property
+    def total(self) -> FloatArray:
+        """Of all labels."""
+        return self.rows.sum(axis=0) / 2
+
+    @property
+    def known(self) -> bool:
+        """Whether the order of any pair is known."""
+        return bool(self.total[:3].sum() > 0)
+
+
+NO_LIMITS = (
+    "{} takes no labels that are limits (Censored). Metrics that do: mean_squared_error, root_mean_squared_error, "
+    "mean_absolute_error, mean_error, median_absolute_error, mean_pinball_loss, huber_loss, log_cosh_loss, fraction_within, "
+    "kendall_correlation, concordance_index, intrinsic_scatter."
+)
+
+
+def censored(data: Measured) -> Censored:
+    """The limits of the labels."""
+    assert isinstance(data.errors, Censored)
+    return data.errors
+
+
+def nearest(data: Measured) -> Measured:
+    """The same data with each limit replaced by the allowed value nearest to its prediction."""
+    labels = censored(data)
+    return Measured(labels.nearest(data.predictions), data.p, labels.of_numbers, data.weight, unit=data.unit)
+
+
+def _losses(loss: Loss, labels: Censored, p: FloatArray) -> FloatArray:
+    """Losses of each label at its lower and upper end and at the nearest allowed value, (3, n)."""
+    ends = [np.clip(end, -_FAR, _FAR) for end in (labels.lower, labels.upper)]
+    with np.errstate(over="ignore"):
+        losses = np.stack([loss(value, p) for value in (*ends, labels.nearest(p))])
+    return np.where(np.abs(losses) > math.sqrt(_FAR), np.copysign(math.inf, losses), losses)

@@ -1,0 +1,100 @@
+"""The true residuals behind labels of which some are limits: the most likely distribution, given numbers and limits.
+
+The residual D = truth - prediction of a label between l and u, measured with error s, has the likelihood
+
+    a number d:  phi((d - D) / s) / s          a limit:  Phi((u - p - D) / s) - Phi((l - p - D) / s)
+
+(s = 0: whether D lies between l - p and u - p; Turnbull 1976). The fit is that of `moments.deconvolution`, with these rows.
+It takes D as independent of the prediction and of being limited. The labels tell whether that is so: `two_halves` fits the
+labels with low and with high predictions apart.
+
+Distributions reach one standard deviation of the numbers beyond the outermost number or end of a limit. Without that room
+the intervals of few labels hold too little (50 labels, a third of them limits, mean squared error: 95 % hold 80 %, with it
+93 %).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals
+from scorebars.arrays import BoolArray, FloatArray
+from scorebars.errors import Censored
+from scorebars.losses import Loss
+from scorebars.measured import Measured
+from scorebars.moments.deconvolution import Cells, Deconvolution
+from scorebars.numerics.special import log_between
+
+_POINTS = 100
+_CLOSEST = 1e-3
+"""Grid points nearer than this part of the typical step are one."""
+_SHARPEST = 0.3
+"""A label or limit is never taken as sharper than this part of the grid's step: the grid could not tell."""
+_EXACT = 1e-6
+"""The error of an exact number, as part of the grid's range."""
+_MOST = 4000
+"""More labels than this are represented by every k-th."""
+FEWEST_NUMBERS = 5
+"""Fewer numbers among the labels do not show a distribution."""
+
+
+def limited_residuals(data: Measured) -> TrueResiduals | None:
+    """What numbers and limits tell about the true residuals; None where fewer than `FEWEST_NUMBERS` labels are numbers."""
+    step = max(1, data.n // _MOST)
+    counts = np.flatnonzero(data.shares[::step] > 0) * step
+    p, share = data.predictions[counts], data.shares[counts]
+    labels = data.errors[counts]
+    assert isinstance(labels, Censored)
+    number = ~labels.limits
+    if int(number.sum()) < FEWEST_NUMBERS:
+        return None
+    low, high, s = labels.lower - p, labels.upper - p, np.broadcast_to(labels.sigma, p.shape)
+    grid = _grid(low, high, s, number)
+    if len(grid) < 2:
+        return None
+    part = share / float(share.sum())
+    reach = float(grid[-1] - grid[0])
+    sd = np.where(number, np.maximum(s, _EXACT * reach), 1e6 * reach)  # a limit says nothing within a step of the grid
+    cells = Cells(np.where(number, low, 0.0), sd, part, np.square(part), sd)
+    fit = Deconvolution.of_cells(cells, grid, _likelihood(low, high, s, number, grid))
+    nothing = np.zeros(0)
+    return TrueResiduals(fit, np.ones(len(p), dtype=bool), 1.0, nothing, nothing, nothing)
+
+
+def _grid(low: FloatArray, high: FloatArray, s: FloatArray, number: BoolArray) -> FloatArray:
+    """Points where the numbers are dense, points that reach all ends of limits, and 0, where losses have their kink."""
+    ends = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
+    beyond = 2.0 * float(np.median(s)) + float(np.std(low[number]))
+    first, last = float(ends.min()) - beyond, float(ends.max()) + beyond
+    dense = np.quantile(low[number], np.linspace(0.0, 1.0, _POINTS))
+    zero = [0.0] if first < 0 < last else []
+    grid = np.unique(np.concatenate([dense, np.linspace(first, last, _POINTS), zero]))
+    return np.asarray(grid[np.diff(grid, prepend=-np.inf) > _CLOSEST * (last - first) / _POINTS])
+
+
+def _likelihood(low: FloatArray, high: FloatArray, s: FloatArray, number: BoolArray, grid: FloatArray) -> FloatArray:
+    """Of each label at each grid point, relative to the largest of its row."""
+    sharp = np.maximum(s[:, None], _SHARPEST * np.gradient(grid))
+    logs = np.empty((len(low), len(grid)))
+    z = (low[number, None] - grid) / sharp[number]
+    logs[number] = -0.5 * z * z - np.log(sharp[number])
+    limit = ~number
+    below, above = ((end[limit, None] - grid) / sharp[limit] for end in (low, high))
+    logs[limit] = log_between(below, above)
+    return np.asfortranarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
+
+
+def two_halves(loss: Loss, data: Measured) -> tuple[MeanOfLoss, MeanOfLoss] | None:
+    """The mean loss of the labels with low and with high predictions; None where either are too few."""
+    low = data.predictions <= np.median(data.predictions)
+    found = [limited_residuals(_part(data, half)) if half.sum() > 0 else None for half in (low, ~low)]
+    if found[0] is None or found[1] is None:
+        return None
+    return MeanOfLoss(found[0], loss, -math.inf), MeanOfLoss(found[1], loss, -math.inf)
+
+
+def _part(data: Measured, which: BoolArray) -> Measured:
+    weight = None if data.weight is None else data.weight[which]
+    return Measured(data.y[which], data.p[which], data.errors[which], weight)

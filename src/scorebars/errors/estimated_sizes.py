@@ -1,0 +1,141 @@
+"""Sizes of label errors that are estimates themselves: from few repeats, from a variance estimate, or up to a common factor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri, ndtri, poch
+
+from scorebars.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class CommonScale:
+    """One factor of all standard deviations, which is known only so well."""
+
+    error: float
+    """Relative standard deviation of the factor."""
+    estimated_with: float = math.inf
+    """Degrees of freedom of the variance estimate that it comes from; infinite where only `error` is known."""
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of a variance that is known as well: its relative standard deviation is 2 `error`."""
+        return self.estimated_with if math.isfinite(self.estimated_with) else 0.5 / self.error**2
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        if math.isfinite(self.estimated_with):
+            return f"the label errors were estimated with {self.estimated_with:g} degrees of freedom"
+        return f"the size of the label errors is known to {100 * self.error:.3g} %"
+
+    def reach(self, level: float) -> tuple[float, float]:
+        """How far the true variance may lie above and below the one that is given, in units of it."""
+        tail = (1.0 - level) / 2
+        if math.isfinite(self.estimated_with):
+            least, most = (float(chdtri(self.estimated_with, q)) for q in (1.0 - tail, tail))
+            return self.estimated_with / least - 1.0, 1.0 - self.estimated_with / most
+        return (2.0 * self.error * float(ndtri(1.0 - tail)),) * 2
+
+    def factors(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Factors of the standard deviations that could be the true ones."""
+        return np.sqrt(self.degrees / rng.chisquare(self.degrees, count))
+
+
+def common_scale(error: float, degrees: float = math.inf) -> CommonScale | None:
+    """A factor known to the fraction `error`, of a variance that was estimated with so many degrees of freedom, or both."""
+    if math.isinf(degrees):
+        return CommonScale(error) if error > 0 else None
+    return CommonScale(math.hypot(error, math.sqrt(0.5 / degrees)), degrees if error == 0 else math.inf)
+
+
+def c4(degrees: FloatArray | float) -> FloatArray | float:
+    """E(sample standard deviation) / sigma for a sample of `degrees` + 1 normal values; 1 for known errors.
+
+    >>> round(float(c4(1.0)), 6)
+    0.797885
+    """
+    half = np.where(np.isfinite(degrees), np.maximum(degrees, 1e-300), 1.0) / 2
+    return np.where(np.isfinite(degrees), poch(half, 0.5) / np.sqrt(half), 1.0)[()]
+
+
+@dataclass(frozen=True)
+class EstimatedSizes:
+    """Standard deviations of one measurement of each label, found from repeats or from other variance estimates.
+
+    The variance of label i is a mixture of its own estimate and of the pooled one,
+    ``weight * own + (1 - weight) * pooled``: weight 1 is "per_item", 0 is "pooled".
+    """
+
+    sigma: FloatArray
+    """Standard deviation of one measurement of each label."""
+    own: FloatArray
+    """Variance estimate of each label by itself; 0 for a single measurement."""
+    nu: FloatArray
+    """Degrees of freedom of `own`."""
+    weight: FloatArray
+    """Share of `own` in the variance."""
+    degrees: FloatArray
+    """Degrees of freedom of the Student distribution that a perfect model's residuals over their errors follow."""
+    stretch: FloatArray
+    """... and the scale of that distribution."""
+    absolute: FloatArray
+    """Factor from `sigma` to the standard deviation whose mean over the labels is unbiased."""
+    pooled_degrees: float
+    pooled_variance: float
+    """Variance of the pooled variance."""
+
+    @property
+    def common(self) -> bool:
+        """Whether one error was found for all labels together."""
+        return not np.any(self.weight)
+
+    def __getitem__(self, index: Any) -> EstimatedSizes:
+        """The scatter of a subset of the labels."""
+        each = {name: value[index] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        return replace(self, **each)
+
+    def scaled(self, factor: float) -> EstimatedSizes:
+        """The scatter in another unit."""
+        f2 = factor * factor
+        return replace(
+            self, sigma=self.sigma * factor, own=self.own * f2, pooled_variance=self.pooled_variance * f2 * f2
+        )
+
+    def variance_of_sum(self, b: FloatArray) -> float:
+        """Variance of sum b_i sigma_i^2 over the scatter of the repeats.
+
+        A sample variance v with nu degrees of freedom has variance 2 sigma^4 / nu, for which 2 v^2 / (nu + 2) is unbiased.
+        """
+        there = self.nu > 0
+        each = np.where(there, 2.0 * np.square(self.own) / (self.nu + 2.0), 0.0)
+        alone, together = b * self.weight, float(np.sum(b * (1.0 - self.weight)))
+        shared = together * float(np.sum(alone * self.nu * each)) / self.pooled_degrees
+        return float(np.sum(np.square(alone) * each)) + 2.0 * shared + together**2 * self.pooled_variance
+
+    @classmethod
+    def of_each(cls, sigma: FloatArray, degrees: FloatArray) -> EstimatedSizes:
+        """Each standard deviation from a variance estimate of its own with these degrees of freedom."""
+        ones, everything, own = np.ones(len(sigma)), float(np.sum(degrees)), np.square(sigma)
+        pooled = float(np.sum(degrees * own)) / everything
+        scattered = float(np.sum(np.square(degrees * own) * 2.0 / (degrees + 2.0))) / everything**2
+        pooled_variance = max(scattered, 2.0 * pooled**2 / everything)
+        return cls(sigma, own, degrees, ones, degrees, ones, ones / c4(degrees), everything, pooled_variance)
+
+    @property
+    def own_steps(self) -> FloatArray:
+        """Relative standard deviation of each sigma from its own estimate, independent from label to label."""
+        part = np.where(self.nu > 0, self.weight * self.own * np.sqrt(2.0 / (self.nu + 2.0)), 0.0)
+        return np.asarray(part / np.where(self.sigma > 0, 2.0 * np.square(self.sigma), 1.0))
+
+    @property
+    def common_steps(self) -> FloatArray | None:
+        """Relative change of each sigma with one standard deviation of the pooled variance; None where none is pooled."""
+        if np.all(self.weight == 1):
+            return None
+        part = (1.0 - self.weight) * math.sqrt(self.pooled_variance)
+        return np.asarray(part / np.where(self.sigma > 0, 2.0 * np.square(self.sigma), 1.0))

@@ -1,0 +1,229 @@
+"""Scores on labels of which some are limits: bounds, lower bounds, the truth, refusals."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scorebars as sb
+from scorebars.metrics.registry import declarations
+from scorebars.studies.capabilities import ARGUMENTS
+
+INF = np.inf
+OPTIONS = ARGUMENTS | {"fraction_within": {"tolerance": 1.0}}
+TAKEN = [
+    "mean_squared_error",
+    "root_mean_squared_error",
+    "mean_absolute_error",
+    "mean_error",
+    "median_absolute_error",
+    "mean_pinball_loss",
+    "huber_loss",
+    "log_cosh_loss",
+    "fraction_within",
+    "kendall_correlation",
+    "concordance_index",
+]
+MEASURED = [name for name, declared in declarations().items() if declared.task == "regression" and declared.scored]
+
+
+def situation(rng, n, sigma, share=0.3, spread=0.8, draw=None):
+    """Labels below a detection limit that hides about this share of them, predictions and true residuals."""
+    p = rng.normal(0.0, 1.5, n)
+    d = rng.normal(0.0, spread, n) if draw is None else draw(rng, n)
+    y = p + d + sigma * rng.standard_normal(n)
+    limit = {0.1: -2.2, 0.3: -0.9, 0.6: 0.43}[share] * np.sqrt(1.5**2 + spread**2 + sigma**2) / 1.72
+    below = y < limit
+    return sb.Censored(np.where(below, -INF, y), np.where(below, limit, y), sigma), p, d
+
+
+def test_reference():
+    path = Path(__file__).parents[1] / "reference" / "reference_limits.json"
+    case = json.loads(path.read_text())
+    given, exact = case["inputs"], case["exact"]
+    labels = sb.Censored(given["lower"], given["upper"])
+    for name, key in (("mean_absolute_error", "mae"), ("mean_squared_error", "mse")):
+        score = getattr(sb, name)(None, given["y_pred"], yerr=labels)
+        assert score.bounds.low == pytest.approx(float(exact[f"{key}_low"]), rel=1e-14)
+        assert score.observed == pytest.approx(float(exact[f"{key}_low"]), rel=1e-14)
+        assert score.bounds.high == float(exact[f"{key}_high"])
+    closed = np.isfinite(labels.lower) & np.isfinite(labels.upper)
+    some = sb.mean_absolute_error(None, np.array(given["y_pred"])[closed], yerr=labels[closed])
+    assert some.bounds.high == pytest.approx(float(exact["mae_high_of_bounded_items"]), rel=1e-14)
+
+
+@pytest.mark.parametrize("name", [name for name in TAKEN if name not in ("kendall_correlation", "concordance_index")])
+def test_bounds_are_sharp(name):
+    """No labels that the limits allow leave the bounds, and some reach them."""
+    low, high = np.array([1.0, -0.5, 0.2, 2.0]), np.array([1.0, 0.7, 1.4, 3.5])
+    p = np.array([1.3, 0.9, 0.8, 1.0])
+    metric, options = getattr(sb, name), OPTIONS.get(name, {})
+    found = metric(None, p, yerr=sb.Censored(low, high), **options).bounds
+    axes = [np.unique(np.append(np.linspace(a, b, 9), np.clip(q, a, b))) for a, b, q in zip(low, high, p, strict=True)]
+    values = [metric(np.array(y), p, **options).observed for y in product(*axes)]
+    assert found == pytest.approx((min(values), max(values)), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["kendall_correlation", "concordance_index"])
+def test_only_pairs_of_known_order_count(name):
+    """Against a plain count of the pairs whose order is the same for all labels that the limits allow."""
+    rng = np.random.default_rng(4)
+    labels, p, _ = situation(rng, 25, 0.0)
+    p = np.round(p, 1)
+    right = wrong = tied = 0
+    for i, j in product(range(25), repeat=2):
+        if labels.upper[i] <= labels.lower[j] and i != j:
+            right, wrong, tied = right + (p[i] < p[j]), wrong + (p[i] > p[j]), tied + (p[i] == p[j])
+    score = getattr(sb, name)(None, p, yerr=labels)
+    harrell = (right + tied / 2) / (right + wrong + tied)
+    tau = (right - wrong) / np.sqrt((right + wrong) * (right + wrong + tied))
+    assert score.observed == pytest.approx(harrell if name == "concordance_index" else tau, rel=1e-12)
+    assert score.bounds.low <= score.observed <= score.bounds.high
+    assert score.truth == score.observed
+    low, high = score.truth.total_interval(0.95)
+    assert low < score.observed < high
+
+
+def test_the_concordance_index_of_numbers():
+    rng = np.random.default_rng(1)
+    y, p = np.round(rng.normal(size=40), 1), np.round(rng.normal(size=40), 1)
+    exact = sb.concordance_index(None, p, yerr=sb.Censored(np.append(y[1:], -INF), np.append(y[1:], 9.0)))
+    assert 0.0 <= exact.observed <= 1.0
+    apart = [
+        (np.sign(a - b), np.sign(c - d)) for a, c in zip(y, p, strict=True) for b, d in zip(y, p, strict=True) if a > b
+    ]
+    share = np.mean([1.0 if other > 0 else 0.5 if other == 0 else 0.0 for _, other in apart])
+    assert sb.concordance_index(y, p).observed == pytest.approx(share, rel=1e-12)
+    drawn = [sb.concordance_index(y + 0.3 * rng.standard_normal(40), p).observed for _ in range(2000)]
+    score = sb.concordance_index(y, p, yerr=0.3)
+    assert score.expected == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(2000))
+    assert score.std == pytest.approx(np.std(drawn), rel=0.1)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_metric_answers_or_refuses(name):
+    labels, p, _ = situation(np.random.default_rng(2), 60, 0.3)
+    metric, options = getattr(sb, name), OPTIONS.get(name, {})
+    if name not in TAKEN:
+        with pytest.raises(ValueError, match=r"takes no labels that are limits|Logarithmic Error cannot be used"):
+            metric(None, p, yerr=labels, **options)
+        return
+    score = metric(None, p, yerr=labels, **options)
+    assert score.bounds.low <= score.observed <= score.bounds.high or name == "fraction_within"
+    assert np.isfinite([score.expected, score.std, *score.interval(), *score.total_interval()]).all()
+    assert score.noise_share is None
+    assert "limit" in score.explain()
+    with pytest.raises(sb.UndefinedEstimate, match="depends on where the limit comes from"):
+        score.remeasured()
+    if name not in ("kendall_correlation", "concordance_index"):
+        for low, high in (score.truth.interval(), score.truth.total_interval()):
+            assert low <= score.truth <= high
+        assert "of 60 labels" in score.truth.note
+
+
+def test_limits_alone_leave_the_truth_undefined():
+    labels = sb.Censored([-INF] * 20, [1.0] * 20)
+    score = sb.mean_absolute_error(None, np.linspace(0, 2, 20), yerr=labels)
+    assert score.bounds == (pytest.approx(score.observed), INF)
+    with pytest.raises(sb.UndefinedEstimate, match="0 of 20 labels are numbers"):
+        _ = score.truth
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.4])
+def test_truth_is_closer_than_what_is_observed(sigma):
+    """The nearest allowed values make the error too small; the most likely distribution does not."""
+    off, seen = [], []
+    for seed in range(12):
+        labels, p, d = situation(np.random.default_rng(seed), 150, sigma)
+        score = sb.mean_absolute_error(None, p, yerr=labels)
+        off.append(score.truth - np.mean(np.abs(d)))
+        seen.append(score.observed - np.mean(np.abs(d)))
+    assert np.mean(seen) < -0.05
+    assert abs(np.mean(off)) < 0.03
+
+
+def test_scatter_is_that_of_all_labels():
+    """Tobit: the scatter from numbers and limits agrees with the one that the whole labels show."""
+    z = []
+    for seed in range(20):
+        labels, p, _ = situation(np.random.default_rng(seed), 100, 0.3)
+        found = sb.intrinsic_scatter(None, p, yerr=labels)
+        z.append((found - 0.8) / found.std)
+    assert abs(np.mean(z)) < 3 / np.sqrt(20)
+    assert 0.6 < np.std(z) < 1.5
+    with pytest.raises(ValueError, match="no chi-squared: use method='ml'"):
+        sb.intrinsic_scatter(None, p, yerr=labels, method="chi2")
+
+
+def test_errors_that_depend_on_the_prediction_are_seen():
+    rng = np.random.default_rng(0)
+    p = rng.normal(0.0, 1.5, 400)
+    d = rng.normal(0.0, np.where(p > 0, 1.5, 0.3))
+    y = p + d
+    labels = sb.Censored(np.where(y < -1.0, -INF, y), np.where(y < -1.0, -1.0, y), 0.1)
+    assert "errs differently where it predicts low" in sb.mean_absolute_error(None, p, yerr=labels).explain()
+    alike, p, _ = situation(rng, 400, 0.1)
+    assert "errs differently" not in sb.mean_absolute_error(None, p, yerr=alike).explain()
+
+
+def test_studies():
+    labels, p, _ = situation(np.random.default_rng(5), 80, 0.3)
+    worse = p + np.random.default_rng(6).normal(0.0, 1.5, 80)
+    found = sb.evaluate(None, {"a": p, "b": worse}, yerr=labels)
+    assert found.metrics == ["root_mean_squared_error", "mean_absolute_error", "mean_error", "median_absolute_error"]
+    assert "observed and expected are lower bounds" in found.assumed
+    for metric in ("mae", "rmse", "mse", "huber_loss"):
+        compared = sb.compare(None, {"a": p, "b": worse}, yerr=labels, metric=metric, sampling=True)
+        assert compared.verdict("a", "b") == "better"
+        difference = compared.difference("a", "b")
+        assert difference.truth == pytest.approx(
+            getattr(sb, compared.declaration.name)(None, p, yerr=labels).truth
+            - getattr(sb, compared.declaration.name)(None, worse, yerr=labels).truth
+        )
+    with pytest.raises(ValueError, match="means of a loss, such as mean_absolute_error, not for kendall_correlation"):
+        sb.compare(None, {"a": p, "b": worse}, yerr=labels, metric="kendall_correlation")
+    with pytest.raises(ValueError, match="plan takes no labels that are limits"):
+        sb.plan(None, p, yerr=labels, std=0.01)
+    with pytest.raises(ValueError, match="yerr is Censored"):
+        sb.Accumulator("mean_absolute_error").update(labels.labels(), p, yerr=labels)
+
+
+def test_checks_do_not_cry_wolf_over_limits():
+    """A perfect model on right errors: p-values are uniform, limits or not."""
+    low = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        t = rng.normal(0.0, 1.0, 40)
+        y = t + 0.5 * rng.standard_normal(40)
+        labels = sb.Censored(np.where(y < -0.5, -INF, y), np.where(y < -0.5, -0.5, y), 0.5)
+        low.append(sb.check_errors(None, t, yerr=labels).pvalue_low)
+    assert np.mean(np.array(low) < 0.05) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+    assert np.mean(low) == pytest.approx(0.5, abs=3 * np.sqrt(1 / 12 / 200))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
+@pytest.mark.parametrize("sigma", [0.0, 0.4, 0.8])
+@pytest.mark.parametrize("residuals", ["normal", "laplace", "two points"])
+@pytest.mark.parametrize("n", [50, 400])
+def test_intervals_of_the_truth_hold(share, sigma, residuals, n):
+    """They hold at least 92 % less the error of the count, and the estimate is off by little."""
+    draws = {
+        "normal": lambda rng, n: rng.normal(0.0, 0.8, n),
+        "laplace": lambda rng, n: rng.laplace(0.0, 0.8 / np.sqrt(2), n),
+        "two points": lambda rng, n: rng.choice([-0.8, 0.8], n),
+    }
+    held, off, repetitions = 0, [], 60
+    for seed in range(repetitions):
+        labels, p, d = situation(np.random.default_rng(seed), n, sigma, share, draw=draws[residuals])
+        try:
+            truth = sb.mean_absolute_error(None, p, yerr=labels).truth
+        except sb.UndefinedEstimate:
+            continue
+        low, high = truth.interval(0.95)
+        held += low <= np.mean(np.abs(d)) <= high
+        off.append(truth - np.mean(np.abs(d)))
+    assert held / len(off) > 0.92 - 2.5 * np.sqrt(0.92 * 0.08 / len(off))
+    assert abs(np.mean(off)) < 0.02 * 0.8 + 3 * np.std(off) / np.sqrt(len(off))

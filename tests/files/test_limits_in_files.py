@@ -1,0 +1,75 @@
+"""Limits in the cells of labels, or marked by a column, are understood and said, and score as in Python."""
+
+import numpy as np
+import pytest
+
+import scorebars as sb
+
+Y = [5.2, 0.5, 7.45, 10.0, 3.3, 6.6]
+E = [0.2, 0.1, 0.45, 0.3, 0.2, 0.2]
+P = [5.3, 0.7, 7.1, 9.0, 3.0, 6.1]
+LABELS = sb.Censored([5.2, None, 7.45, 10.0, 3.3, 6.6], [5.2, 0.5, 7.45, None, 3.3, 6.6], E)
+SAID = "Of 6 labels 1 is upper limit and 1 is lower limit"
+
+
+def written(tmp_path, head, *columns):
+    path = tmp_path / "limits.csv"
+    path.write_text("\n".join([head, *(",".join(map(str, row)) for row in zip(*columns, strict=True))]) + "\n", "utf-8")
+    return path
+
+
+def same(found, labels=LABELS):
+    for name in ("root_mean_squared_error", "mean_absolute_error", "median_absolute_error"):
+        ours, score = getattr(sb, name)(None, P, yerr=labels), found["a", name]
+        assert (ours.observed, ours.expected, ours.std, ours.bounds) == (
+            score.observed,
+            score.expected,
+            score.std,
+            score.bounds,
+        )
+
+
+@pytest.mark.parametrize(("below", "above"), [("<0.5", "> 10"), ("≤ 0.5", "≥10.0"), ("<=0.5", ">=10")])
+def test_in_cells(tmp_path, below, above):
+    cells = [5.2, below, 7.45, above, 3.3, 6.6]
+    found = sb.evaluate(written(tmp_path, "y,y_err,pred_a", cells, E, P))
+    same(found)
+    assert SAID in found.assumed
+
+
+def test_errors_in_cells(tmp_path):
+    cells = ["5.2 ± 0.2", "<0.5", "7.45(45)", "> 10", "3.3 ± 0.2", "6.6 ± 0.2"]
+    found = sb.evaluate(written(tmp_path, "y,pred_a", cells, P))
+    same(found, sb.Censored(LABELS.lower, LABELS.upper, [0.2, 0.2, 0.45, 0.2, 0.2, 0.2]))
+
+
+@pytest.mark.parametrize("flags", [[0, 1, 0, -1, 0, 0], ["", "<", "", ">", "", ""]])
+@pytest.mark.parametrize("name", ["y_lim", "y_ul", "is_ul"])
+def test_marked(tmp_path, flags, name):
+    found = sb.evaluate(written(tmp_path, f"y,y_err,{name},pred_a", Y, E, flags, P))
+    same(found)
+    assert f"{name} marks limits of y" in found.assumed.replace("Y_", "y_").replace("Is_", "is_")
+
+
+def test_limits_without_an_error_have_the_median_one(tmp_path):
+    cells, errors = [5.2, "<0.5", 7.45, "> 10", 3.3, 6.6], [0.2, "", 0.45, "", 0.2, 0.2]
+    found = sb.evaluate(written(tmp_path, "y,y_err,pred_a", cells, errors, P))
+    assert "Limits without an error in y_err have the median one" in found.assumed
+    same(found, sb.Censored(LABELS.lower, LABELS.upper, [0.2, 0.2, 0.45, 0.2, 0.2, 0.2]))
+
+
+def test_compare(tmp_path):
+    cells = [5.2, "<0.5", 7.45, "> 10", 3.3, 6.6]
+    worse = [p + 1.0 for p in P]
+    found = sb.compare(written(tmp_path, "y,y_err,pred_a,pred_b", cells, E, P, worse), metric="mae")
+    ours = sb.compare(None, {"a": P, "b": worse}, yerr=LABELS, metric="mae")
+    assert found.difference("a", "b").observed == ours.difference("a", "b").observed
+    assert any(SAID in text for text in found.warnings)
+
+
+def test_all_rows_are_scored(tmp_path):
+    """Limits are never taken for missing values, whatever the policy."""
+    cells = [5.2, "<0.5", 7.45, "> 10", 3.3, "n.d."]
+    found = sb.evaluate(written(tmp_path, "y,y_err,pred_a", cells, E, P), nan_policy="omit")
+    assert (found.n, found.omitted) == (5, 1)
+    assert np.isfinite(found["a", "mean_absolute_error"].observed)

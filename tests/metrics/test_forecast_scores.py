@@ -1,0 +1,217 @@
+"""What scores of forecasts answer: against other ways to find the same numbers, and by properties."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import scorebars as sb
+from scorebars.forecasts import IntervalForecast
+from scorebars.losses import Crps, IntervalScore, LogScore, QuantileLoss
+from scorebars.moments import label_moments
+from scorebars.moments.folded_pairs import covariance_at_one, covariance_of_absolute
+from scorebars.moments.numerical import integrate_loss
+
+N = 40
+RNG = np.random.default_rng(8)
+TRUTH, STD, SIGMA = RNG.normal(size=N), RNG.uniform(0.6, 1.4, N), RNG.uniform(0.1, 0.5, N)
+MEAN = TRUTH + STD * RNG.normal(size=N)
+Y = TRUTH + SIGMA * RNG.normal(size=N)
+NORMAL = sb.NormalForecast(MEAN, STD)
+MEMBERS = sb.EnsembleForecast(MEAN[:, None] + STD[:, None] * RNG.normal(size=(N, 9)))
+QUANTILES = sb.QuantileForecast([0.1, 0.5, 0.8], MEAN[:, None] + STD[:, None] * np.array([-1.3, 0.0, 0.8]))
+ENDS = IntervalForecast(MEAN - STD, MEAN + 1.2 * STD)
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.3, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("loss", "forecast"),
+    [
+        (Crps(), NORMAL),
+        (Crps(), MEMBERS),
+        (Crps("fair"), MEMBERS),
+        (Crps(), QUANTILES),
+        (QuantileLoss(), QUANTILES),
+        (IntervalScore(0.8), ENDS),
+        (LogScore(), NORMAL),
+    ],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_closed_forms_against_quadrature(loss, forecast, size):
+    errors = sb.Normal(size * SIGMA)
+    closed, integrated = label_moments(loss, errors, Y, forecast), integrate_loss(loss, errors, Y, forecast)
+    assert closed.mean == pytest.approx(integrated.mean, rel=1e-10)
+    assert closed.variance == pytest.approx(integrated.variance, rel=1e-8, abs=1e-14)
+
+
+def test_covariance_of_folded_normals_two_ways():
+    z, rho = np.abs(RNG.normal(0, 2, 200)), RNG.uniform(0.1, 1.0, 200)
+    assert covariance_at_one(z, rho) == pytest.approx(covariance_of_absolute(z, z, rho), rel=1e-10)
+    assert covariance_at_one(z, np.zeros(200)).tolist() == [0.0] * 200
+    tiny = np.full(200, 1e-12)  # to first order rho erf(z/sqrt 2)^2
+    assert covariance_at_one(z, tiny) == pytest.approx(1e-12 * (2 * stats.norm.cdf(z) - 1) ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("forecast", [NORMAL, MEMBERS], ids=["normal", "members"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_engines_agree(forecast, weighted, monkeypatch):
+    found = []
+    for engine in ("auto", "numpy"):
+        monkeypatch.setenv("SCOREBARS_ENGINE", engine)
+        s = sb.crps(Y, forecast, yerr=SIGMA, sample_weight=STD if weighted else None)
+        found.append([s.observed, s.expected, s.std])
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
+def test_correlated_errors_by_simulation():
+    shared = sb.Normal(SIGMA, shared=np.full(N, 0.3))
+    rows = shared.sample(Y, 20_000, np.random.default_rng(1))
+    for forecast, metric in (
+        (NORMAL, "crps"),
+        (MEMBERS, "crps"),
+        (NORMAL, "log_score"),
+        (MEMBERS, "dawid_sebastiani_score"),
+    ):
+        s = getattr(sb, metric)(Y, forecast, yerr=shared)
+        loss = {"crps": Crps(), "log_score": LogScore()}.get(metric)
+        if loss is None:
+            values = np.mean(np.log(forecast.std**2) + (rows - forecast.mean) ** 2 / forecast.std**2, axis=1)
+        else:
+            values = np.mean(loss(rows, forecast), axis=1)
+        assert s.expected == pytest.approx(values.mean(), abs=5 * values.std() / np.sqrt(len(values)))
+        assert s.std == pytest.approx(values.std(), rel=0.05)
+        low, high = s.interval(0.9)
+        assert np.mean((values >= low) & (values <= high)) == pytest.approx(0.9, abs=0.02)
+
+
+# against the truth -------------------------------------------------------------------------------
+
+
+def test_truth_is_unbiased_where_forecasts_are_wide():
+    rows = TRUTH + SIGMA * np.random.default_rng(3).normal(size=(300, N))
+    for metric in (sb.crps, sb.log_score, sb.dawid_sebastiani_score):
+        found = np.array([float(metric(row, NORMAL, yerr=SIGMA).truth) for row in rows])
+        exact = metric(TRUTH, NORMAL).observed
+        assert abs(found.mean() - exact) < 4 * found.std() / np.sqrt(len(found))
+        told = metric(rows[0], NORMAL, yerr=SIGMA).truth
+        assert told.method == "unbiased" and told.std == pytest.approx(found.std(), rel=0.35)
+
+
+def test_the_note_says_which_share_is_not_unbiased():
+    sigma = np.where(np.arange(N) < 30, 0.3, 2.0)
+    truth = sb.crps(Y, NORMAL, yerr=sigma).truth
+    assert "below the label error for 25 % of the labels" in truth.note
+    low, high = truth.interval(0.95)
+    assert low < float(truth) < high
+    everywhere = sb.crps(Y, NORMAL, yerr=5.0).truth
+    assert "25 %" not in everywhere.note and everywhere.method in ("npmle", "location-scale", "simex")
+
+
+def test_a_forecast_of_the_label_has_no_truth():
+    seen = NORMAL.seen_through(SIGMA)
+    for s in (
+        sb.crps(Y, seen, yerr=SIGMA),
+        sb.log_score(Y, seen, yerr=SIGMA),
+        sb.interval_coverage(Y, MEAN - STD, MEAN + STD, yerr=SIGMA, claims="label"),
+        sb.crps(Y, seen, yerr=sb.Normal(SIGMA, kind="berkson")),
+    ):
+        with pytest.raises(sb.UndefinedEstimate, match="claims the label"):
+            s.truth  # noqa: B018
+        assert s.noise_share is None and np.isfinite(s.observed) and "claims the label" in s.explain()
+    with pytest.raises(ValueError, match=r"claim different things \(a the truth, b the label\)"):
+        sb.compare(Y, {"a": NORMAL, "b": seen}, yerr=SIGMA)
+
+
+def test_berkson_truth_is_the_expected_score():
+    s = sb.crps(Y, NORMAL, yerr=sb.Normal(SIGMA, kind="berkson"))
+    assert float(s.truth) == s.expected
+
+
+@pytest.mark.parametrize(
+    "model", [sb.Normal(SIGMA), sb.Uniform(SIGMA), sb.Laplace(SIGMA)], ids=lambda m: type(m).__name__
+)
+def test_a_perfect_model_forecasts_the_error(model):
+    """Its CRPS is half the mean difference of two labels, its log score the entropy."""
+    perfect = sb.crps(Y, NORMAL, yerr=model).perfect
+    rng = np.random.default_rng(0)
+    gap = np.abs(model.sample(Y, 40_000, rng) - model.sample(Y, 40_000, rng)).mean() / 2
+    assert float(perfect) == pytest.approx(gap, rel=0.01)
+    entropy = -np.mean(np.log(model.pdf(Y, model.sample(Y, 40_000, rng))))
+    assert float(sb.log_score(Y, NORMAL, yerr=model).perfect) == pytest.approx(entropy, rel=0.02)
+
+
+def test_remeasured_goes_from_observed_to_truth():
+    s = sb.crps(Y, NORMAL, yerr=SIGMA)
+    assert float(s.remeasured(1)) == s.observed
+    values = [float(s.remeasured(k)) for k in (1, 2, 5, 50, 10_000)]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] == pytest.approx(float(s.truth), rel=1e-3)
+    log = sb.log_score(Y, NORMAL, yerr=SIGMA)
+    assert float(log.remeasured(4)) == pytest.approx(float(log.truth) + np.mean(SIGMA**2 / 4 / (2 * STD**2)))
+
+
+def test_interval_coverage_equals_fraction_within_for_equal_widths():
+    both = (
+        sb.interval_coverage(Y, MEAN - 0.7, MEAN + 0.7, yerr=SIGMA),
+        sb.fraction_within(Y, MEAN, tolerance=0.7, yerr=SIGMA),
+    )
+    for answer in ("observed", "expected", "std"):
+        assert getattr(both[0], answer) == pytest.approx(getattr(both[1], answer))
+    assert both[0].interval(0.9) == pytest.approx(both[1].interval(0.9))
+    assert float(both[0].perfect) == pytest.approx(float(both[1].perfect))
+    assert float(both[0].truth) == pytest.approx(float(both[1].truth), abs=0.05)
+
+
+def test_forecasts_may_stand_for_intervals():
+    low, high = NORMAL.interval(0.8)
+    assert sb.interval_score(Y, NORMAL, level=0.8, yerr=SIGMA) == pytest.approx(
+        float(sb.interval_score(Y, low, high, level=0.8, yerr=SIGMA))
+    )
+    assert sb.interval_coverage(Y, NORMAL, level=0.8).observed == np.mean((low <= Y) & (high >= Y))
+
+
+# studies -----------------------------------------------------------------------------------------
+
+
+def test_evaluate_chooses_scores_that_exist():
+    found = sb.evaluate(Y, {"gp": (MEAN, STD), "wide": sb.NormalForecast(MEAN, 2 * STD)}, yerr=SIGMA)
+    assert found.metrics == ["crps", "log_score", "root_mean_squared_error", "mean_absolute_error"]
+    assert found["gp", "crps"] == sb.crps(Y, NORMAL, yerr=SIGMA)
+    assert found["gp", "mae"] == sb.mean_absolute_error(Y, MEAN, yerr=SIGMA)
+    members = sb.evaluate(Y, MEMBERS, yerr=SIGMA)
+    assert members.metrics == ["crps", "root_mean_squared_error", "mean_absolute_error"]
+    groups = sb.evaluate(Y, NORMAL, yerr=SIGMA, metrics="crps", by=np.where(TRUTH > 0, "up", "down"))
+    up = TRUTH > 0
+    assert groups["model", "crps", "up"] == sb.crps(Y[up], NORMAL[up], yerr=SIGMA[up])
+
+
+def test_compare_by_scores_of_forecasts():
+    models = {"a": NORMAL, "b": sb.NormalForecast(MEAN, 3 * STD)}
+    for metric in ("crps", "log_score"):
+        difference = sb.compare(Y, models, yerr=SIGMA, metric=metric).difference("a", "b")
+        one, other = (getattr(sb, metric)(Y, forecast, yerr=SIGMA) for forecast in models.values())
+        assert difference.observed == pytest.approx(one.observed - other.observed)
+        assert float(difference.truth) == pytest.approx(float(one.truth) - float(other.truth))
+        assert difference.std < np.hypot(one.std, other.std)
+    assert sb.compare(Y, models, yerr=SIGMA).metric == "crps"
+    with pytest.raises(ValueError, match=r"needs its level: .*functools.partial\(sb.interval_score, level=...\)"):
+        sb.compare(Y, models, yerr=SIGMA, metric="interval_score", level=0.8)
+    assert (
+        sb.compare(Y, models, yerr=SIGMA, metric=partial(sb.interval_score, level=0.8)).difference("a", "b").observed
+        < 0
+    )
+
+
+def test_scorers_ask_for_the_spread():
+    linear = pytest.importorskip("sklearn.linear_model")
+    from sklearn.model_selection import cross_val_score
+
+    X = TRUTH[:, None] + RNG.normal(size=(N, 2))
+    found = cross_val_score(linear.BayesianRidge(), X, Y, scoring=sb.scorers["neg_crps"], cv=3)
+    assert found.shape == (3,) and np.all(found < 0)
+    model = linear.BayesianRidge().fit(X, Y)
+    expected = sb.crps(Y, model.predict(X, return_std=True), yerr=0.2).truth
+    assert sb.scorers.get_scorer("crps", answer="truth", yerr=0.2)(model, X, Y) == pytest.approx(-float(expected))
+    with pytest.raises(TypeError, match="Ridge gives no forecasts"):
+        sb.scorers["neg_crps"](linear.Ridge().fit(X, Y), X, Y)

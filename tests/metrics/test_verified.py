@@ -1,0 +1,251 @@
+"""Gold labels of some items: the prediction-powered estimate, for means of losses and metrics of label indicators."""
+
+import json
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from classification_cases import METRICS, prediction_for
+from scipy.stats import t as student
+
+import scorebars as sb
+from scorebars.metrics.registry import declarations
+
+FILE = Path(__file__).parents[1] / "reference" / "reference_forecasts.json"
+CASES = [case for case in json.loads(FILE.read_text())["cases"] if case["metric"] == "gold_subset"]
+ALL = pytest.mark.parametrize("metric", METRICS)
+
+
+def population_variance(estimate, checked):
+    low, high = estimate.total_interval(0.5)
+    return ((high - low) / 2 / student.ppf(0.75, checked - 1)) ** 2
+
+
+def subset(shown, gold_of, checked):
+    gold = np.full(len(shown), np.nan)
+    gold[checked] = gold_of
+    return gold
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_reference(case):
+    """mean_error of predictions 0 is minus the mean label: any losses can be put in."""
+    given, exact = case["inputs"], {name: float(value) for name, value in case["exact"].items()}
+    f = np.array(given["loss_shown"])
+    gold = subset(f, -np.array(given["loss_gold"], dtype=float), given["checked"])
+    found = sb.mean_error(-f, np.zeros(len(f)), yerr=sb.Verified(gold))
+    assert found.observed == pytest.approx(f.mean(), rel=1e-12)
+    assert float(found.truth) == pytest.approx(exact["truth"], rel=1e-10)
+    assert population_variance(found.truth, len(given["checked"])) == pytest.approx(exact["variance"], rel=1e-10)
+    assert f"count by {exact['tuning']:.2f}" in found.truth.note
+
+
+def judged(n=300, seed=3, share=0.3):
+    """True classes, those a judge shows, predictions, scores, and gold labels of a random part."""
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 2, n)
+    y = np.where(rng.random(n) < 0.15, 1 - true, true)
+    score = np.clip(0.5 + 0.2 * (2 * true - 1) + 0.25 * rng.standard_normal(n), 0.02, 0.98)
+    gold = np.where(rng.random(n) < share, true, np.nan)
+    return true, y, (score > 0.5).astype(int), score, gold
+
+
+def other_packages():
+    try:  # the tests have a module named coverage of their own, which numba takes for another one
+        import ppi_py
+        import truescore
+    except (ImportError, AttributeError) as why:
+        pytest.skip(f"ppi-python and truescore cannot be imported: {why}")
+    return ppi_py, truescore
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_equals_the_published_estimator():
+    ppi, truescore = other_packages()
+    true, y, p, _, gold = judged()
+    known = ~np.isnan(gold)
+    f, h = (y == p).astype(float), (true == p).astype(float)[known]
+    found = sb.accuracy_score(y, p, yerr=sb.Verified(gold)).truth
+    assert float(found) == pytest.approx(
+        float(np.squeeze(ppi.ppi_mean_pointestimate(h, f[known], f[~known]))), rel=1e-10
+    )
+    other = truescore.ppi_estimate(f, h, np.flatnonzero(known))
+    assert float(found) == pytest.approx(other.value if hasattr(other, "value") else other.point, abs=2e-3)
+    numbers = np.random.default_rng(0).normal(size=(3, 200))
+    labels, predictions, better = numbers[0], numbers[0] + 0.5 * numbers[1], numbers[0] + 0.2 * numbers[2]
+    known = np.arange(200) < 50
+    mse = sb.mean_squared_error(labels, predictions, yerr=sb.Verified(np.where(known, better, np.nan))).truth
+    f, h = (labels - predictions) ** 2, ((better - predictions) ** 2)[known]
+    assert float(mse) == pytest.approx(float(np.squeeze(ppi.ppi_mean_pointestimate(h, f[known], f[~known]))), rel=1e-10)
+
+
+def test_all_metrics_of_the_registry_are_here():
+    found = {name for name, one in declarations().items() if one.task == "classification" and one.scored}
+    assert set(METRICS) == found
+
+
+@ALL
+def test_every_class_metric(metric):
+    """All answers; the truth moves from the observed score towards that with the true classes."""
+    true, y, p, score, gold = judged(2000)
+    function, options = METRICS[metric]
+    given = prediction_for(metric, p, score)
+    found = function(y, given, yerr=sb.Verified(gold), **options)
+    right = function(true, given, **options).observed
+    assert found.observed == pytest.approx(function(y, given, **options).observed, rel=1e-12)
+    assert float(found) == found.observed and found.std == 0
+    assert abs(float(found.truth) - right) < abs(found.observed - right)
+    assert abs(float(found.truth) - right) < 4 * found.truth.std
+    (low, high), (far_low, far_high) = found.truth.interval(), found.truth.total_interval()
+    assert far_low < low < float(found.truth) < high < far_high
+    assert "nothing assumed about how labels err" in found.explain()
+    assert "prediction-powered" in found.sentence()
+    for ask in (lambda: found.perfect, lambda: found.remeasured(1)):
+        with pytest.raises(sb.UndefinedEstimate, match="not how fresh ones would fall"):
+            ask()
+    again = pickle.loads(pickle.dumps(found))
+    assert again.truth.interval() == found.truth.interval()
+
+
+@ALL
+def test_all_checked_is_the_score_with_gold_labels(metric):
+    true, y, p, score, _ = judged(120)
+    function, options = METRICS[metric]
+    given = prediction_for(metric, p, score)
+    found = function(y, given, yerr=sb.Verified(true), **options).truth
+    assert float(found) == pytest.approx(function(true, given, **options).observed, rel=1e-9)
+    low, high = found.interval()
+    assert high - low < 1e-6  # these items are known; the population is not
+    low, high = found.total_interval()
+    assert high - low > 0.02
+
+
+@ALL
+def test_labels_that_are_right_count_fully(metric):
+    """Labels equal to gold: the estimate is the observed score, and only its population is uncertain."""
+    true, _, p, score, _ = judged(200)
+    function, options = METRICS[metric]
+    given, gold = prediction_for(metric, p, score), np.where(np.arange(200) % 4 == 0, true, np.nan)
+    found = function(true, given, yerr=sb.Verified(gold), **options)
+    assert float(found.truth) == pytest.approx(found.observed, abs=0.02)
+    low, high = found.truth.interval()
+    assert low <= found.observed <= high and high > low  # a wrong label may yet be seen
+
+
+NUMBERS = [
+    sb.mean_squared_error, sb.root_mean_squared_error, sb.mean_absolute_error, sb.mean_error, sb.mean_pinball_loss,
+    sb.huber_loss, sb.log_cosh_loss, sb.metric(lambda y, p: np.abs(y - p) ** 1.5, name="power"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", NUMBERS, ids=lambda m: getattr(m, "__name__", "own"))
+def test_numbers(metric):
+    rng = np.random.default_rng(5)
+    true = rng.normal(size=1500)
+    p, y = true + 0.3 * rng.standard_normal(1500), true + 0.2 + 0.6 * rng.standard_normal(1500)
+    gold = np.where(np.arange(1500) < 300, true, np.nan)
+    found = metric(y, p, yerr=sb.Verified(gold))
+    right = metric(true, p).observed
+    assert abs(float(found.truth) - right) < 4 * found.truth.std < abs(found.observed - right) + 4 * found.truth.std
+    low, high = found.truth.total_interval()
+    assert low < float(found.truth) < high
+
+
+def test_metrics_that_are_no_means_say_so():
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=50)
+    gold = np.where(np.arange(50) < 20, y, np.nan)
+    for metric in (sb.r2_score, sb.pearson_correlation, sb.median_absolute_error, sb.max_error):
+        found = metric(y, y + 0.1 * rng.standard_normal(50), yerr=sb.Verified(gold))
+        with pytest.raises(sb.UndefinedEstimate, match="is not a mean over items"):
+            found.truth  # noqa: B018
+
+
+def test_unequal_probabilities_repair_verification_bias():
+    """Only labels that the model disputes were looked at, most of the time: gold labels alone mislead."""
+    rng = np.random.default_rng(8)
+    errors, plain = [], []
+    for _ in range(60):
+        true = rng.integers(0, 2, 1000)
+        y = np.where(rng.random(1000) < 0.1, 1 - true, true)
+        p = np.where(rng.random(1000) < 0.1, 1 - true, true)
+        chance = np.where(y != p, 0.8, 0.05)
+        gold = np.where(rng.random(1000) < chance, true, np.nan)
+        right = float(np.mean(true == p))
+        errors.append(float(sb.accuracy_score(y, p, yerr=sb.Verified(gold, probability=chance)).truth) - right)
+        plain.append(float(sb.accuracy_score(y, p, yerr=sb.Verified(gold)).truth) - right)
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / math.sqrt(60)
+    assert abs(np.mean(plain)) > 0.05
+
+
+def test_equal_probabilities_change_nothing_but_the_way_to_the_population():
+    _, y, p, _, gold = judged(400)
+    share = float(np.mean(~np.isnan(gold)))
+    known, lot = (sb.accuracy_score(y, p, yerr=sb.Verified(gold, c)).truth for c in (share, None))
+    assert float(known) == pytest.approx(float(lot), rel=1e-12) and known.std == pytest.approx(lot.std, rel=1e-12)
+    np.testing.assert_allclose(known.total_interval(), lot.total_interval(), rtol=5e-3)
+
+
+def test_weights_and_repeated_items_agree():
+    _, y, p, _, gold = judged(100)
+    times = 1 + np.arange(100) % 2
+    weighted = sb.f1_score(y, p, yerr=sb.Verified(gold), sample_weight=times).truth
+    twice = np.repeat(np.arange(100), times)
+    assert float(weighted) == pytest.approx(
+        float(sb.f1_score(y[twice], p[twice], yerr=sb.Verified(gold[twice])).truth), abs=5e-3
+    )
+
+
+def test_texts_none_and_several_classes():
+    y = np.array(["a", "b", "c", "a", "b", "c"] * 20)
+    p = np.array(["a", "b", "c", "b", "b", "a"] * 20)
+    gold = np.array([None] * 120, dtype=object)
+    gold[::3] = y[::3]
+    gold[3] = "d"  # a class that nobody showed
+    for found in (
+        sb.accuracy_score(y, p, yerr=sb.Verified(gold)),
+        sb.f1_score(y, p, average="macro", yerr=sb.Verified(gold)),
+        *sb.recall_score(y, p, average=None, yerr=sb.Verified(gold)),
+    ):
+        low, high = found.truth.interval()
+        assert low <= float(found.truth) <= high
+
+
+def test_evaluate_and_subsets():
+    true, y, p, _, gold = judged(300)
+    table = sb.evaluate(y, {"a": p, "b": true}, yerr=sb.Verified(gold), metrics=["accuracy_score", "f1_score"])
+    assert "accuracy_score" in str(table)
+    part = sb.Verified(gold)[np.arange(100)]
+    assert part.size == 100 and np.array_equal(part.known, ~np.isnan(gold[:100]))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sb.Verified([[1, 2], [3, 4]]), r"gold must hold one label for each item.*shape \(2, 2\)"),
+        (lambda: sb.Verified([np.nan, 1.0, np.nan]), r"gold holds 1 labels: at least two items must have been checked"),
+        (lambda: sb.Verified([1, 0, None], [0.5, 0.5]), r"probability has 2 entries, but gold has 3"),
+        (lambda: sb.Verified([1, 0, None], [0.5, 0.0, 0.5]), r"never checked: the first is 0.0 at index 1, 1 in all"),
+        (lambda: sb.Verified([1, 0, None], 1.5), r"probability"),
+        (
+            lambda: sb.accuracy_score([0, 1], [0, 1], yerr=sb.Verified([1, 0, None])),
+            r"describes 3 labels but y_true has 2",
+        ),
+        (lambda: sb.accuracy_score(["a", "b"], ["a", "b"], yerr=sb.Verified([1, 0])), r"mix texts and numbers"),
+        (lambda: sb.mean_squared_error([1.0, 2.0], [1.0, 2.0], yerr=sb.Verified(["a", "b"])), r"gold holds texts"),
+        (lambda: sb.confusion_matrix([0, 1], [0, 1], yerr=sb.Verified([1, 0])), r"Verified, which single scores take"),
+        (
+            lambda: sb.compare([0, 1], {"a": [0, 1], "b": [1, 1]}, yerr=sb.Verified([1, 0])),
+            r"Verified, which single scores",
+        ),
+        (
+            lambda: sb.intrinsic_scatter([0.1, 1], [0, 1], yerr=sb.Verified([1.0, 0])),
+            r"Verified, which single scores take",
+        ),
+    ],
+)
+def test_messages(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,66 @@
+"""Forecasts that are too narrow by 30 %, scored on labels whose error is 0.3 to 2 times their spread.
+
+The truth of the CRPS is unbiased where the forecast is wider than the label error; its intervals hold for the items and for
+the population, of normal forecasts and of members.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import scorebars as sb
+
+LEVELS = (0.68, 0.95)
+DRAWS = {20: 400, 200: 150, 2000: 40}
+
+
+def items(kind, n, ratio, rng):
+    std = rng.uniform(0.5, 1.5, n)
+    truth = rng.normal(0.0, 3.0, n)
+    mean = truth + 1.3 * std * rng.normal(size=n)
+    forecast = sb.NormalForecast(mean, std)
+    if kind == "members":
+        forecast = sb.EnsembleForecast(mean[:, None] + std[:, None] * rng.normal(size=(n, 10)))
+    return truth, forecast, ratio * std
+
+
+def measure(kind, metric, n, ratio, repetitions):
+    score = getattr(sb, metric)
+    truth, forecast, _ = items(kind, 200_000, ratio, np.random.default_rng(99))
+    population = score(truth, forecast).observed
+    rng, off, held = np.random.default_rng(5), [], dict.fromkeys([(a, b) for a in ("items", "all") for b in LEVELS], 0)
+    for _ in range(repetitions):
+        truth, forecast, sigma = items(kind, n, ratio, rng)
+        estimate = score(truth + sigma * rng.normal(size=n), forecast, yerr=sigma).truth
+        value = score(truth, forecast).observed
+        off.append(float(estimate) - value)
+        for level in LEVELS:
+            for name, interval, inside in (
+                ("items", estimate.interval, value),
+                ("all", estimate.total_interval, population),
+            ):
+                low, high = interval(level)
+                held[name, level] += low <= inside <= high
+    return np.array(off), {key: count / repetitions for key, count in held.items()}
+
+
+def check(kind, metric, n, ratio, repetitions):
+    off, held = measure(kind, metric, n, ratio, repetitions)
+    if kind == "normal" and (ratio <= 1 or metric == "log_score"):  # unbiased
+        assert abs(off.mean()) < 4 * off.std() / math.sqrt(repetitions)
+    for (what, level), share in held.items():
+        assert share > level - 0.03 - 3 * math.sqrt(level * (1 - level) / repetitions), (what, level)
+
+
+@pytest.mark.parametrize(("kind", "metric"), [("normal", "crps"), ("members", "crps"), ("normal", "log_score")])
+def test_a_few(kind, metric):
+    check(kind, metric, 40, 0.7, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", DRAWS)
+@pytest.mark.parametrize("ratio", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize(("kind", "metric"), [("normal", "crps"), ("members", "crps"), ("normal", "log_score")])
+def test_many(kind, metric, n, ratio):
+    check(kind, metric, n, ratio, DRAWS[n])

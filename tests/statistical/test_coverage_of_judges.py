@@ -1,0 +1,59 @@
+"""Intervals where how a judge errs was found from data: what was measured, a thin slice of it, and more where there is time."""
+
+import math
+import warnings
+
+import pytest
+from judges import SITUATIONS, Situation
+from measure_judges import COLUMNS, measure, read
+
+THIN = [
+    Situation("Flip.from_counts", 2, 20, 0.02, "accuracy"),
+    Situation("ClassFlip.from_counts", 2, 50, 0.1, "f1"),
+    Situation("Transition.from_counts", 4, 20, 0.02, "accuracy"),
+    Situation("Verified", 2, 30, 0.1, "accuracy"),
+    Situation("Verified(probability)", 2, 100, 0.1, "f1"),
+    Situation("Votes", 2, 3, 0.15, "accuracy"),
+    Situation("Votes, hard items", 2, 5, 0.05, "accuracy"),
+]
+ROWS = read()
+MODELS = sorted({situation.model for situation in SITUATIONS})
+
+
+def pooled(rows, column):
+    """The share that held in several situations together, and of how many."""
+    count = sum(int(row["count"]) for row in rows)
+    return sum(float(row[column]) * int(row["count"]) for row in rows) / count, count
+
+
+@pytest.mark.parametrize("situation", THIN, ids=lambda s: "-".join(s.key))
+def test_a_thin_slice(situation):
+    row = measure(situation, 60, math.inf)
+    assert float(row["held"]) >= 0.85 and float(row["held_population"]) >= 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: "-".join(s.key))
+def test_each(situation):
+    warnings.simplefilter("ignore")
+    row = measure(situation, 200, math.inf)
+    assert float(row["held"]) >= 0.88 and float(row["held_population"]) >= 0.88
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("column", ["held", "held_population"])
+def test_measured(model, column):
+    """92 to 98 % for each way to know the judge and each amount of knowledge, up to three standard errors."""
+    rows = [row for row in ROWS if row["model"] == model]
+    assert rows, f"python tests/statistical/measure_judges.py --only '{model}/*'"
+    for known in {row["known"] for row in rows}:
+        share, count = pooled([row for row in rows if row["known"] == known], column)
+        error = 3 * math.sqrt(0.05 * 0.95 / count)
+        assert 0.92 - error <= share, f"{known}: {share:.3f} of {count}"
+        if not model.startswith("Votes"):  # intervals leave room for hard items, which two or three raters cannot show
+            assert share <= 0.985 + error, f"{known}: {share:.3f} of {count}"
+
+
+def test_the_table_is_of_these_situations():
+    keys = {situation.key for situation in SITUATIONS}
+    assert {tuple(row[name] for name in COLUMNS[:5]) for row in ROWS} <= keys
