@@ -88,6 +88,11 @@ class Measured:
         self.items, self.borrowed = self.n // self.outputs, self.n > self.COPIED
         self.plain_normal = self.errors.plain_normal if plain is None else plain
 
+    @property
+    def limited(self) -> bool:
+        """Whether some labels are limits instead of numbers."""
+        return not self.plain_normal and self.errors.limited
+
     def require_valid(self) -> None:
         """Raise for the first argument that holds a value no score can be made of."""
         checks.require_finite(np.asarray(self.y), "y_true")

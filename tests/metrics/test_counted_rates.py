@@ -378,7 +378,7 @@ def test_messages(make, message):
 
 def test_a_judge_no_better_than_a_coin():
     y, pred, _ = judged(50)
-    with pytest.raises(sb.UndefinedEstimate, match=r"singular|says nothing about the true class"):
+    with pytest.raises(sb.UndefinedEstimate, match="says nothing about the true class"):
         sb.accuracy_score(y, pred, yerr=sb.Flip.from_counts(10, 20)).truth  # noqa: B018
     low, high = sb.accuracy_score(y, pred, yerr=sb.Flip.from_counts(8, 20)).truth.interval()
     assert low < high and np.isfinite([low, high]).all()

@@ -21,7 +21,13 @@ N = len(table.Y)
 Q = np.linspace(0.1, 0.35, N)
 DRAWS = 20_000
 REGRESSION = sorted(name for name, one in declarations().items() if one.task == "regression" and one.scored)
+BATCHES = np.arange(N) // 3
 FAMILIES = {name: model for _, name, model in table.pairs() if isinstance(model, sb.errors.MeasurementError)}
+FAMILIES |= {"Normal(batch)": sb.Normal(0.2, batch=BATCHES, batch_sigma=0.3)}
+ESTIMATED = {
+    "dof of each": sb.Normal(np.linspace(0.2, 0.4, N), dof=6),
+    "Repeats": sb.Repeats(table.Y[:, None] + 0.3 * np.random.default_rng(3).standard_normal((N, 4))),
+}
 OF_RESIDUAL = [
     "mean_squared_error",
     "root_mean_squared_error",
@@ -106,6 +112,39 @@ def test_agrees_with_simulation(metric, family):
     for q in (0.1, 0.5, 0.9):
         at = s.distribution.ppf(q)
         assert np.mean(values < at - 1e-9) <= q + 0.025 and np.mean(values <= at + 1e-9) >= q - 0.025
+
+
+@pytest.mark.parametrize("groups", [None, BATCHES])
+@pytest.mark.parametrize("sizes", ESTIMATED)
+@pytest.mark.parametrize("metric", CLASSICAL)
+def test_errors_whose_sizes_are_estimates(metric, sizes, groups):
+    """Every answer is there, a finite number in its interval, or says why it has none; and the score travels."""
+    given = {} if groups is None else {"groups": groups}
+    s = scored(metric, table.Y, table.P, yerr=ESTIMATED[sizes], prederr=Q, **given)
+    again = pickle.loads(pickle.dumps(s))
+    assert s.interval(0.9) == again.interval(0.9)
+    assert s.explain() and s.sentence()
+    if metric == "max_error" and groups is not None:
+        with pytest.raises(sb.UndefinedEstimate, match="one item decides it"):
+            s.total_interval(0.9)
+    else:
+        assert s.total_interval(0.9) == again.total_interval(0.9)
+    for ask in (lambda one: one.truth, lambda one: one.perfect, lambda one: one.remeasured(3)):
+        try:
+            found = ask(s)
+        except sb.UndefinedEstimate as why:
+            assert "finite mean" in str(why) or "repeats" in str(why), why
+            continue
+        low, high = found.interval(0.9)
+        assert low <= high and math.isfinite(low) and found.std >= 0
+        assert (float(ask(again)), ask(again).std) == (float(found), found.std)
+
+
+@pytest.mark.parametrize("uncertain", [sb.Normal(0.3, scale_error=0.2), sb.Normal(0.3, dof=5)])
+@pytest.mark.parametrize("metric", REGRESSION)
+def test_a_common_factor_in_doubt_is_refused(metric, uncertain):
+    with pytest.raises(ValueError, match="prederr"):
+        scored(metric, table.Y, table.P, yerr=uncertain, prederr=Q)
 
 
 @pytest.mark.parametrize("family", ["Normal", "Normal(shared)", "SplitNormal", "LogNormal", "Empirical", "Repeats"])
@@ -316,7 +355,7 @@ def test_chi_squared_divides_by_both_errors():
     assert float(s.remeasured(1)) == pytest.approx(s.observed)
     expected = s.observed - np.mean(0.75 * 0.09 / (0.09 + Q**2))
     assert float(s.remeasured(4)) == pytest.approx(expected)
-    with pytest.raises(ValueError, match="known, not found from few repeats"):
+    with pytest.raises(ValueError, match="sizes are known, not estimated"):
         sb.reduced_chi_squared(None, p, yerr=sb.Repeats(y[:, None] + [-0.1, 0.0, 0.2]), prederr=Q)
 
 

@@ -23,7 +23,12 @@ from scorebars.metrics.registry import declarations
 CLASSES = {
     name: value for name, value in vars(adapter).items() if isinstance(value, type) and hasattr(value, "function")
 }
-OPTIONS = {"fraction_within": {"tolerance": 0.5}, "fbeta_score": {"beta": 2.0}}
+OPTIONS = {
+    "fraction_within": {"tolerance": 0.5},
+    "fbeta_score": {"beta": 2.0},
+    "interval_score": {"level": 0.9},
+    "interval_coverage": {"level": 0.9},
+}
 
 
 def batches(*columns: torch.Tensor) -> Any:
@@ -37,6 +42,10 @@ def data_of(function: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         y = torch.tensor(np.abs(data["y"]) + 1)
         return y, y * torch.tensor(1 + 0.1 * data["p"] / 10), torch.tensor(data["sigma"] * 0.05 + 0.01)
     rng = np.random.default_rng(1)
+    if declarations()[function].task == "forecast":
+        mean = torch.tensor(data["p"])
+        preds = torch.stack((mean, 0.5 + mean.abs()), dim=1)  # two members: the mean and spread of normal forecasts
+        return torch.tensor(data["y"]), preds, torch.tensor(data["sigma"])
     target = torch.tensor(rng.integers(0, 2, 60))
     q = torch.tensor(rng.uniform(0.01, 0.2, 60))
     share = 0.3 + 0.4 * target + torch.tensor(rng.uniform(-0.29, 0.29, 60))
@@ -50,7 +59,7 @@ def data_of(function: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 def test_every_score_has_a_class_and_every_class_its_direction() -> None:
     scored = {name: declared for name, declared in declarations().items() if declared.scored}
-    assert {value.function for name, value in CLASSES.items() if name != "ScoreMetric"} == set(scored)
+    assert {value.function for value in CLASSES.values()} == set(scored)
     for value in CLASSES.values():
         if hasattr(value, "function"):
             assert value.higher_is_better == scored[value.function].greater_is_better, value
@@ -63,13 +72,28 @@ def test_batches_give_the_score_of_all_labels(name: str) -> None:
     options = OPTIONS.get(function, {})
     metric = CLASSES[name](**options)
     target, preds, yerr = data_of(function)
+    normal = function == "log_score"  # members have none
     for y, p, error in batches(target, preds, yerr):
-        metric.update(p, y, yerr=error)
-    whole = getattr(sb, function)(target, preds, yerr=yerr, **options)
+        metric.update(tuple(p.T) if normal else p, y, yerr=error)
+    whole = getattr(sb, function)(target, tuple(preds.T) if normal else preds, yerr=yerr, **options)
     assert metric.compute().item() == pytest.approx(float(whole), rel=1e-6)
     assert metric.compute().ndim == 0
     assert (metric.score.expected, metric.score.observed) == (whole.expected, whole.observed)
     assert metric.score.std == whole.std or math.isinf(whole.std)
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if CLASSES[name].__bases__ == (adapter.ForecastMetric,)])
+def test_normal_forecasts_come_as_mean_and_spread_or_as_torch_has_them(name: str) -> None:
+    target, preds, yerr = data_of(CLASSES[name].function)
+    options = OPTIONS.get(CLASSES[name].function, {})
+    whole = getattr(sb, CLASSES[name].function)(target, tuple(preds.T), yerr=yerr, **options)
+    metric = CLASSES[name](**options)
+    for k, (y, p, error) in enumerate(batches(target, preds, yerr)):
+        mean, std = p.T
+        metric.update((mean, std) if k % 2 else torch.distributions.Normal(mean, std), y, yerr=error)
+    assert metric.score.expected == whole.expected
+    with pytest.raises(ValueError, match="members and means"):
+        metric.update(preds, target)
 
 
 def test_number_for_all_labels_and_no_errors() -> None:

@@ -104,11 +104,11 @@ class ScoreMetric(Metric):  # type: ignore[misc]
             options["yerr"] = yerr
         if torch.any(weight != 1):
             options["sample_weight"] = weight
-        self._score = getattr(sb, self.function)(target, self._classes(preds, target), **options)
+        self._score = getattr(sb, self.function)(target, self._predictions(preds, target), **options)
         values = float(self._score) if isinstance(self._score, float) else [float(s) for s in self._score]
         return torch.tensor(values, dtype=kind, device=self.device)
 
-    def _classes(self, preds: Any, target: Any) -> Any:
+    def _predictions(self, preds: Any, target: Any) -> Any:
         """The most likely class where there is a score for each and the metric is one of classes."""
         of_classes = not target.is_floating_point() and getattr(sb, self.function).declaration.takes == "labels"
         return preds.argmax(dim=1) if of_classes and preds.ndim == 2 and preds.is_floating_point() else preds
@@ -120,11 +120,49 @@ class ScoreMetric(Metric):  # type: ignore[misc]
         return self._score
 
 
+class ForecastMetric(ScoreMetric):
+    """A torchmetrics metric of forecasts: predictions that are distributions.
+
+    `update` takes members as a tensor (n, m), or normal forecasts as a tuple (mean, std) or a `torch.distributions.Normal`.
+
+    Parameters
+    ----------
+    yerr : number
+        Standard deviation of every label for which `update` is given none.
+    **options
+        Options of the function (`level`, `estimator`, ...) and of `torchmetrics.Metric`.
+    """
+
+    normal: Any
+    """Whether the forecasts are normal: 1, or 0 where they are members."""
+
+    def __init__(self, yerr: float = 0.0, **options: Any) -> None:
+        super().__init__(yerr, **options)
+        self.add_state("normal", default=torch.tensor(0), dist_reduce_fx="max")
+
+    def update(self, preds: Any, target: Any, yerr: Any = None, sample_weight: Any = None) -> None:
+        """One batch: members or (mean, std), labels, their errors (a number, or one for each label) and weights."""
+        if isinstance(preds, torch.distributions.Normal):
+            preds = (preds.mean, preds.stddev)
+        normal = isinstance(preds, tuple)
+        if self.preds and normal != bool(self.normal):
+            raise ValueError(f"{type(self).__name__} was given members and means with their spread: give one of them.")
+        if normal:
+            mean, std = preds
+            preds = torch.stack(torch.broadcast_tensors(torch.as_tensor(mean), torch.as_tensor(std)), dim=-1)
+            self.normal = torch.ones_like(self.normal)
+        super().update(preds, target, yerr, sample_weight)
+
+    def _predictions(self, preds: Any, target: Any) -> Any:
+        return sb.NormalForecast(preds[:, 0], preds[:, 1]) if self.normal else preds
+
+
 def _metric(name: str, function: str) -> type[ScoreMetric]:
-    doc = f"`scorebars.{function}` over batches.\n\n{inspect.getdoc(ScoreMetric)}"
-    better = getattr(sb, function).declaration.greater_is_better
-    own = {"__doc__": doc, "__module__": __name__, "function": function, "higher_is_better": better}
-    return type(name, (ScoreMetric,), own)
+    declared = getattr(sb, function).declaration
+    family = ForecastMetric if declared.task == "forecast" else ScoreMetric
+    doc = f"`scorebars.{function}` over batches.\n\n{inspect.getdoc(family)}"
+    own = {"__doc__": doc, "__module__": __name__, "function": function, "higher_is_better": declared.greater_is_better}
+    return type(name, (family,), own)
 
 
 MeanSquaredError = _metric("MeanSquaredError", "mean_squared_error")
@@ -150,7 +188,14 @@ HuberLoss = _metric("HuberLoss", "huber_loss")
 LogCoshError = _metric("LogCoshError", "log_cosh_loss")
 FractionWithin = _metric("FractionWithin", "fraction_within")
 ReducedChiSquared = _metric("ReducedChiSquared", "reduced_chi_squared")
+ConcordanceIndex = _metric("ConcordanceIndex", "concordance_index")
 D2AbsoluteErrorScore = _metric("D2AbsoluteErrorScore", "d2_absolute_error_score")
+
+ContinuousRankedProbabilityScore = _metric("ContinuousRankedProbabilityScore", "crps")
+LogScore = _metric("LogScore", "log_score")
+DawidSebastianiScore = _metric("DawidSebastianiScore", "dawid_sebastiani_score")
+IntervalScore = _metric("IntervalScore", "interval_score")
+IntervalCoverage = _metric("IntervalCoverage", "interval_coverage")
 
 Accuracy = _metric("Accuracy", "accuracy_score")
 ZeroOneLoss = _metric("ZeroOneLoss", "zero_one_loss")

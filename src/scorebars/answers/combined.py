@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers
 from scorebars.answers.intervals import IntervalAt, Symmetric, affine, times
@@ -159,6 +160,9 @@ class LinearAnswers(TransformedAnswers):
         for factor in self._factors:
             found = found * factor
         return found
+
+    def _group_values(self, codes: NDArray[np.intp] | None) -> float:
+        return times(times(self.inner._group_values(codes), self._factors), self._factors)
 
     def why_undefined(self) -> str:
         return _TOO_LARGE if math.isfinite(self.inner.expected + self.inner.std) else self.inner.why_undefined()
@@ -377,7 +381,7 @@ class PredictionErrorAnswers(Answers):
     def _truth(self) -> Estimate:
         return self._both._truth()
 
-    def truth(self) -> Estimate:
+    def _with_known_sizes(self) -> Estimate:
         """Berkson error of the labels goes forward, the errors of the predictions go back."""
         if not self._berkson:
             return self._truth()
@@ -401,8 +405,21 @@ class PredictionErrorAnswers(Answers):
     def perfect(self) -> Estimate:
         return self._alone.perfect()
 
+    def _in_memory(self) -> Measured | None:
+        return self._alone._in_memory()
+
+    @property
+    def _items_hold_sizes(self) -> bool:  # type: ignore[override]
+        return self._alone._items_hold_sizes
+
+    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+        return self._alone._size_std_apart(errors, ask)
+
     def influences(self) -> FloatArray:
         return self._alone.influences()
+
+    def _group_values(self, codes: NDArray[np.intp] | None) -> float:
+        return self._alone._group_values(codes)
 
     def _item_variance(self) -> float:
         return self._alone._item_variance()
@@ -434,6 +451,7 @@ def with_prediction_errors(make: Callable[[Measured], Answers], data: Measured) 
         return make(data)
     if data.errors.of_labels().common_scale is not None:
         raise ValueError(
-            "prederr is not taken together with label errors of uncertain size (scale_error): leave one out."
+            "prederr is not taken together with label errors of uncertain size (scale_error, or one dof for all): leave one "
+            "out."
         )
     return PredictionErrorAnswers.of_data(make, data)

@@ -45,10 +45,6 @@ class LabelAndPrediction(MeasurementError):
     def independent(self) -> bool:
         return self.label.independent
 
-    @property
-    def estimated(self) -> bool:
-        return self.label.estimated
-
     def of_labels(self) -> MeasurementError:
         return self.label
 
@@ -230,13 +226,8 @@ class NormalDifference(Normal):
 
 
 def _normal_difference(label: Normal, prediction_sd: FloatArray) -> Normal:
-    """The errors of label less prediction where both are normal."""
-    if label.cov is not None:
-        found = Normal.trusted(np.hypot(label.sigma, prediction_sd), label.kind)
-        found.cov = label.cov + np.diag(np.square(prediction_sd))
-        return found
+    """The errors of label less prediction where both are normal; what labels share they go on sharing."""
     if label.scatter is not None or not np.all(np.equal(label.repeats, 1.0)):
         return NormalDifference.of(label, prediction_sd)
-    found = Normal.trusted(np.hypot(label.sigma, prediction_sd), label.kind)
-    found.shared = label.shared
-    return found
+    cov = None if label.cov is None else label.cov + np.diag(np.square(prediction_sd))
+    return label.with_known_scale()._changed(sigma=np.hypot(label.sigma, prediction_sd), cov=cov)

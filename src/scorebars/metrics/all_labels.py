@@ -346,7 +346,7 @@ def concordance_index(
 
 
 def _concordance_answers(data: Measured) -> Answers:
-    if data.errors.limited:
+    if data.limited:
         return LimitedOrder(_C_INDEX, data, concordance_of_pairs)
     return LinearAnswers(_C_INDEX, of_all_labels(_SOMERS, data), 0.5, 0.5)
 

@@ -179,7 +179,7 @@ def one_output(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, name: st
 def of_all_labels(metric: AllLabelsMetric, data: Measured) -> Answers:
     """The answers of a metric of all labels together."""
     name = metric.declaration.name
-    if data.errors.limited:
+    if data.limited:
         return _with_limits(metric, data)
     if metric.from_sums is None or data.n < metric.least:  # sums show bad values by themselves
         data.require_valid()

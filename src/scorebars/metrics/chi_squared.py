@@ -100,7 +100,7 @@ def reduced_chi_squared(
 
 def reduced_squared(data: Measured) -> Answers:
     """The answers for labels, predictions and errors that were checked before."""
-    if data.errors.limited:
+    if data.limited:
         raise ValueError(NO_LIMITS.format("reduced_chi_squared"))
     if data.errors.of_predictions() is not None:
         return ChiSquaredOfBoth.of_both(_CHI_SQUARED, SquaredError(), data)

@@ -77,7 +77,9 @@ def _with_prediction_errors(loss: Loss, errors: LabelAndPrediction, data: Measur
     if not np.all(np.isfinite(label_moments(loss, errors, data.labels, data.predictions).variance[data.shares > 0])):
         return math.inf
     mean, own, place = over_predictions(loss, errors, data.predictions)
-    moved = variance_by_series(mean, Measured(data.y, place, errors.label, data.weight))
+    assert errors.label.normal is not None
+    by_labels = variance_by_series if errors.label.normal.batch is None else variance_in_batches
+    moved = by_labels(mean, Measured(data.y, place, errors.label, data.weight))
     each = label_moments(own, errors.label, data.labels, place).mean
     return moved + float(np.sum(np.square(data.shares) * each, where=data.shares > 0))
 

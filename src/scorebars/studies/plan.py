@@ -366,7 +366,7 @@ def _pilot(y_true: Any, y_pred: Any, yerr: Any, wanted: int) -> list[Measured]:
     if yerr is None:
         raise ValueError("yerr is missing: planning repeats needs the error of a single measurement.")
     data = [measured(y_true, p, yerr, None)[0] for p in _predictions(y_pred, wanted)]
-    if data[0].errors.limited:
+    if data[0].limited:
         raise ValueError("plan takes no labels that are limits (Censored): they do not show how single labels scatter.")
     if any(not one.plain_normal and one.errors.of_predictions() is not None for one in data):
         raise ValueError(

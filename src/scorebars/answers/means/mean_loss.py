@@ -82,7 +82,7 @@ class MeanLoss(Answers):
     @classmethod
     def of(cls, declaration: Declaration, loss: Loss, data: Measured) -> Answers:
         """The answers for checked data."""
-        if data.errors.limited:
+        if data.limited:
             return LimitedLoss.of(partial(cls.of, declaration, loss), loss, data)
         data = data if data.plain_normal or not loss.of_residual else data.of_difference()
         unit, sums = unit_and_sums(loss, data)

@@ -241,7 +241,7 @@ class RootAnswers(TransformedAnswers):
     @classmethod
     def of(cls, declaration: Declaration, family: type[MeanLoss], loss: Loss, data: Measured) -> Answers:
         """The answers for checked data; the root may be in range where the square is not."""
-        if data.errors.limited:
+        if data.limited:
             square = LimitedLoss.of(lambda near: family(declaration, loss, Evidence(near)), loss, data)
             return cls(declaration, square)
 
@@ -390,13 +390,13 @@ class ChiSquaredOfBoth(ChiSquaredAnswers):
     @classmethod
     def of_both(cls, declaration: Declaration, loss: Loss, data: Measured) -> ChiSquaredOfBoth:
         """From labels and predictions with errors."""
-        if data.errors.estimated:
+        label = data.errors.of_labels()
+        if label.estimated or label.common_scale is not None:
             raise ValueError(
-                "reduced chi-squared takes prederr only with label errors that are known, not found from few repeats: pass "
-                "yerr=sigma, or Repeats.from_means(sigma=..., n=...)."
+                "reduced chi-squared takes prederr only with label errors whose sizes are known, not estimated (Repeats, dof, "
+                "scale_error): pass yerr=sigma, or Repeats.from_means(sigma=..., n=...)."
             )
         found = cls(declaration, loss, Evidence(pulls(data.of_difference())))
-        label = data.errors.of_labels()
         if label.independent:
             bar: Any = data.errors.label_level().error_bar(data.labels)
             units = found._labels()
