@@ -167,13 +167,15 @@ class LimitedLoss(_Nearest):
 
     def _truth(self) -> Estimate:
         mean, (low, high) = self._mean, self._range
+        value = self._found(mean_of_limited_loss(self.loss, self.data, low, high, room=False)).value
+        value = min(max(value, low), high)
         return Estimate(
-            min(max(mean.value, low), high),
+            value,
             mean.std,
             method="npmle",
             note=self._note(),
-            interval=mean.interval,
-            total_interval=mean.total_interval,
+            interval=partial(_holding, value, mean.interval),
+            total_interval=partial(_holding, value, mean.total_interval),
         )
 
     def warnings(self) -> list[str]:
@@ -228,7 +230,7 @@ class LimitedMedian(_Nearest):
         return np.unique(np.abs(self._residuals.fit.grid))
 
     def _truth(self) -> Estimate:
-        fit = self._residuals.fit
+        fit = self._found(limited_residuals(self.data, room=False)).fit
         size = np.abs(fit.grid)
         order = np.argsort(size, kind="stable")
         reached = np.cumsum(fit.smooth_weights[order])
@@ -270,6 +272,12 @@ def _first(holds: Callable[[int], bool], count: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
     return low
+
+
+def _holding(value: float, interval: IntervalAt, level: float) -> Interval:
+    """The interval, reaching as far as the estimate."""
+    low, high = interval(level)
+    return Interval(min(low, value), max(high, value))
 
 
 def _half(interval: IntervalAt) -> float:
