@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS := 1
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/scorebars/engines/*.c)
 
-.PHONY: demo report test test-sklearn test-lowest test-slow test-coverage test-torch test-browser bench lint clean
+.PHONY: demo report test test-sklearn test-lowest test-slow test-coverage test-torch test-browser bench docs lint clean
 
 $(VENV)/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
@@ -71,6 +71,15 @@ test-browser: $(VENV)/installed-test  ## the pages in a real browser
 bench: $(VENV)-torch/installed  ## everything as ratios against peers; writes benchmarks/results and the README's table
 	$(VENV)-torch/bin/python -m pip install --quiet --editable ".[sklearn,uncertainties,plot,arrow,dask]"
 	$(VENV)-torch/bin/python benchmarks/run.py
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $@
+
+docs: $(VENV)/installed-docs  ## the documentation: build/docs/index.html; every number in it is computed here
+	$(BIN)/codespell README.md CONTRIBUTING.md CHANGELOG.md docs examples src
+	$(BIN)/python -m pytest -q tests/test_docs.py tests/cli/test_docs_page.py
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
 
 test-coverage: $(VENV)/installed-test  ## how often every interval holds: hours; goes on where it stopped
 	$(BIN)/python tests/statistical/measure.py

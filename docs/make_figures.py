@@ -1,22 +1,50 @@
-"""The figures of the documentation. Run: python docs/make_figures.py"""
+"""The pictures of the pages, drawn while the docs are built. Run: python docs/make_figures.py, for that of the README"""
+
+from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
 import scorebars as sb
 from scorebars._shared.answer_colours import ANSWER_COLOURS
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).resolve().parent / "images"
 
 
-def questions() -> None:
-    """The law of the MSE of one small example, with the five answers marked."""
+def three_label_qualities() -> Any:
+    """The same predictions of the same items, their labels measured well, fairly and badly."""
+    rng = np.random.default_rng(4)
+    truth = rng.uniform(0, 10, 150)
+    prediction = truth + 0.6 * rng.standard_normal(150)
+    fig, axes = plt.subplots(1, 3, figsize=(11, 3.9), constrained_layout=True, sharex=True, sharey=True)
+    for ax, sigma, word in zip(axes, (0.1, 0.6, 1.2), ("well", "fairly", "badly"), strict=True):
+        y = truth + sigma * rng.standard_normal(150)
+        s = sb.root_mean_squared_error(y, prediction, yerr=sigma)
+        ax.errorbar(y, prediction, xerr=sigma, fmt="o", ms=3, lw=0.7, color=ANSWER_COLOURS["observed"].light, alpha=0.6)
+        ax.plot([-2, 12], [-2, 12], color="0.4", lw=1, zorder=0)
+        ax.set_title(f"labels measured {word}: ± {sigma}")
+        lines = [
+            f"observed  {s.observed:.2f}",
+            f"truth     {s.truth:.2f} ± {s.truth.std:.2f}",
+            f"perfect   {s.perfect:.2f}",
+        ]
+        ax.text(0.04, 0.96, "\n".join(lines), transform=ax.transAxes, va="top", family="monospace", fontsize=10)
+        ax.set_xlabel("label")
+    axes[0].set(ylabel="prediction", xlim=(-3, 13), ylim=(-3, 15))
+    fig.suptitle(f"Root mean squared error of the same predictions (true value {_rms(prediction - truth):.2f})")
+    return fig
+
+
+def _rms(x: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(x))))
+
+
+def questions() -> Any:
+    """The distribution of the MSE of one small example, with the five answers marked."""
     rng = np.random.default_rng(3)
     truth = np.linspace(0, 10, 30)
     sigma = rng.uniform(0.6, 1.4, truth.size)
@@ -36,25 +64,56 @@ def questions() -> None:
     )
     for name, value, meaning in sorted(marks, key=lambda m: m[1]):
         ax.axvline(value, color=ANSWER_COLOURS[name].light, lw=2, label=f"{name}: {meaning}")
-    ax.axvline(
-        float(np.mean((truth - prediction) ** 2)), color="k", ls=":", label="the true value, known in this simulation"
-    )
+    known = float(np.mean((truth - prediction) ** 2))
+    ax.axvline(known, color="k", ls=":", label="the true value, known in this simulation")
     ax.set(xlabel="mean squared error", ylabel="density", ylim=(0, 1.1 * top))
     ax.legend(fontsize=8)
-    fig.savefig(IMAGES / "questions.png", dpi=120)
+    return fig
 
 
-def forecasts() -> None:
+def forecasts() -> Any:
     """The two PIT histograms of a Gaussian process on counties, and its coverage, from examples/poverty_forecast.py."""
     y, error, found = runpy.run_path(str(IMAGES.parents[1] / "examples" / "poverty_forecast.py"))["forecasts"]()
     judged = sb.calibration(y, found["told"], yerr=error)
     fig, axes = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
     for ax, part in zip(axes, ("pit", "coverage"), strict=True):
         sb.plot.calibration(judged, show=part, ax=ax)
-    fig.savefig(IMAGES / "forecasts.png", dpi=110)
+    return fig
+
+
+def house() -> Any:
+    """The rooms of the source from the border to the user, and which imports which: read from the source itself."""
+    layers = runpy.run_path(str(IMAGES.parents[1] / "tests" / "test_layers.py"))
+    found: dict[str, set[str]] = {}
+    sizes: dict[str, int] = {}
+    for path in layers["modules"]():
+        room = layers["layer_of"](path)
+        sizes[room] = sizes.get(room, 0) + 1
+        for name in layers["imports"](path):
+            parts = name.split(".")
+            if parts[0] == "scorebars" and len(parts) > 1 and parts[1] in layers["RANK"] and parts[1] != room:
+                found.setdefault(room, set()).add(parts[1])
+    fig, ax = plt.subplots(figsize=(9, 10), constrained_layout=True)
+    places = {}
+    rows = [[room for room in row if room in sizes] for row in layers["LAYERS"]]
+    for height, row in enumerate(row for row in rows if row):
+        for k, room in enumerate(row):
+            places[room] = (2.2 * (k - (len(row) - 1) / 2) + 0.9 * np.sin(1.9 * height), -height)
+    for room, others in found.items():
+        for other in others & places.keys():
+            if room in places:
+                line = {"arrowstyle": "-|>", "color": "0.65", "lw": 0.7, "shrinkA": 12, "shrinkB": 12}
+                ax.annotate("", places[other], places[room], arrowprops={**line, "connectionstyle": "arc3,rad=0.12"})
+    for room, (x, height) in places.items():
+        text = f"{room}\n{sizes[room]} file{'s' if sizes[room] > 1 else ''}"
+        box = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": ANSWER_COLOURS["truth"].light}
+        ax.text(x, height, text, ha="center", va="center", fontsize=9, color="black", bbox=box)
+    ax.text(-4.4, 0, "border", rotation=90, va="top", color="0.4")
+    ax.text(-4.4, min(h for _, h in places.values()), "user", rotation=90, va="bottom", color="0.4")
+    ax.set(xlim=(-4.6, 4.6), ylim=(min(h for _, h in places.values()) - 0.7, 0.7))
+    ax.axis("off")
+    return fig
 
 
 if __name__ == "__main__":
-    IMAGES.mkdir(exist_ok=True)
-    questions()
-    forecasts()
+    three_label_qualities().savefig(IMAGES / "three_label_qualities.png", dpi=110, metadata={"Software": None})

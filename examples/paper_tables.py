@@ -2,7 +2,7 @@
 
 The labels are the measured logP values of SAMPL7 and the predictions of one model (regression), and 100 labels of which 85
 are predicted right and 5 % are wrong (the paper's worked example). Printed formulas that are misprinted give other numbers;
-docs/errata.md tells why.
+docs/theory/errata.md tells why.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> dict[str, tuple[float, float, float, float]]:
         for name, row in rows.items():
             print(f"{name:10}{row[at]:14.6f}{row[at + 2]:14.6f}")
         print()
-    print("The questions that the paper does not ask (docs/questions.md):")
+    print("The questions that the paper does not ask (docs/start/questions.md):")
     for name, score in scores.items():
         print(f"{name:10}observed {score.observed:.4f}   against the truth {score.truth:.4f}")
     return rows

@@ -1,4 +1,4 @@
-"""The errata of the paper this library starts from, one by one (docs/errata.md has the same numbers).
+"""The errata of the paper this library starts from, one by one (docs/theory/errata.md has the same numbers).
 
 Michelucci & Venturini, New Metric Formulas that Include Measurement Errors in Machine Learning for Natural Sciences,
 arXiv:2209.15588. For each erratum: the formula as printed fails against simulation (fixed seed) or quadrature, and the
@@ -386,6 +386,6 @@ def test_confirmed_formula(name):
 
 
 def test_errata_page_lists_every_erratum_in_order():
-    page = (Path(__file__).parents[1] / "docs" / "errata.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "theory" / "errata.md").read_text(encoding="utf-8")
     numbers = [int(line.split("|")[1]) for line in page.splitlines() if line.startswith("| ") and line[2].isdigit()]
     assert sorted(numbers) == list(range(1, 27))

@@ -1,7 +1,7 @@
 """The two tables of the paper, recomputed through the public functions.
 
 Rows of Table 1 (expected values): MSE with one sigma, MSE with a sigma of each label, MAE, accuracy. Rows of Table 2
-(variances): MSE, MAE, accuracy. Each is compared with the right formula (docs/errata.md) to 1e-13 and with a simulation
+(variances): MSE, MAE, accuracy. Each is compared with the right formula (docs/theory/errata.md) to 1e-13 and with a simulation
 of the label errors within four standard errors.
 """
 

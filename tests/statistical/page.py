@@ -1,4 +1,4 @@
-"""Write docs/coverage.md: what every metric answers under every error model, how, and how well it holds.
+"""Write docs/evidence/coverage.md: what every metric answers under every error model, how, and how well it holds.
 
 python tests/statistical/page.py
 """
@@ -17,7 +17,7 @@ from measure import read
 import scorebars as sb
 from scorebars.studies.capabilities import ANSWERS
 
-PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "coverage.md"
 QUESTIONS = {
     "interval": "Where does the metric fall if every label is redrawn from its error bar?",
     "total_interval": "Where does the classical metric fall on a new test set of this size, measured in the same way?",

@@ -356,7 +356,7 @@ class MeasurementError(ErrorModel):
             return np.where(np.isinf(m4), np.inf, floor + 4.0 * (s2 * (d * d - s2) + d * m3)), floor
 
     def truth_variance(self, y: FloatArray, p: FloatArray, a: FloatArray) -> float:
-        """Unbiased variance of sum a_i `unbiased_square`_i, never below that of perfect predictions."""
+        """Unbiased variance of the sum of `unbiased_square` with weights a, never below that of perfect predictions."""
         variance, floor = self.unbiased_square_variance(y, p)
         counts = a > 0
         return max(*(float(np.sum(a * a * part, where=counts)) for part in (variance, floor)), 0.0)

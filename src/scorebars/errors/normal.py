@@ -275,7 +275,7 @@ class Normal(LocationScale):
 
     @property
     def absolute_sd(self) -> FloatArray | float:
-        """sigma for |.|: sample standard deviations are low on average (by c4), and are raised by as much."""
+        """sigma for absolute values: sample standard deviations are low on average (by c4), and are raised by as much."""
         return self.sigma if self.scatter is None else self.sigma * self.scatter.absolute
 
     @property

@@ -551,8 +551,9 @@ def metric(
 
     Returns
     -------
-    callable with the signature ``(y_true, y_pred, *, yerr=None, prederr=None, sample_weight=None,
-    multioutput="uniform_average", groups=None)``
+    callable
+        With the arguments of the built-in metrics: ``(y_true, y_pred, *, yerr=None, prederr=None, sample_weight=None,
+        multioutput="uniform_average", groups=None)``.
 
     Notes
     -----

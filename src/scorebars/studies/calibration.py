@@ -349,7 +349,7 @@ class Calibration(Shown):
 
     @cached_property
     def normalised_error(self) -> float:
-        """Expected normalised calibration error: mean over `by_spread` of |error - spread| / spread."""
+        """Expected normalised calibration error: mean over `by_spread` of ``|error - spread| / spread``."""
         return float(np.mean([abs(one.error - one.spread) / one.spread for one in self.by_spread()]))
 
     # the verdict -------------------------------------------------------------------------------

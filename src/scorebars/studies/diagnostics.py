@@ -57,7 +57,7 @@ class ErrorCheck(Shown):
     perfect_chi_squared : what a perfect model shows on average: 1, more where errors come from few repeats
     noise_share : mean squared label error over mean squared residual
     zero_share, repeated_share, repeated_value : labels with error zero, and with the most frequent value
-    growth : slope of log(error) against log(|label|); 1 for relative errors, 0 for constant ones; None if undefined
+    growth : slope of ``log(error)`` against ``log(|label|)``; 1 for relative errors, 0 for constant ones; None if undefined
     repeats_ratio, repeats_pvalue : quoted variance over that of the repeats, with its two-sided p-value (only `Repeats`
         compared with quoted errors)
     warnings : plain sentences
