@@ -16,7 +16,7 @@ from scorebars.engines.bins import FOLDED, MOMENTS, MOST_APART, RATIO, SQUARES, 
 from scorebars.engines.class_counts import BINS, ClassCounts
 from scorebars.engines.store import Hits, Store
 from scorebars.engines.sums import LABEL_SUMS, TOLERANCE_SUMS, NormalSums
-from scorebars.streaming.batches import Batch, ClassBatch, NumberBatch, with_prediction_errors_of
+from scorebars.streaming.batches import ClassBatch, NumberBatch, with_prediction_errors_of
 from scorebars.streaming.forecast_sums import ForecastBatch, ForecastStore, ScoreSums
 
 _SIGNED = ("d", "d_w2", "y1", "d_var_w2", "y_var_w2", "y_d_var_w2", "y_shift")
@@ -105,7 +105,7 @@ def require_kept(stored: Mapping[str, Any] | None, needs: Iterable[str], metrics
                 require(store.pairs, "pairs of classes are missing")
 
 
-def _require_batch(batch: Batch, models: Iterable[str], kind: str) -> None:
+def _require_batch(batch: Any, models: Iterable[str], kind: str) -> None:
     one_kind = batch.kind == kind and isinstance(batch.models, dict) and set(batch.models) == set(models)
     require(one_kind, "a batch is of other models or errors")
     numbers = isinstance(batch, NumberBatch | ForecastBatch)
@@ -244,7 +244,10 @@ def _require_counts(counts: ClassCounts, n: int | None = None) -> None:
     require(isinstance(counts, ClassCounts) and type(counts.pairs) is bool, "the counts are none")
     classes = counts.classes
     flat = isinstance(classes, np.ndarray) and classes.ndim == 1
-    require(flat and bool(np.all(classes[1:] > classes[:-1])), "the classes are out of order")
+    require(
+        flat and len(np.unique(classes)) == len(classes) and bool(np.all(np.sort(classes) == classes)),
+        "the classes are out of order",
+    )
     require(classes.dtype.kind != "f" or bool(np.all(np.isfinite(classes))), "a class is not finite")
     cells = len(classes) ** 2 if counts.pairs else 2
     size = counts.cell.size if isinstance(counts.cell, np.ndarray) else -1
