@@ -39,12 +39,7 @@ def real_array(values: Any, argument: str) -> NDArray[Any]:
             np.ma.getdata(values),
             "Drop these rows from all arguments (for example with .compressed() on a common mask).",
         )
-    try:
-        array = np.asarray(to_host(values))
-    except ValueError as why:
-        raise ValueError(
-            f"{argument} cannot be read as an array of numbers ({why}). Give one number for each label."
-        ) from None
+    array = any_array(values, argument, "numbers")
     if array.dtype in (np.float64, np.float32):
         return array
     if array.dtype.kind == "c":
@@ -58,6 +53,17 @@ def real_array(values: Any, argument: str) -> NDArray[Any]:
     raise ValueError(
         f"{argument} holds values of type {array.dtype}, not numbers. Convert the column to floats before scoring."
     )
+
+
+def any_array(values: Any, argument: str, what: str = "values") -> NDArray[Any]:
+    """`values` as an array of any type; lists of lists that differ in length are refused."""
+    try:
+        return np.asarray(to_host(values))
+    except ValueError as why:
+        one = what.removesuffix("s")
+        raise ValueError(
+            f"{argument} cannot be read as an array of {what} ({why}). Give one {one} for each label."
+        ) from None
 
 
 def _texts(array: NDArray[Any], argument: str) -> ValueError:
@@ -105,7 +111,28 @@ def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
             array,
             hint,
         )
-    return array.astype(np.float64)
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        large = np.asarray(np.frompyfunc(_too_large, 1, 1)(array), dtype=bool)
+        shown = np.asarray(np.frompyfunc(_size_of, 1, 1)(array), dtype=object)
+        hint = "No double holds them: choose another unit, or correct these rows."
+        if array.ndim == 0:
+            raise ValueError(f"{argument} is {shown.item()}. {hint}") from None
+        raise complain(argument, "holds numbers beyond 1.8e308", large, shown, hint) from None
+
+
+def _too_large(value: Any) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    return False
+
+
+def _size_of(value: Any) -> str:
+    """A number that may be too long to write, in words."""
+    return f"a number of about {value.bit_length() * 0.30103:.0f} digits" if isinstance(value, int) else "a number"
 
 
 def require_finite(array: NDArray[Any], argument: str) -> None:

@@ -167,13 +167,13 @@ def test_known_labels_that_lie_far_apart_tell_nothing():
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"columns": 5}, "columns, z_bins, bits or bins is out of range"),
-        ({"z_bins": 1}, "columns, z_bins, bits or bins is out of range"),
-        ({"name": "folded_bins"}, "columns, z_bins, bits or bins is out of range"),
-        ({"totals": 2}, "totals holds 16 bytes, not 0"),
-        ({"columns": 8, "totals": 14}, "totals holds 112 bytes, not 120"),
-        ({"apart": 2}, "apart holds 16 bytes, not 24"),
-        ({"sigma": np.ones(2)}, "sigma holds 16 bytes, not 24"),
+        ({"columns": 5}, "columns, z_bins, z_width, bits, first or bins is out of range"),
+        ({"z_bins": 1}, "columns, z_bins, z_width, bits, first or bins is out of range"),
+        ({"name": "folded_bins"}, "columns, z_bins, z_width, bits, first or bins is out of range"),
+        ({"totals": 2}, "totals holds 2 numbers, not 0"),
+        ({"columns": 8, "totals": 14}, "totals holds 14 numbers, not 15"),
+        ({"apart": 2}, "apart holds 2 numbers, not 3"),
+        ({"sigma": np.ones(2)}, "sigma holds 2 numbers, not 3"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments, match):

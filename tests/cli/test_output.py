@@ -7,9 +7,10 @@ from html import unescape
 
 import pytest
 
+from scorebars._shared.escaping import printable
 from scorebars._shared.evaluation_tables import booktabs, latex_text, markdown_table
 from scorebars._shared.writing import as_json
-from scorebars.cli.console import printable, rendered
+from scorebars.cli.console import rendered
 from scorebars.cli.output import as_csv
 
 
@@ -28,7 +29,7 @@ def test_the_ending_chooses_the_format(run, masses, tmp_path, ending):
 def test_output_that_cannot_be_written(run, masses, tmp_path):
     done = run("evaluate", masses, "-o", tmp_path / "nowhere" / "x.json")
     assert done.exit_code == 2
-    assert "cannot be written: no such file or directory." in " ".join(done.stderr.split())
+    assert "cannot be written: there is no folder" in " ".join(done.stderr.split())
 
 
 def test_permissions_are_kept(run, masses, tmp_path):

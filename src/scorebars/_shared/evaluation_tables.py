@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from scorebars._shared.escaping import latex_text, markdown_text, printable
 from scorebars._shared.score_views import answers_of, left_out, number, percent
 from scorebars._shared.shown import Table, View
 
@@ -42,22 +43,9 @@ def view(evaluation: Evaluation) -> View:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A GitHub table; vertical bars in cells are escaped."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
-
-
-_LATEX = {letter: "\\" + letter for letter in "&%$#_{}"} | {
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    "±": r"$\pm$",
-}
-
-
-def latex_text(text: str) -> str:
-    """The text with the letters that LaTeX would obey escaped."""
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+    """A GitHub table."""
+    head, *body = [list(map(markdown_text, line)) for line in (header, *rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))
 
 
 def _latex_number(shown: str) -> str:
@@ -96,11 +84,12 @@ def latex(evaluation: Evaluation) -> str:
 def rich_table(evaluation: Evaluation) -> Any:
     """A table for the terminal, as rich shows it."""
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     note = f"; {left_out(evaluation.omitted)}" if evaluation.omitted else ""
     table = RichTable(caption=f"n = {evaluation.n}{note}")
     for name in header(evaluation):
         table.add_column(name, justify="left" if name in ("model", "group", "metric") else "right")
     for row in cells(evaluation):
-        table.add_row(*row)
+        table.add_row(*(Text(printable(cell)) for cell in row))
     return table

@@ -31,7 +31,7 @@ def named_predictions(y_pred: Any) -> dict[str, Any]:
     if names is not None:
         models = {str(name): y_pred[name] for name in names}
     else:
-        shape = np.shape(y_pred)
+        shape = np.shape(y_pred if hasattr(y_pred, "shape") else checks.any_array(y_pred, "y_pred", "numbers"))
         if len(shape) == 2 and shape[1] > 1:
             array = y_pred if hasattr(y_pred, "unit") else np.asarray(to_host(y_pred))
             models = {f"model {k + 1}": array[:, k] for k in range(shape[1])}

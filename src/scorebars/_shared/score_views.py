@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
-from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from scorebars._shared.escaping import html_text, printable
 from scorebars._shared.shown import Table, html_table
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
@@ -191,7 +190,7 @@ def with_named_errors(holder: Score | Estimate, together: bool = False) -> str:
     """The value with its errors, each named; `together` where one number holds both."""
     unit = getattr(holder, "unit", None)
     if together:
-        tail = "" if unit is None or not str(unit) else f" {unit}"
+        tail = "" if unit is None or not str(unit) else f" {printable(unit)}"
         return f"{with_error(float(holder), holder.std)} (labels and sample){tail}"
     return with_both_errors(float(holder), holder.std, sampling_std(holder), unit)
 
@@ -314,8 +313,9 @@ def notebook(score: Score) -> str:
 
 def estimate_html(estimate: Estimate) -> str:
     """The estimate, how it was found, and what to know about it."""
-    note = f"<br>{escape(estimate.note)}" if estimate.note else ""
-    return f'<div class="scorebars"><b>{escape(str(estimate))}</b> (found by: {escape(estimate.method)}){note}</div>'
+    note = f"<br>{html_text(estimate.note)}" if estimate.note else ""
+    value, method = html_text(estimate), html_text(estimate.method)
+    return f'<div class="scorebars"><b>{value}</b> (found by: {method}){note}</div>'
 
 
 # numbers and words ---------------------------------------------------------------------------------
@@ -369,7 +369,7 @@ def with_both_errors(value: float, labels: float, sample: float | None, unit: ob
     """
     errors = {"labels": labels, "sample": 0.0 if sample is None or math.isinf(sample) else sample}
     errors = {name: std for name, std in errors.items() if std != 0}  # nan stays, and shows
-    tail = "" if unit is None or not str(unit) else f" {unit}"
+    tail = "" if unit is None or not str(unit) else f" {printable(unit)}"
     if not errors:
         return f"{value:.6g}{tail}"
     largest = max(errors.values())
@@ -422,7 +422,7 @@ def power_of(unit: object, degree: int | None) -> str:
     """
     if unit is None or not degree:
         return ""
-    text = str(unit)
+    text = printable(unit)
     if degree == 1:
         return text
     base = text if text.isalnum() else f"({text})"
@@ -541,20 +541,3 @@ def _law_data(law: Law, middle: float, std: float, n: int) -> dict[str, Any] | N
         return None
     heights = np.round(curve.height / top, 4).tolist()
     return {"low": float(curve.x[0]), "high": float(curve.x[-1]), "bars": curve.binned, "height": heights}
-
-
-_OBEYED = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
-"""Categories of characters that a terminal obeys or cannot show: control, direction, unassigned."""
-
-
-def printable(text: object) -> str:
-    r"""The text with control, direction and unassigned characters escaped, so that a terminal shows and never obeys it.
-
-    >>> print(printable("y\x1b[31m\nred"))
-    y\x1b[31m\nred
-    """
-    safe = str(text)
-    if safe.isascii() and safe.isprintable():
-        return safe
-    letters = (c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in _OBEYED else c for c in safe)
-    return "".join(letters)

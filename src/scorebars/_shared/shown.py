@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple, TypeVar
+
+from scorebars._shared.escaping import html_text, printable, printable_lines
 
 Row = TypeVar("Row")
 _MOST_ROWS = 60
@@ -43,7 +44,7 @@ class Shown(ABC):
         parts = [aligned(table) for table in tables]
         body = "\n\n".join(parts)
         lines = [*([title] if title else []), *([body] if body else []), *notes, *(f"Warning: {w}" for w in warnings)]
-        return "\n".join(lines)
+        return printable_lines("\n".join(lines))
 
     def __repr__(self) -> str:
         return str(self)
@@ -51,8 +52,8 @@ class Shown(ABC):
     def _repr_html_(self) -> str:
         title, tables, notes, warnings = self.view()
         said = [*notes, *(f"Warning: {w}" for w in warnings)]
-        head = f"<p><b>{escape(title)}</b></p>" if title else ""
-        tail = "".join(f"<p>{escape(line)}</p>" for line in said)
+        head = f"<p><b>{html_text(title)}</b></p>" if title else ""
+        tail = "".join(f"<p>{html_text(line)}</p>" for line in said)
         return f'<div class="scorebars">{head}{"".join(map(html_table, tables))}{tail}</div>'
 
 
@@ -67,6 +68,7 @@ def first_rows(
 def aligned(table: Table) -> str:
     """Columns of texts, each as wide as its widest cell; a long table is cut, and says so."""
     rows, more = first_rows(table.rows)
+    rows = [list(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(table.header, *rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (table.header, *rows)]
     return "\n".join([*lines, *([more] if more else [])])
@@ -78,10 +80,10 @@ def html_table(table: Table, caption: str = "") -> str:
 
     def line(tag: str, cells: Sequence[str]) -> str:
         sides = [_LEFT] * table.names + [_RIGHT] * (len(cells) - table.names)
-        return "".join(f"<{tag} {side}>{escape(cell)}</{tag}>" for side, cell in zip(sides, cells, strict=True))
+        return "".join(f"<{tag} {side}>{html_text(cell)}</{tag}>" for side, cell in zip(sides, cells, strict=True))
 
     said = " ".join(text for text in (caption, more) if text)
-    note = f'<caption style="text-align:left">{escape(said)}</caption>' if said else ""
+    note = f'<caption style="text-align:left">{html_text(said)}</caption>' if said else ""
     body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
     return (
         f'<div style="overflow-x:auto"><table class="scorebars" style="border-collapse:collapse">{note}'

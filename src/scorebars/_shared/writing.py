@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from scorebars._shared.escaping import json_text
+
 
 def write_text(path: Path, text: str) -> bool:
     """Write a text where `path` leads, and say whether an older file was replaced.
@@ -57,15 +59,17 @@ def _mode_of(path: Path) -> int:
 
 
 def as_json(value: Any, indent: int | None = 2, **options: Any) -> str:
-    """Strict JSON; infinities are the strings "inf" and "-inf"."""
+    """Strict JSON; infinities are the strings "inf" and "-inf", and what is no number is null."""
     return json.dumps(_finite(value), allow_nan=False, indent=indent, **options)
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _finite(v) for key, v in value.items()}
+        return {json_text(str(key)): _finite(v) for key, v in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(v) for v in value]
+    if isinstance(value, str):
+        return json_text(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return "inf" if value > 0 else "-inf"
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value

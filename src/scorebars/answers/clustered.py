@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars import tables
+from scorebars import checks, tables
 from scorebars.answers.base import Answers, ChangedAnswers
 from scorebars.answers.combined import TransformedAnswers
 from scorebars.answers.intervals import IntervalAt, ScoreInterval, Symmetric, half_width_in_std, kept_between
@@ -37,7 +37,7 @@ _FEW = 5
 
 def group_codes(groups: Any, n: int, argument: str = "groups") -> NDArray[np.intp]:
     """The number of the group of each of n items; refuses missing ones."""
-    values = np.asarray(to_host(groups))
+    values = checks.any_array(groups, argument)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.shape != (n,):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -26,6 +25,11 @@ from scorebars.cli.explain_command import explain
 from scorebars.cli.options import with_options
 from scorebars.cli.plan_command import plan
 
+_NO_MEMORY = (
+    "there is not enough memory to read this file as a whole: add --stream to evaluate, which reads CSV, Parquet and Feather "
+    "files in pieces, or name fewer columns with --y and --pred."
+)
+
 
 class Guard(TyperGroup):
     """The commands, with every failure turned into a message and an exit code."""
@@ -40,8 +44,7 @@ class Guard(TyperGroup):
                 sys.stdout.flush()
                 return done
             except BrokenPipeError:
-                # Python flushes standard output once more at exit; that has to go somewhere.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                console.write_nowhere(sys.stdout)
                 raise typer.Exit(console.BROKEN_PIPE) from None
             except KeyboardInterrupt:
                 raise typer.Exit(console.INTERRUPTED) from None
@@ -53,7 +56,7 @@ class Guard(TyperGroup):
             except ImportError as why:
                 self._end(why, console.MISSING_LIBRARY, debug, str(why))
             except MemoryError as why:
-                self._end(why, console.BAD_INPUT, debug, "there is not enough memory for this file.")
+                self._end(why, console.BAD_INPUT, debug, _NO_MEMORY)
             except Exception as why:
                 if hasattr(why, "exit_code"):  # typer's own: a wrong option, --help
                     raise

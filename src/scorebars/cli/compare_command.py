@@ -8,7 +8,8 @@ import typer
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.evaluation_tables import booktabs, latex_text, markdown_table
+from scorebars._shared.escaping import latex_text
+from scorebars._shared.evaluation_tables import booktabs, markdown_table
 from scorebars._shared.score_views import counted, unit_of, unnamed
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt

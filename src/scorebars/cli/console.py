@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from scorebars._shared.score_views import printable
+from scorebars._shared.escaping import printable_lines
 
 FOUND, BAD_INPUT, MISSING_LIBRARY, UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 4, 130, 141
 EXIT_CODES = (
@@ -61,7 +61,7 @@ def rendered(*parts: Any, width: int, colour: bool = False) -> str:
 
 def note(text: str, style: str = "dim") -> None:
     """A remark about the work, on standard error."""
-    safe = Text("\n".join(printable(line) for line in text.split("\n")), style=style)
+    safe = Text(printable_lines(text), style=style)
     sys.stderr.write(rendered(safe, width=width_of(sys.stderr), colour=colour_on(sys.stderr)))
     sys.stderr.flush()
 
@@ -69,6 +69,11 @@ def note(text: str, style: str = "dim") -> None:
 def warn(text: str) -> None:
     """A warning, on standard error."""
     note(f"Warning: {text}", style="yellow")
+
+
+def write_nowhere(stream: Any) -> None:
+    """What a stream still holds goes to nobody: Python flushes it once more at exit, and that has to go somewhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Failure(Exception):

@@ -12,7 +12,8 @@ import typer
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.score_views import QUESTIONS, counted, printable, record_of, table_cells, unit_of
+from scorebars._shared.escaping import printable
+from scorebars._shared.score_views import QUESTIONS, counted, record_of, table_cells, unit_of
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
 from scorebars.cli.console import Failure
@@ -77,7 +78,8 @@ def evaluate(
     keep_apart([*file, columns.cov], out, report)
     asked: Sequence[opt.AskedMetric] | None = [opt.asked_metric(given) for given in metric] if metric else None
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
-        if stream or (stream is None and source.size > STREAM_ABOVE and source.streams):
+        large = stream is None and source.streams and source.bytes_held(len(roles.used)) > STREAM_ABOVE
+        if stream or large:
             if positive is not None:
                 raise Failure("--positive is for files read as a whole: add --no-stream.")
             if report:

@@ -19,9 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 import scorebars as sb
+from scorebars._shared.escaping import csv_cell, printable
 from scorebars._shared.shown import first_rows
 from scorebars._shared.writing import require_apart, write_text
-from scorebars.cli.console import Failure, colour_on, note, rendered, warn, width_of
+from scorebars.cli.console import Failure, colour_on, note, rendered, warn, width_of, write_nowhere
 from scorebars.files.file_labels import TableLabels
 
 _FORMATS = {"json": "JSON", "csv": "CSV", "latex": "LaTeX", "markdown": "Markdown", "sentence": "a sentence"}
@@ -76,8 +77,14 @@ class OutputOptions:
             return
         # a terminal that cannot show ± gets \xb1 rather than an error
         encoding = sys.stdout.encoding or "utf-8"
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as why:
+            write_nowhere(sys.stdout)
+            raise Failure(f"standard output cannot be written: {(why.strerror or str(why)).lower()}.") from why
 
     def screen(self, *parts: Any, meanings: Mapping[str, str] | None = None, widest: int | None = None) -> str:
         """Tables as the terminal shows them, with a legend unless --quiet; in a file without colour."""
@@ -103,6 +110,11 @@ ReportOption = Annotated[
 
 def keep_apart(sources: Iterable[str | None], out: OutputOptions, report: Path | None = None) -> None:
     """Refuse outputs that are a file the data come from, before anything is computed; outputs are two files."""
+    for option, path in (("--output", out.output), ("--report", report)):
+        if path is not None and path.is_dir():
+            raise Failure(f"{option} {path} is a folder: give the name of a file.")
+        if path is not None and not path.parent.exists():
+            raise Failure(f"{option} {path} cannot be written: there is no folder {path.parent}. Make it first.")
     for file in sources:
         require_apart(out.output, file, "--output")
         require_apart(report, file, "--report")
@@ -173,7 +185,7 @@ def _table(
         justify: Any = "left" if name in left else "right"
         table.add_column(name, justify=justify, no_wrap=name not in folded, overflow="fold", vertical="bottom")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+        table.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
     return table
 
 
@@ -214,6 +226,6 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     sink = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(sink, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: "" if row.get(name) is None else row[name] for name in names} for row in rows)
+    writer.writerow({name: csv_cell(name) for name in names})
+    writer.writerows({name: csv_cell(row.get(name)) for name in names} for row in rows)
     return sink.getvalue()

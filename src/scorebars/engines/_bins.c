@@ -150,7 +150,7 @@ static void place_folded(Block *restrict block, const Task *restrict task, doubl
 #pragma omp simd reduction(+ : sum)
     for (int i = 0; i < count; i++) {
         const double s = sigma[i], w = weight[i], d = fabs(p[i] - y[i]), v = w * s;
-        const double z = d / s * per_z;
+        const double z = d / fabs(s) * per_z; /* of bad errors, too, no bin below the first */
         const double in_reach = z < beyond ? z : beyond; /* also where s = 0 */
         const int minor = (int)in_reach;
         const double t = (in_reach - (double)minor) * 2.0 - 1.0 + (double)(minor == last); /* 0 in the last */
@@ -250,17 +250,9 @@ static void add_up(Task *task, Block *block)
 
 /* ------------------------------------------------------------------ Python */
 
-static int take(PyObject *object, Py_buffer *view, int *held, int writable, Py_ssize_t bytes, const char *name)
-{
-    if (PyObject_GetBuffer(object, view, writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO) < 0)
-        return -1;
-    (*held)++;
-    if (bytes >= 0 && view->len != bytes) {
-        PyErr_Format(PyExc_ValueError, "%s holds %zd bytes, not %zd", name, view->len, bytes);
-        return -1;
-    }
-    return 0;
-}
+/* More bins than these are asked for by mistake, and their number times the size of one would leave the integers. */
+#define MOST_BINS (1LL << 32)
+#define MOST_Z_BINS (1LL << 16)
 
 static PyObject *run(PyObject *args, int folded)
 {
@@ -271,24 +263,24 @@ static PyObject *run(PyObject *args, int folded)
     if (!PyArg_ParseTuple(args, "OOOOdLLdLLdLOOO", &y, &p, &sigma, &weight, &task.shift, &columns, &z_bins,
                           &task.z_width, &bits, &first, &task.threshold, &bins, &moments, &totals, &apart))
         return NULL;
-    if ((folded ? z_bins < 1 || columns != MOMENTS : z_bins != 0 || (columns != 4 && columns != 8)) || bits < 1 ||
-        bits > 52 || bins < 0) {
-        PyErr_SetString(PyExc_ValueError, "columns, z_bins, bits or bins is out of range");
+    const int shape = folded ? z_bins >= 1 && z_bins <= MOST_Z_BINS && columns == MOMENTS && task.z_width > 0
+                             : z_bins == 0 && (columns == 4 || columns == 8);
+    if (!shape || bits < 1 || bits > 52 || bins < 0 || bins > MOST_BINS || first < 0 || first > INT64_MAX >> bits) {
+        PyErr_SetString(PyExc_ValueError, "columns, z_bins, z_width, bits, first or bins is out of range");
         return NULL;
     }
     Py_buffer views[7];
     int held = 0, done = 0;
-    const Py_ssize_t size = (Py_ssize_t)sizeof(double);
     Block block;
-    if (take(y, &views[0], &held, 0, -1, "y") == 0) {
-        const Py_ssize_t bytes = views[0].len, rows = (Py_ssize_t)(bins * (z_bins + 1) + 1);
+    if (take_buffer(y, &views[0], &held, 0, 'd', -1, "y") == 0) {
+        const Py_ssize_t n = views[0].len / 8, rows = (Py_ssize_t)(bins * (z_bins + 1) + 1);
         const int each = !PyFloat_Check(sigma), weighted = weight != Py_None;
-        if (take(p, &views[1], &held, 0, bytes, "prediction") == 0 &&
-            take(moments, &views[2], &held, 1, size * rows * (Py_ssize_t)columns * MOMENTS, "moments") == 0 &&
-            take(totals, &views[3], &held, 1, size * (folded ? 1 : columns > 4 ? PRODUCTS : 0), "totals") == 0 &&
-            take(apart, &views[4], &held, 1, bytes, "apart") == 0 &&
-            (!each || take(sigma, &views[held], &held, 0, bytes, "sigma") == 0) &&
-            (!weighted || take(weight, &views[held], &held, 0, bytes, "weight") == 0)) {
+        if (take_buffer(p, &views[1], &held, 0, 'd', n, "prediction") == 0 &&
+            take_buffer(moments, &views[2], &held, 1, 'd', rows * (Py_ssize_t)columns * MOMENTS, "moments") == 0 &&
+            take_buffer(totals, &views[3], &held, 1, 'd', folded ? 1 : columns > 4 ? PRODUCTS : 0, "totals") == 0 &&
+            take_buffer(apart, &views[4], &held, 1, 'q', n, "apart") == 0 &&
+            (!each || take_buffer(sigma, &views[held], &held, 0, 'd', n, "sigma") == 0) &&
+            (!weighted || take_buffer(weight, &views[held], &held, 0, 'd', n, "weight") == 0)) {
             task.y = views[0].buf;
             task.p = views[1].buf;
             task.moments = views[2].buf;
@@ -297,7 +289,7 @@ static PyObject *run(PyObject *args, int folded)
             task.sigma = each ? views[5].buf : NULL;
             task.one_sigma = each ? 0.0 : PyFloat_AsDouble(sigma);
             task.weight = weighted ? views[each ? 6 : 5].buf : NULL;
-            task.count = bytes / size;
+            task.count = n;
             task.columns = (int)columns;
             task.z_bins = z_bins;
             task.bits = (int)bits;

@@ -45,6 +45,34 @@
 #define NO_GIL_NEEDED
 #endif
 
+/* A buffer of adjacent numbers of one kind: 'd' doubles, 'q' 64-bit integers. `count` < 0: any number of them. The caller
+ * releases the views that are held, also after an error. */
+INLINE int take_buffer(PyObject *object, Py_buffer *view, int *held, int writable, char kind, Py_ssize_t count,
+                       const char *name)
+{
+    if (PyObject_GetBuffer(object, view, (writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO) | PyBUF_FORMAT) < 0)
+        return -1;
+    (*held)++;
+    const char *format = view->format != NULL ? view->format : "B";
+    if (*format == '@' || *format == '=') /* native byte order */
+        format++;
+    const int whole = (*format == 'q' || (*format == 'l' && sizeof(long) == 8)) && kind == 'q';
+    if (!(whole || *format == kind) || format[1] != 0 || view->itemsize != 8) {
+        PyErr_Format(PyExc_TypeError, "%s must be an array of %s in native byte order", name,
+                     kind == 'd' ? "float64" : "int64");
+        return -1;
+    }
+    if ((uintptr_t)view->buf % sizeof(double) != 0) {
+        PyErr_Format(PyExc_ValueError, "%s is not aligned in memory: pass a copy", name);
+        return -1;
+    }
+    if (count >= 0 && view->len / 8 != count) {
+        PyErr_Format(PyExc_ValueError, "%s holds %zd numbers, not %zd", name, view->len / 8, count);
+        return -1;
+    }
+    return 0;
+}
+
 /* The module scorebars.engines.`name`; `start(module)` adds its constants, `methods` are its functions. */
 #define EXTENSION_MODULE(name, doc, start, methods)                                                                   \
     static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)start}, NO_GIL_NEEDED {0, NULL}};                        \

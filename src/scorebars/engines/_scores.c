@@ -161,19 +161,6 @@ static void member_row(Py_ssize_t m, const double *row, double y, double sigma, 
 
 /* ------------------------------------------------------------------ Python's side */
 
-/* A buffer of `count` doubles; -1 with an exception. */
-static int take(PyObject *object, Py_buffer *view, int *held, int writable, Py_ssize_t count, const char *name)
-{
-    if (PyObject_GetBuffer(object, view, writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO) < 0)
-        return -1;
-    (*held)++;
-    if (view->len != count * (Py_ssize_t)sizeof(double)) {
-        PyErr_Format(PyExc_ValueError, "%s holds %zd bytes, not %zd doubles", name, view->len, count);
-        return -1;
-    }
-    return 0;
-}
-
 static void release(Py_buffer *views, int held)
 {
     while (held > 0)
@@ -191,8 +178,12 @@ static PyObject *normal_crps(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "nOOOOOOO", &n, &columns[0], &columns[1], &columns[2], &columns[3], &columns[4],
                           &columns[5], &columns[6]))
         return NULL;
+    if (n < 0) {
+        PyErr_SetString(PyExc_ValueError, "n is negative");
+        return NULL;
+    }
     for (int k = 0; k < 7; k++)
-        if (take(columns[k], &views[k], &held, k > 3, n, names[k]) < 0) {
+        if (take_buffer(columns[k], &views[k], &held, k > 3, 'd', n, names[k]) < 0) {
             release(views, held);
             return NULL;
         }
@@ -215,8 +206,12 @@ static PyObject *member_crps(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "nndOOOOOO", &n, &m, &pairs, &columns[0], &columns[1], &columns[2], &columns[3],
                           &columns[4], &columns[5]))
         return NULL;
+    if (n < 0 || m < 1 || m > PY_SSIZE_T_MAX / 64 || n > PY_SSIZE_T_MAX / 64 / m) {
+        PyErr_SetString(PyExc_ValueError, "n or m is out of range");
+        return NULL;
+    }
     for (int k = 0; k < 6; k++)
-        if (take(columns[k], &views[k], &held, k > 2, k ? n : n * m, names[k]) < 0) {
+        if (take_buffer(columns[k], &views[k], &held, k > 2, 'd', k ? n : n * m, names[k]) < 0) {
             release(views, held);
             return NULL;
         }

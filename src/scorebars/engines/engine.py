@@ -30,6 +30,7 @@ from scorebars.engines import array_sums
 from scorebars.engines.sums import LABEL_SUMS, NAMES, SMALLEST, SUMS, TOLERANCE_SUMS, NormalSums, combine
 
 _MOST_THREADS = 8
+_MOST_ASKED = 1024
 _OTHER_VERSION = "it was built from another version of the sources; install the package again"
 _LAYOUTS = {"_bins": 3, "_scores": 1}
 """Version of the arguments that the compiled loops take."""
@@ -142,8 +143,8 @@ def threads() -> int:
         return 1
     wish = os.environ.get("SCOREBARS_THREADS", "").strip()
     if wish:
-        if not wish.isdecimal() or int(wish) < 1:
-            raise ValueError(f"SCOREBARS_THREADS must be a whole number of at least 1, got {wish!r}")
+        if not wish.isdecimal() or len(wish) > 4 or not 1 <= int(wish) <= _MOST_ASKED:
+            raise ValueError(f"SCOREBARS_THREADS must be a whole number from 1 to {_MOST_ASKED}, got {wish!r}")
         return int(wish)
     # fewer than the machine has, in a container or batch job
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from scorebars import checks
 from scorebars._shared import evaluation_tables as tables
 from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars._shared.score_views import for_trackers
@@ -231,6 +232,9 @@ class ChosenMetric:
         return self.function(y_true, y_pred, yerr=yerr, **given, **self.options)
 
 
+_NO_METRIC = "which is no metric: give a name, a function or a list of them. scorebars.capabilities() lists the names."
+
+
 def chosen_metric(metric: Any, options: Mapping[str, Any] | None = None) -> ChosenMetric:
     """The metric that a user means, with further options."""
     if isinstance(metric, ChosenMetric):
@@ -241,11 +245,15 @@ def chosen_metric(metric: Any, options: Mapping[str, Any] | None = None) -> Chos
             name = getattr(metric.func, "__name__", "metric")
             raise ValueError(f"{name}: pass options by name, functools.partial(scorebars.{name}, option=value).")
         given, metric = {**metric.keywords, **given}, metric.func
+    if not callable(metric) and not isinstance(metric, str):
+        raise TypeError(f"metrics holds {metric!r}, {_NO_METRIC}")
     return ChosenMetric(metric if callable(metric) else entry_of(metric).function, given)
 
 
 def chosen_metrics(metrics: Metric | Iterable[Metric]) -> list[ChosenMetric]:
     """All metrics that a user names, each once."""
+    if not isinstance(metrics, Iterable) and not callable(metrics):
+        raise TypeError(f"metrics is {metrics!r}, {_NO_METRIC}")
     named = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
     if not named:
         raise ValueError("metrics is empty: name at least one, or leave it out for the common ones.")
@@ -306,7 +314,7 @@ def common_scores(forecasts: Sequence[Forecast]) -> list[str]:
 
 def _groups(data: StudyData) -> dict[str | None, StudyData]:
     """The items of each group, in the order in which groups first occur."""
-    values = np.asarray(data.by)
+    values = checks.any_array(data.by, "by")
     if values.shape != (data.n,):
         raise ValueError(f"by and y_true have inconsistent numbers of samples: {values.shape} and {data.n}.")
     names = list(dict.fromkeys(values.tolist()))

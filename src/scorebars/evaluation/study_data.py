@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars import tables
+from scorebars import checks, tables
 from scorebars._shared.given_data import named_predictions
 from scorebars.arrays import library_of, to_host
 from scorebars.errors import ErrorModel, MeasurementError, Verified
@@ -63,7 +63,8 @@ def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -
         return "regression" if isinstance(yerr, MeasurementError) else "classification"
     if library_of(labels) is not None:  # perhaps on a device: its type tells, and no label is copied
         return "classification" if "bool" in str(labels.dtype) else "regression"
-    array = np.asarray(labels)
+    array = checks.any_array(labels, "y_true")
+    predictions = [p if library_of(p) is not None else checks.any_array(p, "y_pred") for p in predictions]
     if array.dtype.kind in "bUS" or (array.dtype.kind == "O" and (not array.size or _holds_texts(array))):
         return "classification"
     counted = bool(predictions) and all(_is_counted(values) for values in (array, *predictions))
@@ -127,7 +128,7 @@ def _may_be_probability(yerr: Any) -> bool:
         return True
     try:
         values = np.asarray(yerr, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the metrics say what is wrong with it
         return False
     return values.ndim < 2 and bool(np.all((values >= 0) & (values <= 1))) and bool(np.mean(values) <= 0.5)
 
@@ -206,7 +207,11 @@ def study_data(
     data = StudyData(y_true, models, yerr, sample_weight, by, prederr=of_predictions, groups=groups)
     omit, missing = nan_policy == "omit", np.array(False)
     for argument, value in arguments.items():
-        if value is None or isinstance(value, ErrorModel) or np.ndim(value) == 0:
+        if value is None or isinstance(value, ErrorModel):
+            continue
+        if isinstance(value, list | tuple):
+            checks.any_array(value, argument)
+        if np.ndim(value) == 0:
             continue
         if not omit and argument not in ("by", "groups") and not any(map(tables.has_index, (value, y_true))):
             continue  # the metrics look in their one pass

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars._shared.score_views import printable
+from scorebars._shared.escaping import printable
 from scorebars.cells import CellNumbers, decimal_mark, read_cells
 from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Votes
 from scorebars.errors.censored import limit_sides

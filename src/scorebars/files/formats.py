@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import os
 import re
@@ -10,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -28,12 +30,15 @@ from scorebars import datasets
 from scorebars.cells import MISSING_MARKS, is_missing_mark, name_and_unit, read_cells
 from scorebars.files.problem import TableProblem
 from scorebars.files.text_layout import TextLayout, latin_of, opened_text, read_head, table_head, text_layout
+from scorebars.files.unchanged import unchanged
 
 Column = NDArray[Any]
 PREFIX = "dataset:"
 """What the name of a shipped data set starts with."""
 STREAM_ABOVE = 256 << 20
-"""Bytes above which a file is read in pieces unless the user says otherwise."""
+"""A file that holds more bytes than these, decompressed, is read in pieces unless the user says otherwise."""
+_NUMBER = 8
+"""Bytes of a number in memory."""
 _BLOCK = 1 << 20
 """Bytes of a text file that are read at a time."""
 _FIRST_ROWS = 400
@@ -75,6 +80,11 @@ class TableSource(ABC):
     columns: list[str]
     size: int = 0
     """Bytes on disk."""
+
+    def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
+        """Bytes that reading so many columns takes, decompressed; counted no further than to `most`."""
+        return self.size
+
     streams: bool = False
     """Whether it can be read in pieces."""
     decimal: str | None = None
@@ -120,6 +130,12 @@ class Folder(TableSource):
         self.decimal = marks.pop() if len(marks) == 1 else "?" if marks else None
         self.coordinates = parts[0].coordinates
         self._lengths: list[int] = []
+
+    def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
+        held = 0
+        for part in self.parts:
+            held += part.bytes_held(columns, most - held) if held <= most else 0
+        return held
 
     def read(self, names: Sequence[str]) -> dict[str, Column]:
         read = [part.read(names) for part in self.parts]
@@ -177,8 +193,20 @@ class ArrowFile(TableSource):
         return _arrow("pyarrow.dataset").dataset(str(self.path), format=self.file_format())
 
     def file_format(self, numbers: Sequence[str] = ()) -> Any:
-        """How pyarrow is to read the file in pieces."""
-        return self.kind
+        """How pyarrow is to read the file in pieces; checksums of Parquet pages are verified where the file has them."""
+        if self.kind != "parquet":
+            return self.kind
+        module = _arrow("pyarrow.dataset")
+        return module.ParquetFileFormat(
+            default_fragment_scan_options=module.ParquetFragmentScanOptions(page_checksum_verification=True)
+        )
+
+    def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
+        """By the number of rows, which the file tells: a column of equal values takes next to no bytes on disk."""
+        if self.size > most:
+            return self.size
+        with _arrow_errors(self.name):
+            return max(self.size, int(self._dataset().count_rows()) * _NUMBER * columns)
 
     def read(self, names: Sequence[str]) -> dict[str, Column]:
         _require_one_of_each(self, names)
@@ -205,10 +233,24 @@ class TextFile(ArrowFile):
             self.layout: TextLayout = text_layout(read_head(raw), self.name, **options.text())
         self.columns, self.decimal, self.streams = self.layout.names, self.layout.decimal, self.layout.plain
 
-    def _raw(self) -> Any:
+    @contextmanager
+    def _raw(self) -> Iterator[Any]:
         """The bytes of the file, decompressed."""
-        with _arrow_errors(self.name):
-            return _arrow("pyarrow").input_stream(str(self.path), compression="detect")
+        with (
+            _arrow_errors(self.name),
+            _arrow("pyarrow").input_stream(str(self.path), compression="detect") as raw,
+        ):
+            yield raw
+
+    def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
+        """Of a compressed file by decompressing that much of it: what such files say of their size need not be so."""
+        if self.size > most or self.path.suffix.lower() not in _COMPRESSIONS:
+            return self.size
+        held = 0
+        with self._raw() as raw:
+            while held <= most and (read := len(raw.read(_BLOCK))):
+                held += read
+        return held
 
     @property
     def decimal_is_given(self) -> bool:
@@ -277,7 +319,20 @@ class TextFile(ArrowFile):
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The rows of values, each with its line number."""
         with self._raw() as raw, opened_text(raw, self.layout.encoding) as text:
-            yield from self.layout.records(text)
+            yield from self.layout.records(self._lines(text))
+
+    def _lines(self, text: Any) -> Iterator[str]:
+        while line := text.readline(_BLOCK):
+            if len(line) == _BLOCK:
+                raise self.too_long
+            yield line
+
+    @property
+    def too_long(self) -> TableProblem:
+        """What to say of a line without end, which would fill the memory."""
+        return TableProblem(
+            f"{self.name} cannot be read: a line is longer than {_BLOCK >> 20} MiB. Is it a table, with a line for each row?"
+        )
 
     def units(self, names: Sequence[str]) -> dict[str, str]:
         return {**super().units(names), **{name: unit for name, unit in self.layout.units.items() if name in names}}
@@ -351,6 +406,11 @@ def _arrow_errors(name: str, file: TextFile | None = None) -> Iterator[None]:
         yield
     except UnicodeDecodeError:
         raise
+    except csv.Error as why:
+        raise TableProblem(
+            f"{name} cannot be read: {why}. Is it a table, with a line for each row? A cell may hold "
+            f"{csv.field_size_limit():,} letters; a quotation mark that nothing closes makes one cell of all that follows."
+        ) from why
     except (ValueError, KeyError) as why:
         if not type(why).__module__.startswith("pyarrow"):
             raise
@@ -358,13 +418,25 @@ def _arrow_errors(name: str, file: TextFile | None = None) -> Iterator[None]:
             raise UnicodeDecodeError("utf-8", b"", 0, 1, str(why)) from why
         if file is not None:
             say_what_is_wrong(file, str(why))
-        raise TableProblem(f"{name} cannot be read: {re.split(r'[.:] ?Is this', str(why))[0].strip()}.") from why
+        said = re.split(r"[.:] ?Is this", str(why))[0].strip()
+        raise TableProblem(
+            f"{name} cannot be read: {said}. Is it whole, and of the kind that its ending says?"
+        ) from why
+    except OSError as why:
+        if why.errno is not None:  # the system's own, which say what and where
+            raise
+        said = re.sub(r"^.*(?:IOError|OSError): ", "", str(why), flags=re.DOTALL).splitlines()[0].strip()
+        raise TableProblem(
+            f"{name} cannot be read: {said[:200]}. The file is damaged or cut off: copy or write it again."
+        ) from why
 
 
 def say_what_is_wrong(file: ArrowFile, why: str) -> None:
     """Find the line of a text file that pyarrow stumbled over."""
     if not isinstance(file, TextFile):
         return
+    if "straddling" in why:
+        raise file.too_long
     wanted, value = len(file.columns), re.search(r"invalid value '(.*?)'", why)
     for row, (line, record) in enumerate(file.records()):
         if len(record) != wanted:
@@ -684,6 +756,7 @@ _BEGINNINGS = {
     b"CDF": "netcdf",
     b"\x89HDF": "netcdf",
 }
+_COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
 _ZIP = b"PK\x03\x04"
 
@@ -703,6 +776,7 @@ def opened(names: str | Sequence[str], options: Reading | None = None) -> Iterat
         parts: list[tuple[Path, str | None]] = []
         for name in names:
             parts += stack.enter_context(_found(name, options))
+        stack.enter_context(unchanged(path for path, _ in parts))
         sources = [_file(path, options, called) for path, called in parts]
         yield sources[0] if len(sources) == 1 else _same_columns(", ".join(names), sources)
 
@@ -710,6 +784,8 @@ def opened(names: str | Sequence[str], options: Reading | None = None) -> Iterat
 @contextmanager
 def _found(name: str, options: Reading) -> Iterator[list[tuple[Path, str | None]]]:
     """The files that a name means, each with what messages call it: a file, a folder, a pattern, or a zip archive."""
+    if not name or "\0" in name:
+        raise TableProblem(f"{name!r} is no name of a file. Name a file, or a shipped data set as {PREFIX}NAME.")
     path = Path(name)
     if not path.exists():
         matching = [Path(one) for one in sorted(glob(name))]
@@ -721,9 +797,16 @@ def _found(name: str, options: Reading) -> Iterator[list[tuple[Path, str | None]
     elif path.suffix.lower() == ".zip":
         with tempfile.TemporaryDirectory(prefix="scorebars-") as folder:
             try:
-                with zipfile.ZipFile(path) as archive:
-                    archive.extractall(folder)
-            except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as why:
+                with unchanged([path]), zipfile.ZipFile(path) as archive:
+                    needed, free = sum(part.file_size for part in archive.infolist()), shutil.disk_usage(folder).free
+                    if needed > free:
+                        raise TableProblem(
+                            f"{path.name} holds {needed:,} bytes, but {folder} has room for {free:,}: extract it where there "
+                            "is room, and name the files."
+                        )
+                    with _room_in(folder, path.name):
+                        archive.extractall(folder)
+            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as why:
                 raise TableProblem(f"{path.name} cannot be read: {why}.") from why
             yield _in_folder(Path(folder), path, options)
     else:
@@ -742,12 +825,19 @@ def kind_of(path: Path) -> str | None:
     ('csv', 'parquet', None)
     """
     ends = [end.lower() for end in path.suffixes]
-    if ends and ends[-1] in (".gz", ".bz2", ".zst", ".lz4"):
+    if ends and ends[-1] in _COMPRESSIONS:
         ends.pop()
     return _KIND_OF_ENDING.get(ends[-1]) if ends else None
 
 
 def _file(path: Path, options: Reading, name: str | None = None) -> TableSource:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise TableProblem(
+            f"the name of {str(name or path.name)!r} is not in UTF-8, which readers of tables need. Rename the file, or pipe "
+            "it in: scorebars evaluate - < FILE."
+        ) from None
     found = options.format or kind_of(path)
     if found is None:
         raise TableProblem(
@@ -795,11 +885,25 @@ def _same_columns(name: str, parts: Sequence[TableSource]) -> TableSource:
 
 
 @contextmanager
+def _room_in(folder: str, what: str) -> Iterator[None]:
+    """A disk that is full is named, with what was to be kept there."""
+    try:
+        yield
+    except OSError as why:
+        if why.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise TableProblem(
+            f"{what} cannot be kept in {Path(folder).parent}: {(why.strerror or str(why)).lower()}. Make room there, or name a "
+            "folder with room in TMPDIR."
+        ) from why
+
+
+@contextmanager
 def _standard_input(options: Reading) -> Iterator[TableSource]:
     """Standard input, kept in a temporary file: most kinds have to be read from the end, and any may be large."""
     with tempfile.TemporaryDirectory(prefix="scorebars-") as folder:
         path = Path(folder) / "input"
-        with path.open("wb") as file:
+        with _room_in(folder, "standard input"), path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
         with path.open("rb") as file:
             start = file.read(16)

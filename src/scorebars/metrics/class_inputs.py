@@ -153,7 +153,12 @@ def class_array(values: Any, argument: str) -> NDArray[Any]:
     if array.dtype.kind == "S":
         raise ValueError(f"{argument} holds bytes; {_CLASSES}. Decode them first.")
     if array.dtype.kind not in "biufU":
-        raise ValueError(f"{argument} holds {array.dtype}; {_CLASSES}.")
+        large = (
+            ". Whole numbers beyond 64 bits are none of them: name the classes by texts"
+            if array.dtype == object
+            else ""
+        )
+        raise ValueError(f"{argument} holds {array.dtype}; {_CLASSES}{large}.")
     if array.dtype.kind == "f":
         _require_whole(array, argument)
     return array

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scorebars.arrays import FloatArray
+from scorebars.numerics.memory import require_memory
 
 ConfusionMetric = Callable[[FloatArray], Any]  # (..., K, K) -> (...)
 _STEP = 2e-3
@@ -35,6 +36,7 @@ class ConfusionMoments:
     def covariance(self) -> FloatArray:
         """Covariance of all cells in row-major order, (K^2, K^2); different columns are independent."""
         k = self.mean.shape[0]
+        require_room(k, 4)
         full = np.zeros((k, k, k, k))
         full[:, np.arange(k), :, np.arange(k)] = self.columns
         return full.reshape(k * k, k * k)
@@ -42,6 +44,7 @@ class ConfusionMoments:
     def factor(self) -> FloatArray:
         """Directions (m, K, K) whose outer products sum to the covariance: independent unit steps of the cells."""
         k = self.mean.shape[0]
+        require_room(k, 4)
         values, vectors = np.linalg.eigh(self.columns)
         steps = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         spread = np.zeros((k, k, k, k))
@@ -53,11 +56,21 @@ class ConfusionMoments:
         return np.asarray(directions[size > 1e-14 * np.max(size, initial=0.0)])
 
 
+def require_room(k: int, power: int) -> None:
+    """Refuse arrays of k^power numbers for k classes, of which two are needed at a time, where they do not fit."""
+    require_memory(
+        16 * k**power,
+        f"the covariance of a confusion matrix of {k:,} classes",
+        "Merge rare classes, or use accuracy_score, whose memory does not grow with the number of classes.",
+    )
+
+
 def confusion_of_probabilities(
     p: FloatArray, pred: Any, weights: ArrayLike | None = None, counts: ArrayLike | None = None
 ) -> ConfusionMoments:
     """Moments from label probabilities p (n, K), predicted class indices (n,), sample weights (n,) and multiplicities (n,)."""
     n, k = p.shape
+    require_room(k, 3)
     w, number = (np.ones(n) if given is None else np.asarray(given, dtype=float) for given in (weights, counts))
     mean, columns = np.zeros((k, k)), np.zeros((k, k, k))
     order = np.argsort(pred, kind="stable")

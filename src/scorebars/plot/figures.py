@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
+from scorebars._shared.escaping import figure_text
 from scorebars._shared.given_data import plain_array, plain_labels
 from scorebars._shared.score_views import answers_of, law_curve, power_of, unit_of
 from scorebars.plot import canvas
@@ -266,7 +267,7 @@ def distribution(score: sb.Score, *, level: float = 0.95, unit: str | None = Non
         )
     if moves:
         _law(ax, score, interval, places[0] + 0.2)
-    ax.set_yticks(places, labels=names)
+    ax.set_yticks(places, labels=list(map(figure_text, names)))
     ax.set_ylim(-0.6, places[0] + 0.35 + _HEIGHT)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(canvas.with_unit(score.declaration.title, unit_of(score, unit)))
@@ -449,10 +450,10 @@ def forest(comparison: sb.Comparison, *, reference: str | None = None, unit: str
         text = f"{verdict} ({canvas.chance(comparison.probability(name, chosen))})"
         ax.annotate(text, (1.02, row), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
     ax.annotate("verdict (P better)", (1.02, 1.01), xycoords="axes fraction", va="bottom", annotation_clip=False)
-    ax.set_yticks(range(len(others)), labels=others)
+    ax.set_yticks(range(len(others)), labels=list(map(figure_text, others)))
     ax.set_ylim(len(others) - 0.4, -0.6)
     title = differences[0].declaration
-    what = f"{comparison.metric.replace('_', ' ')}, model − {chosen}"
+    what = f"{comparison.metric.replace('_', ' ')}, model − {figure_text(chosen)}"
     side = "← worse          better →" if title.greater_is_better else "← better          worse →"
     rope = f"\nshaded: too small to matter (up to {comparison.rope:g})" if comparison.rope else ""
     moves = "labels and items vary" if comparison.sampling else "labels redrawn from their error bars"
@@ -506,7 +507,7 @@ def ranking(comparison: sb.Comparison | sb.Ranking, *, ax: Any = None) -> Axes:
             if table[row, column] >= 0.005:
                 ink = "white" if canvas.is_dark(image.cmap(image.norm(100 * table[row, column]))) else "black"
                 ax.text(column, row, f"{100 * table[row, column]:.0f}", ha="center", va="center", color=ink)
-    ax.set_yticks(range(len(names)), labels=names)
+    ax.set_yticks(range(len(names)), labels=list(map(figure_text, names)))
     step = 1 if len(names) <= 20 else 5
     ranks = [1, *range(step, len(names) + 1, step)] if step > 1 else list(range(1, len(names) + 1))
     ax.set_xticks([rank - 1 for rank in ranks], labels=[str(rank) for rank in ranks])
@@ -553,7 +554,7 @@ def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> A
     for row, share in zip(rows, shares.values(), strict=True):
         text = "cannot be estimated" if share is None else f"{100 * share:.0f} %"
         ax.text(101, row, text, va="center", ha="left")
-    ax.set_yticks(rows, labels=list(shares))
+    ax.set_yticks(rows, labels=list(map(figure_text, shares)))
     ax.set_ylim(len(shares) - 0.4, -0.6)
     ax.set_xlim(0, 112)
     title = ", ".join(dict.fromkeys(score.declaration.title for score in chosen.values()))

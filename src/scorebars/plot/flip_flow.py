@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import scorebars as sb
+from scorebars._shared.escaping import figure_text
 from scorebars.plot import canvas
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def flip_flow(
     ax = canvas.axes_of(ax, rows=2 * size)
     _cells(ax, matrix)
     entries = _arrows(ax, shown, size)
-    ax.set_xticks(range(size), labels=[str(name) for name in matrix.classes])
-    ax.set_yticks(range(size), labels=[str(name) for name in matrix.classes])
+    ax.set_xticks(range(size), labels=list(map(figure_text, matrix.classes)))
+    ax.set_yticks(range(size), labels=list(map(figure_text, matrix.classes)))
     ax.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), xlabel="predicted class", ylabel="label")
     ax.set_aspect("equal", adjustable="box")
     ax.tick_params(length=0)

@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 import scorebars as sb
 from scorebars._shared.answer_colours import ANSWER_COLOURS
+from scorebars._shared.escaping import json_text
 from scorebars._shared.given_data import as_forecast, named_predictions, plain_array
 from scorebars._shared.score_views import QUESTIONS, record_of, score_data, shortened, unit_of
 from scorebars._shared.writing import require_apart, write_text
@@ -25,7 +26,7 @@ from scorebars.report import sections
 _LARGEST_PAGE = 3_000_000
 """Bytes that a page may have; large data are thinned until it fits."""
 _MOST_MODELS = 24
-_LONGEST_NAME = 120
+_LONGEST_NAME, _LONGEST_TITLE = 120, 500
 _NO_ERRORS = (
     "No label errors were given, so the questions below have one answer, as if the labels were exact. Give yerr to learn "
     "how far these numbers can be trusted."
@@ -152,8 +153,8 @@ def build(
     asked = names if metrics is None else [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
     methods = [(kind["title"], [score["method"] for score in found[kind["name"]]]) for kind in kinds]
     context = {
-        "title": title or (f"Scores with error bars: {source}" if source else "Scores with error bars"),
-        "source": source,
+        "title": shortened(title or f"Scores with error bars{f': {source}' if source else ''}", _LONGEST_TITLE),
+        "source": source and shortened(source, _LONGEST_TITLE),
         "headline": sections.headline(short, kinds[0], found[names[0]], contests[0], doubts),
         "errors": errors[0].upper() + errors[1:],
         "data": data,
@@ -230,7 +231,8 @@ def _rendered(context: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
-    return environment.get_template("page.html.j2").render(**context, style=style, script=script, **hashes)
+    page = environment.get_template("page.html.j2").render(**context, style=style, script=script, **hashes)
+    return json_text(page)  # half a pair of UTF-16 in a name cannot be written to a file
 
 
 def _palette() -> str:

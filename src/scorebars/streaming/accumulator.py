@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,6 +40,7 @@ from scorebars.metrics.call import scored
 from scorebars.metrics.class_inputs import Counted
 from scorebars.metrics.registry import declarations, entry_of
 from scorebars.streaming import accumulator_json
+from scorebars.streaming.accumulator_checks import require_kept
 from scorebars.streaming.batches import KEPT, ClassBatch, NumberBatch, class_type, with_prediction_errors_of
 from scorebars.streaming.forecast_sums import ForecastBatch, ForecastStore
 from scorebars.streaming.sources import Columns, Piece, Source, arrays_of, progress_bar, reworded
@@ -174,8 +176,9 @@ class Accumulator:
     """How good are these models, when the labels do not fit in memory or come from many places?
 
     Feed it batches with `update`, join accumulators of separate data with `merge` (or ``+``), and read `result`: the
-    `Evaluation` that `scorebars.evaluate` gives for all data at once. It can be pickled, and saved with `to_json`. Use
-    one accumulator for each thread or process and merge them; merge in a fixed order for the same bits in every run.
+    `Evaluation` that `scorebars.evaluate` gives for all data at once. It can be pickled, and saved with `to_json`.
+    Threads may share one accumulator: no label is lost, but they wait for each other. One for each thread or process,
+    merged afterwards, is faster; merge in a fixed order for the same bits in every run.
 
     Parameters
     ----------
@@ -215,6 +218,8 @@ class Accumulator:
         self._tolerance: float | None = next(
             (metric.options["tolerance"] for metric in self._chosen if "tolerance" in metric.options), None
         )
+        self._lock = threading.RLock()
+        """Held while labels are taken in or given out, so that threads may share an accumulator."""
         self._models: tuple[str, ...] | None = None
         self._kind: ErrorKind | None = None
         self._batches: list[Any] = []
@@ -227,7 +232,8 @@ class Accumulator:
     @property
     def n(self) -> int:
         """Labels so far."""
-        return self._waiting + (0 if self._stored is None else int(next(iter(self._stored.values())).n))
+        with self._lock:
+            return self._waiting + (0 if self._stored is None else int(next(iter(self._stored.values())).n))
 
     @property
     def models(self) -> list[str]:
@@ -247,14 +253,15 @@ class Accumulator:
         if batch.n == 0:
             return self
         batch.require(self._needs)
-        self._require(tuple(batch.models), batch.kind, batch.classes)
-        self._require_prederr(set(batch.prederr or ()))
-        try:
-            self._take([batch if batch.n > KEPT else copy.deepcopy(batch)], None)
-        except (ValueError, OverflowError):
-            batch.diagnose()  # by its own rows, without those that were kept
-            raise
-        self._models, self._kind = self._models or tuple(batch.models), batch.kind
+        with self._lock:
+            self._require(tuple(batch.models), batch.kind, batch.classes)
+            self._require_prederr(set(batch.prederr or ()))
+            try:
+                self._take([batch if batch.n > KEPT else copy.deepcopy(batch)], None)
+            except (ValueError, OverflowError):
+                batch.diagnose()  # by its own rows, without those that were kept
+                raise
+            self._models, self._kind = self._models or tuple(batch.models), batch.kind
         return self
 
     def update_from(
@@ -265,7 +272,9 @@ class Accumulator:
         After an error the accumulator holds what it held before.
         """
         source = Source(dataset)
-        self._read(source, Columns.of(source.schema.names, y, pred, yerr, sample_weight), progress)
+        columns = Columns.of(source.schema.names, y, pred, yerr, sample_weight)
+        with self._lock:
+            self._read(source, columns, progress)
         return self
 
     def _read(self, source: Source, columns: Columns, progress: bool = False, omit: bool = False) -> int:
@@ -280,6 +289,7 @@ class Accumulator:
         busy: deque[Future[int]] = deque()
         workers, lane, rows, omitted = min(threads(), LANES), 0, 0, 0
         with (
+            source.unchanged(),
             progress_bar(source, progress) as advance,
             ThreadPoolExecutor(workers, thread_name_prefix="scorebars") as pool,
         ):
@@ -323,12 +333,16 @@ class Accumulator:
                 f"accumulators of different metrics cannot be merged: {', '.join(map(str, self.metrics))} and "
                 f"{', '.join(map(str, other.metrics))}."
             )
-        if other._models is None:
+        theirs = (
+            other.copy()
+        )  # as it is now, whatever other threads add; two that merge each other never wait for both locks
+        if theirs._models is None:
             return self
-        self._require(other._models, other._kind, other._classes)
-        self._require_prederr(other._with_prederr)
-        self._take(other._batches, other._stored)
-        self._models, self._kind = self._models or other._models, other._kind
+        with self._lock:
+            self._require(theirs._models, theirs._kind, theirs._classes)
+            self._require_prederr(theirs._with_prederr)
+            self._take(theirs._batches, theirs._stored)
+            self._models, self._kind = self._models or theirs._models, theirs._kind
         return self
 
     def __add__(self, other: Accumulator) -> Accumulator:
@@ -339,9 +353,15 @@ class Accumulator:
 
     def copy(self) -> Accumulator:
         """One that goes its own way from here."""
-        twin = copy.copy(self)
-        twin._batches = list(self._batches)
-        return twin
+        return copy.copy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it holds at this moment; the lock stays here."""
+        with self._lock:
+            return {**self.__dict__, "_batches": list(self._batches), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     @property
     def _classes(self) -> str | None:
@@ -404,6 +424,9 @@ class Accumulator:
 
     def result(self) -> Evaluation:
         """The scores of all labels so far; more may follow."""
+        return self.copy()._result()
+
+    def _result(self) -> Evaluation:
         if self._models is None:
             raise ValueError("nothing was accumulated yet: call update with labels and predictions first.")
         if self._stored is None:
@@ -433,17 +456,22 @@ class Accumulator:
     def to_json(self) -> str:
         """Everything the accumulator holds, to the last bit."""
         metrics = [[metric.name, dict(metric.options)] for metric in self._chosen]
-        held = {name: self.__dict__[name] for name in _HELD}
+        state = self.__getstate__()
+        held = {name: state[name] for name in _HELD}
         return accumulator_json.dumps({"task": self.task, "metrics": metrics, **held})
 
     @classmethod
     def from_json(cls, text: str) -> Accumulator:
         """The accumulator that `to_json` wrote."""
-        state = accumulator_json.loads(text)
-        metrics = [partial(entry_of(name).function, **options) for name, options in state["metrics"]]
-        found = cls(metrics, task=state["task"])
-        found.__dict__.update({name: state[name] for name in _HELD})
-        return found
+
+        def made(state: dict[str, Any]) -> Accumulator:
+            metrics = [partial(entry_of(name).function, **options) for name, options in state["metrics"]]
+            found = cls(metrics, task=state["task"])
+            found.__dict__.update({name: state[name] for name in _HELD})
+            require_kept(found._stored, found._needs, [str(metric) for metric in found._chosen])
+            return found
+
+        return accumulator_json.restored(text, made)
 
     def __repr__(self) -> str:
         models = f", models: {', '.join(self._models)}" if self._models else ""

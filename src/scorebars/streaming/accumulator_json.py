@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,11 @@ from scorebars.engines.class_counts import ClassCounts
 from scorebars.engines.store import Hits, Store
 from scorebars.engines.sums import NormalSums
 from scorebars.forecasts import EnsembleForecast, Forecast, LawForecast, NormalForecast, QuantileForecast
+from scorebars.streaming.accumulator_checks import ImpossibleState, require, require_possible
 from scorebars.streaming.batches import Batch, ClassBatch, NumberBatch
 from scorebars.streaming.forecast_sums import ForecastBatch, ForecastStore
 
+Made = TypeVar("Made")
 _NAME, _VERSION = "scorebars/accumulator/", "4"
 _SCHEMA = _NAME + _VERSION
 
@@ -35,11 +38,15 @@ def dumps(state: dict[str, Any]) -> str:
 
 
 def loads(text: str) -> dict[str, Any]:
-    """What the accumulator of a text holds."""
+    """What the accumulator of a text holds; refuses what `dumps` does not write, and what no labels give."""
+    if not isinstance(text, str | bytes | bytearray):
+        raise TypeError(f"from_json takes the text that to_json wrote, not a {type(text).__name__}.")
     try:
         data = json.loads(text)
     except ValueError as why:
         raise ValueError(f"this is no JSON, so it cannot be an accumulator: {why}.") from None
+    except RecursionError:
+        raise ValueError("this JSON is nested too deeply to be that of an accumulator.") from None
     schema = data.get("schema") if isinstance(data, dict) else None
     if isinstance(schema, str) and schema.startswith(_NAME) and schema != _SCHEMA:
         raise ValueError(
@@ -53,7 +60,30 @@ def loads(text: str) -> dict[str, Any]:
             "the JSON of this accumulator is damaged: its checksum is not that of its contents. Read it from where it was "
             "saved first, or accumulate the data again."
         )
-    return {name: _object(value) for name, value in data["state"].items()}
+    with _refused():
+        state = {name: _object(value) for name, value in data["state"].items()}
+        require_possible(state)
+    return state
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Whatever goes wrong with contents that are not those of an accumulator, said in one way."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RecursionError, AssertionError) as why:
+        said = str(why) if isinstance(why, ImpossibleState) else f"{type(why).__name__}: {str(why)[:200]}"
+        raise ValueError(
+            f"the JSON of this accumulator was not written by to_json: no labels give what it holds ({said}). Accumulate the "
+            "data again."
+        ) from None
+
+
+def restored(text: str, make: Callable[[dict[str, Any]], Made]) -> Made:
+    """What `make` makes of the state in a text; where it cannot, the text is refused."""
+    state = loads(text)
+    with _refused():
+        return make(state)
 
 
 def _checksum(data: Any) -> str:
@@ -123,8 +153,12 @@ def _forecast_in(name: str, parts: dict[str, Any]) -> Forecast:
         from scipy import stats  # slow to load, and seldom needed
 
         parts["_family"] = getattr(stats, parts["_family"])
+        require(isinstance(parts["_family"], stats.rv_continuous | stats.rv_discrete), "a forecast is of no family")
     forecast.__dict__.update(parts, unit=None)
     return forecast
+
+
+_NUMBERS = ("|b1", "<f8", "<u8", "<i8")
 
 
 def _array_out(array: NDArray[Any]) -> list[Any]:
@@ -140,5 +174,7 @@ def _array_out(array: NDArray[Any]) -> list[Any]:
 def _array_in(kind: str, shape: list[int], contents: Any) -> NDArray[Any]:
     if kind == "text":
         return np.array(contents, dtype=np.str_)
+    require(kind in _NUMBERS, "an array is of no known type")
+    require(all(type(size) is int and size >= 0 for size in shape), "an array has no size")
     native = np.dtype(kind).newbyteorder("=")
-    return np.frombuffer(base64.b64decode(contents), dtype=kind).reshape(shape).astype(native)
+    return np.frombuffer(base64.b64decode(contents, validate=True), dtype=kind).reshape(shape).astype(native)

@@ -6,6 +6,7 @@ file.
 
 from __future__ import annotations
 
+import copy
 import numbers
 import os
 import re
@@ -24,6 +25,7 @@ from scorebars.errors import ErrorModel
 from scorebars.evaluation.study_data import error_columns, predicted_columns
 from scorebars.files.formats import dataset_of, files_in_pieces, opened
 from scorebars.files.problem import said_for_python
+from scorebars.files.unchanged import Mark, marks_of, require_unchanged
 from scorebars.streaming.batches import argument_of
 
 ROWS = 1 << 20
@@ -181,7 +183,7 @@ class Source:
     """What is read: a dataset, or a reader, which can be read once."""
 
     def __init__(self, data: Any) -> None:
-        self._data = _opened(data)
+        self._data, self._before = _opened(data)
         self.schema = self._data.schema
         self._kept: Any = None
         """The batch of a reader that was looked at before the pass."""
@@ -201,6 +203,16 @@ class Source:
             self._kept = next(iter(self._data), self.schema.empty_table())
             rows = self._kept[:FIRST]
         return {name: column_array(rows.column(name)) for name in names}
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuses what is read meanwhile if the files are no longer those that were opened."""
+        try:
+            yield
+        except Exception:
+            require_unchanged(self._before)
+            raise
+        require_unchanged(self._before)
 
     def rows(self) -> int | None:
         """How many, where that is known without reading: from the footers of Parquet files."""
@@ -223,7 +235,7 @@ class Source:
             kept = () if self._kept is None else (self._kept,)
             yield from (_read(batch.select(names), None) for batch in chain(kept, self._data))
             return
-        options = {"columns": list(names), "batch_size": ROWS, "batch_readahead": 2}
+        options: dict[str, Any] = {"columns": list(names), "batch_size": ROWS, "batch_readahead": 2}
         try:
             fragments = list(self._data.get_fragments())
         except ValueError:  # a filtered dataset has no files of its own
@@ -235,7 +247,11 @@ class Source:
                 yield from _row_groups(fragment, schema, options)
                 continue
             with _readable(getattr(fragment, "path", ""), schema, names):
-                yield from (_read(batch, fragment) for batch in fragment.to_batches(schema=schema, **options))
+                if _format_name(fragment) == "csv" and set(names) <= set(fragment.physical_schema.names):
+                    batches = _of_text(fragment, schema, names)
+                else:
+                    batches = fragment.to_batches(schema=schema, **options, **_verified(_format_name(fragment)))
+                yield from (_read(batch, fragment) for batch in batches)
 
     def _filtered(self, names: Sequence[str], options: dict[str, Any]) -> Iterator[_Part]:
         schema = self._types(list(_files_of(self._data)), names, ())
@@ -247,6 +263,7 @@ class Source:
                     "pyarrow.dataset.dataset(path, schema=...).filter(...)."
                 )
         with _readable("", schema, names):
+            options |= _verified(_format_name(self._data))
             tagged = self._data.scanner(**options, fragment_readahead=1).scan_batches()
             yield from (_read(batch, fragment) for batch, fragment in tagged)
 
@@ -261,6 +278,11 @@ class Source:
                 place = fragment.physical_schema.get_field_index(name)
                 if place >= 0:
                     kind = _common(name, kind, fragment.physical_schema.field(place).type, fragment)
+                elif str(fragment.partition_expression) == "true" and hasattr(fragment, "path"):
+                    raise ValueError(
+                        f"column {name!r} is missing in {fragment.path}: it has {', '.join(fragment.physical_schema.names)}. "
+                        "All files need the same columns."
+                    )
             whole = pa.types.is_integer(kind) or pa.types.is_null(kind)
             if whole and name in numbers and any(_format_name(fragment) in _TEXT for fragment in fragments):
                 kind = pa.float64()
@@ -275,6 +297,21 @@ _Part = tuple[str, int, Callable[[], Iterable[Any]]]
 def _read(batch: Any, fragment: Any) -> _Part:
     """Rows that have been read already."""
     return str(getattr(fragment, "path", "")), batch.num_rows, lambda: (batch,)
+
+
+def _of_text(fragment: Any, schema: Any, names: Sequence[str]) -> Any:
+    """The batches of a delimited text, one after the other: a scan of the same file reads ahead without bounds."""
+    import pyarrow.csv as pc
+
+    scan = fragment.format.default_fragment_scan_options
+    read, convert = (
+        (pc.ReadOptions(), pc.ConvertOptions()) if scan is None else (scan.read_options, scan.convert_options)
+    )
+    convert = copy.copy(convert)
+    convert.column_types = {name: schema.field(name).type for name in names}
+    convert.include_columns = list(names)
+    stream = fragment.filesystem.open_input_stream(fragment.path)  # decompressed by the ending of its name
+    return pc.open_csv(stream, read_options=read, parse_options=fragment.format.parse_options, convert_options=convert)
 
 
 def _row_groups(fragment: Any, schema: Any, options: dict[str, Any]) -> Iterator[_Part]:
@@ -293,22 +330,30 @@ def _row_groups(fragment: Any, schema: Any, options: dict[str, Any]) -> Iterator
 
 def _of_row_groups(fragment: Any, ids: list[int], schema: Any, options: dict[str, Any]) -> Iterator[Any]:
     """Their batches, read a little at a time, and as far as possible on the thread that asks for them."""
-    import pyarrow.dataset as pads
     import pyarrow.parquet as pq
 
     names = options["columns"]
     held = {field.name: field.type for field in fragment.physical_schema}
     with _readable(fragment.path, schema, names):
         if all(held.get(name) == schema.field(name).type for name in names):
-            steps = {"buffer_size": _STEP, "pre_buffer": False}
+            steps = {"buffer_size": _STEP, "pre_buffer": False, "page_checksum_verification": True}
             with pq.ParquetFile(
                 fragment.path, filesystem=fragment.filesystem, metadata=fragment.metadata, **steps
             ) as file:
                 yield from file.iter_batches(ROWS, row_groups=ids, columns=names, use_threads=False)
             return
-        small = pads.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=_STEP, pre_buffer=False)
+        small = _verified("parquet", use_buffered_stream=True, buffer_size=_STEP, pre_buffer=False)
         part = fragment.subset(row_group_ids=ids)
-        yield from part.to_batches(schema=schema, use_threads=False, fragment_scan_options=small, **options)
+        yield from part.to_batches(schema=schema, use_threads=False, **small, **options)
+
+
+def _verified(format_name: str, **options: Any) -> dict[str, Any]:
+    """How a scan of Parquet files verifies the checksums of pages, where they have any; nothing for other files."""
+    import pyarrow.dataset as pads
+
+    if format_name != "parquet":
+        return {}
+    return {"fragment_scan_options": pads.ParquetFragmentScanOptions(page_checksum_verification=True, **options)}
 
 
 def arrays_of(batch: Any, names: Sequence[str], place: Place, omit: bool) -> tuple[dict[str, NDArray[Any]], Place]:
@@ -343,17 +388,17 @@ def column_array(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _opened(data: Any) -> Any:
-    """A dataset, the one of a table or of the files at a path; or a reader."""
+def _opened(data: Any) -> tuple[Any, dict[str, Mark | None]]:
+    """A dataset, the one of a table or of the files at a path, or a reader; and the marks of the files."""
     try:
         import pyarrow as pa
         import pyarrow.dataset as pads
     except ImportError as why:
         raise ImportError("reading files needs pyarrow: pip install 'scorebars[arrow]'") from why
     if isinstance(data, pa.Table | pa.RecordBatch):
-        return pads.dataset(data)
+        return pads.dataset(data), {}
     if isinstance(data, pads.Dataset | pa.RecordBatchReader):
-        return data
+        return data, marks_of(_local_paths(data))
     if not isinstance(data, str | os.PathLike):
         raise TypeError(
             f"dataset is a {type(data).__name__}: give the path of a Parquet, CSV or Feather file or of a folder of them, or a "
@@ -366,7 +411,14 @@ def _opened(data: Any) -> Any:
         files = files_in_pieces(source)
         if files is None:
             raise ValueError(f"{path!r} cannot be read in pieces: only Parquet, Feather and delimited text can.")
-        return dataset_of(files)
+        return dataset_of(files), marks_of(file.path for file in files)
+
+
+def _local_paths(data: Any) -> list[str]:
+    """The files on this machine that a dataset is made of."""
+    local = getattr(getattr(data, "filesystem", None), "type_name", "") == "local"
+    own = list(data.files) if local else []
+    return own + [path for child in getattr(data, "children", ()) for path in _local_paths(child)]
 
 
 def _files_of(data: Any) -> Iterator[Any]:

@@ -23,7 +23,7 @@ from scorebars.laws.counts.confusion_law import UncertainConfusion
 from scorebars.laws.counts.weighted_bernoulli import BernoulliSum
 from scorebars.laws.discrete import DiscreteLaw
 from scorebars.laws.law import Law
-from scorebars.moments.confusion_moments import ConfusionMoments, confusion_of_probabilities
+from scorebars.moments.confusion_moments import ConfusionMoments, confusion_of_probabilities, require_room
 
 # what users of scikit-learn ask of a confusion matrix
 _OF_ARRAYS = [
@@ -116,6 +116,7 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
     @cached_property
     def _redrawn(self) -> EstimatedMatrix:
         """Mean and covariance."""
+        require_room(len(self._keep), 4)
         cases = self._data.mixture()
         found = [confusion_of_probabilities(p, self._predicted, self._data.weights) for _, p in cases]
         means = [self._kept(part.mean) for part in found]
