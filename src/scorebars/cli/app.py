@@ -24,6 +24,7 @@ from scorebars.cli.evaluate_command import evaluate
 from scorebars.cli.explain_command import explain
 from scorebars.cli.options import with_options
 from scorebars.cli.plan_command import plan
+from scorebars.cli.serve_command import serve
 
 _NO_MEMORY = (
     "there is not enough memory to read this file as a whole: add --stream to evaluate, which reads CSV, Parquet and Feather "
@@ -111,5 +112,5 @@ def start(
     """Scores with error bars: metrics that know how well the labels were measured."""
 
 
-for verb in (evaluate, compare, check, calibrate, plan, explain, datasets, demo):
+for verb in (evaluate, compare, check, calibrate, plan, explain, datasets, demo, serve):
     app.command()(with_options(verb))

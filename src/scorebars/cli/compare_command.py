@@ -81,7 +81,7 @@ def compare(
     head = ["model", "P(best)", "mean rank", error, "P(better)", "verdict"]
     rows, texts = [], []
     for model in ranking.order():
-        row, cells = _row(found, ranking, model, reference)
+        row, cells = row_against(found, ranking, model, reference)
         rows.append(row)
         texts.append(cells)
     said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings, "models": rows}
@@ -100,7 +100,9 @@ def compare(
             warn(f"{warning}.")
 
 
-def _row(found: sb.Comparison, ranking: sb.Ranking, model: str, reference: str) -> tuple[dict[str, Any], list[str]]:
+def row_against(
+    found: sb.Comparison, ranking: sb.Ranking, model: str, reference: str
+) -> tuple[dict[str, Any], list[str]]:
     """One model against the reference, as a record and as texts; the reference has no difference from itself."""
     best, rank = float(ranking.probabilities[model][0]), ranking.expected_rank(model)
     row: dict[str, Any] = {"model": model, "probability_best": best, "mean_rank": rank, "against": reference}

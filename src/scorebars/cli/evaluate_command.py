@@ -80,6 +80,8 @@ def evaluate(
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         large = stream is None and source.streams and source.bytes_held(len(roles.used)) > STREAM_ABOVE
         if stream or large:
+            if columns.supposed.changes:
+                raise Failure("supposing other errors or rows needs all labels in memory: add --no-stream.")
             if positive is not None:
                 raise Failure("--positive is for files read as a whole: add --no-stream.")
             if report:
@@ -88,7 +90,7 @@ def evaluate(
         else:
             data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of(asked))
             data = data if positive is None else binary(data, positive)
-            result, omitted, unit = _evaluation(data, asked or opt.default_metrics(data)), data.omitted, data.unit
+            result, omitted, unit = evaluation_of(data, asked or opt.default_metrics(data)), data.omitted, data.unit
             checks = note_doubts(data, out.quiet)
             if report:
                 read = opt.in_python(file, roles, columns)
@@ -104,11 +106,11 @@ def evaluate(
         csv=lambda: as_csv(result.rows(level)),
         latex=result.to_latex,
         markdown=result.to_markdown,
-        sentence=lambda: _sentences(result, result.metrics if metric else result.metrics[:1], unit),
+        sentence=lambda: sentences_of(result, result.metrics if metric else result.metrics[:1], unit),
     )
 
 
-def _evaluation(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) -> Any:
+def evaluation_of(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) -> Any:
     """The scores of the checked arrays."""
     given = {"yerr": data.yerr, "sample_weight": data.weight, "by": data.by, "groups": data.groups}
     try:
@@ -119,7 +121,7 @@ def _evaluation(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) ->
         raise
 
 
-def _sentences(result: Any, metrics: Sequence[str], unit: str | None) -> str:
+def sentences_of(result: Any, metrics: Sequence[str], unit: str | None) -> str:
     """A sentence for each score, the best model first."""
     lines = []
     for model in result.ranked():

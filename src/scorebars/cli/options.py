@@ -18,10 +18,15 @@ from scorebars.cli.console import Failure, note
 from scorebars.files.columns import ROLE_OPTIONS, Roles
 from scorebars.files.file_labels import TableLabels, load_labels, opened_with_roles
 from scorebars.files.formats import READING_OPTIONS, TableSource
+from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 
 
 def _column(help: str, metavar: str = "COLUMN") -> Any:
     return typer.Option(help=help, metavar=metavar, rich_help_panel="Columns (guessed where not given)")
+
+
+def _supposing(help: str, metavar: str) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel="What if")
 
 
 def _reading(help: str, metavar: str) -> Any:
@@ -103,6 +108,36 @@ class ColumnOptions:
     encoding: Annotated[str | None, _reading("Encoding of a text file, such as utf-8, latin-1, utf-16.", "NAME")] = None
     sheet: Annotated[str | None, _reading("Sheet of a workbook, by name or number.", "SHEET")] = None
     skip_rows: Annotated[int | None, _reading("Lines to skip at the top of the file.", "N")] = None
+    resolution: Annotated[
+        float | None, _supposing("Labels are rounded to this step of the instrument, instead of --yerr.", "STEP")
+    ] = None
+    checked: Annotated[
+        str | None,
+        _supposing(
+            "Of labels that were checked so many were wrong, instead of --yerr; for each class as CLASS=WRONG/CHECKED,...",
+            "WRONG/CHECKED",
+        ),
+    ] = None
+    error_kind: Annotated[
+        str | None,
+        _supposing(
+            "classical: labels were measured; berkson: they were set, and the truth scatters around them.", "KIND"
+        ),
+    ] = None
+    measurements: Annotated[
+        int | None,
+        _supposing("Each label is the mean of so many measurements, and its error that of a single one.", "N"),
+    ] = None
+    scale_errors: Annotated[float | None, _supposing("Multiply all label errors by this.", "FACTOR")] = None
+    systematic: Annotated[
+        float | None, _supposing("Add an error that all labels share, with this standard deviation.", "S")
+    ] = None
+    cut: Annotated[
+        float | None, _supposing("Score the classes above and below this value instead of the numbers.", "VALUE")
+    ] = None
+    exclude: Annotated[
+        list[str] | None, _supposing("Leave out the rows with this value; may be repeated.", "COLUMN=VALUE")
+    ] = None
     std: ClassVar[list[str] | None] = ["none"]
     members: ClassVar[list[str] | None] = ["none"]
     weight: ClassVar[str | None] = "none"
@@ -117,6 +152,11 @@ class ColumnOptions:
         ):
             if value not in allowed:
                 raise Failure(f"{option} must be {' or '.join(a for a in allowed if a)}, got {value!r}.")
+
+    @property
+    def supposed(self) -> Supposed:
+        """What is said of labels and errors that no column says."""
+        return Supposed(**self.given(SUPPOSED_OPTIONS))
 
     def given(self, names: Sequence[str]) -> dict[str, Any]:
         """What these options say."""
@@ -210,23 +250,25 @@ _FROM_COLUMNS = ("yerr", "sample_weight", "multioutput", "groups")
 @contextmanager
 def source_and_roles(file: Sequence[str], options: ColumnOptions, quiet: bool) -> Iterator[tuple[TableSource, Roles]]:
     """The opened file and what its columns are; the guess is said on standard error."""
-    given = options.given(READING_OPTIONS), options.given(ROLE_OPTIONS)
-    with opened_with_roles(file, *given) as (source, roles, line):
+    roles = options.supposed.without_columns(options.given(ROLE_OPTIONS))
+    with opened_with_roles(file, options.given(READING_OPTIONS), roles) as (source, found, line):
         if not quiet:
             note(line)
-        yield source, roles
+        yield source, found
 
 
 def checked_labels(
     source: TableSource, roles: Roles, options: ColumnOptions, quiet: bool, task: str | None = None
 ) -> TableLabels:
     """The checked arrays, of this task unless an option says another; what was understood is said on standard error."""
-    data = load_labels(source, roles, options.task or task, options.nan_policy)
+    supposed = options.supposed
+    task = supposed.task or options.task or task
+    data = load_labels(source, roles, task, options.nan_policy, supposed.exclude or ())
     if data.omitted and not quiet:
         note_omitted(data.omitted, data.n)
     for remark in () if quiet else data.remarks:
         note(f"{remark[0].upper()}{remark[1:]}.")
-    return data
+    return supposed.told(data)
 
 
 def in_python(file: Sequence[str], roles: Roles, options: ColumnOptions) -> dict[str, Any]:
@@ -235,6 +277,7 @@ def in_python(file: Sequence[str], roles: Roles, options: ColumnOptions) -> dict
         **roles.to_dict(),
         "id": roles.id or "none",
         **options.given(READING_OPTIONS),
+        **options.given(SUPPOSED_OPTIONS),
     }  # with an id: read as a whole
     known |= {} if options.nan_policy == "raise" else {"nan_policy": options.nan_policy}
     return {"source": ", ".join(file), "columns": known if len(file) == 1 and file[0] != "-" else None}

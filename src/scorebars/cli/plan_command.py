@@ -63,8 +63,8 @@ def plan(
         with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
             data = opt.checked_labels(source, roles, columns, out.quiet)
         raters = data.task == "classification"
-        found = _from_pilot(data, difference, std, goal)
-    rows = _alternatives(found, cost_label, cost_repeat, raters)
+        found = plan_from_pilot(data, difference, std, goal)
+    rows = alternatives(found, cost_label, cost_repeat, raters)
     best = {key: getattr(found, key) for key in ("labels", "repeats", "cost", "power", "goal")}
     out.put(
         "plan",
@@ -78,7 +78,7 @@ def plan(
         )
 
 
-def _from_pilot(data: TableLabels, difference: float | None, std: float | None, goal: dict[str, Any]) -> Any:
+def plan_from_pilot(data: TableLabels, difference: float | None, std: float | None, goal: dict[str, Any]) -> Any:
     wanted = 1 if std is not None else 2
     if len(data.predictions) != wanted:
         what = "one model (--std)" if wanted == 1 else "two models (--difference)"
@@ -94,7 +94,7 @@ def _from_pilot(data: TableLabels, difference: float | None, std: float | None, 
     return sb.plan(data.y, models, yerr=yerr, difference=difference, std=std, task=data.task, **goal)
 
 
-def _alternatives(found: Any, cost_label: float, cost_repeat: float, raters: bool) -> list[dict[str, Any]]:
+def alternatives(found: Any, cost_label: float, cost_repeat: float, raters: bool) -> list[dict[str, Any]]:
     """What other numbers of repeats would need to reach the same goal; a majority of raters needs an odd number."""
     tried = sorted({found.repeats, *((1, 3, 5, 7, 9) if raters else (1, 2, 3, 4, 6, 8, 12, 16))})
     rows = []

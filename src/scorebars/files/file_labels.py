@@ -95,8 +95,14 @@ def opened_with_roles(
         yield source, found, understood(source, found)
 
 
-def load_labels(source: TableSource, roles: Roles, task: str | None = None, nan_policy: str = "raise") -> TableLabels:
-    """Read and check the columns."""
+def load_labels(
+    source: TableSource,
+    roles: Roles,
+    task: str | None = None,
+    nan_policy: str = "raise",
+    exclude: Sequence[str] = (),
+) -> TableLabels:
+    """Read and check the columns; rows whose COLUMN=VALUE is in `exclude` are left out."""
     table = _Table.of(source, roles)
     task = "regression" if task == "forecast" else task
     said: list[str] = table.remarks
@@ -108,6 +114,7 @@ def load_labels(source: TableSource, roles: Roles, task: str | None = None, nan_
     table.require_numbers(table.roles.numbers(task))
     _require_one_unit(table, task)
     table = table.with_limits() if task == "regression" else table
+    table = table.without(exclude) if exclude else table
     table = table.with_one_row_for_each_item()
     table, omitted = table.complete(nan_policy)
     y, yerr = table.labels_and_errors(task)
@@ -292,6 +299,19 @@ class _Table:
         }
         side = None if self.side is None else self.side[rows]
         return replace(self, columns=kept, cells=cells, rows=self.rows[rows], side=side)
+
+    def without(self, exclude: Sequence[str]) -> _Table:
+        """The rows that no text COLUMN=VALUE is about."""
+        kept = np.ones(len(self.rows), dtype=bool)
+        for name, values in excluded_rows(exclude, self.source.columns).items():
+            found = np.isin(_texts(self.source.read([name])[name])[self.rows], values)
+            if not found.any():
+                raise TableProblem(f"--exclude {name}={values[0]}: no row of {self.source.name} has this value.")
+            kept &= ~found
+        if not kept.any():
+            raise TableProblem(f"--exclude leaves no row of {self.source.name}.")
+        self.remarks.append(f"{int((~kept).sum())} of {len(kept)} rows were left out: {', '.join(exclude)}")
+        return self._at(np.flatnonzero(kept))
 
     def with_one_row_for_each_item(self) -> _Table:
         """A long table, with a row for each item and model, as a wide one, with a column for each model."""
@@ -542,6 +562,25 @@ def _picked(values: Column, rows: Sequence[int | None]) -> Column:
     filled = [empty if row is None else values[row] for row in rows]
     whole = values.dtype if None not in rows else None
     return np.array(filled, dtype=whole or (np.float64 if empty is not None else object))
+
+
+def excluded_rows(exclude: Sequence[str], columns: Sequence[str]) -> dict[str, list[str]]:
+    """Column: values whose rows are left out.
+
+    >>> excluded_rows(["site=a", "site=b", "x=y=1"], ["site", "x=y"])
+    {'site': ['a', 'b'], 'x=y': ['1']}
+    """
+    found: dict[str, list[str]] = {}
+    for text in exclude:
+        names = [name for name in columns if text.startswith(f"{name}=")]
+        if not names:
+            raise TableProblem(
+                f"--exclude {text!r}: write COLUMN=VALUE. The columns are: {', '.join(columns[:20])}"
+                f"{', ...' if len(columns) > 20 else ''}."
+            )
+        name = max(names, key=len)
+        found.setdefault(name, []).append(text[len(name) + 1 :])
+    return found
 
 
 def _limit_flags(name: str) -> tuple[str, ...]:

@@ -24,9 +24,10 @@ from scorebars.files.formats import (
     opened,
 )
 from scorebars.files.problem import TableProblem, as_keywords, said_for_python
+from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 
 _LISTS = ("std", "members", "repeats", "votes", "probabilities")
-FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", *_LISTS, "cov")
+FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", *_LISTS, "cov", *SUPPOSED_OPTIONS)
 """Keywords that only a file takes."""
 
 
@@ -64,7 +65,8 @@ def file_and_roles(
     known = name.startswith(PREFIX) or os.path.exists(name) or has_magic(name)
     if not known:
         raise FileNotFoundError(f"there is no file or folder {name!r}.")
-    given = {key: value for key, value in options.items() if key not in READING_OPTIONS and value is not None}
+    others = (*READING_OPTIONS, *SUPPOSED_OPTIONS)
+    given = {key: value for key, value in options.items() if key not in others and value is not None}
     given = {key: _listed(value) if key in _LISTS else value for key, value in given.items()}
     if "yerr_percent" in given:
         given["yerr_percent"] = str(given["yerr_percent"])
@@ -83,11 +85,19 @@ def file_and_roles(
         given = given if "members" in given else {"members": ["none"], **given}
         if not set(given) & {"yerr", "yerr_percent", "limits", "cov", "repeats", "votes", "probabilities"}:
             given["yerr"] = "none"
+    given = _supposed(options).without_columns(given)
     with (
         said_for_python(),
         opened(name, Reading(**{key: options[key] for key in READING_OPTIONS if key in options})) as source,
     ):
         yield source, roles_of(source, **given)
+
+
+def _supposed(options: Mapping[str, Any]) -> Supposed:
+    known = {name: options[name] for name in SUPPOSED_OPTIONS if name in options}
+    known |= {"exclude": _listed(known["exclude"])} if known.get("exclude") is not None else {}
+    with said_for_python():
+        return Supposed(**known)
 
 
 def _listed(value: Any) -> list[str]:
@@ -120,7 +130,9 @@ def study_in_file(
     if nan_policy not in ("raise", "omit"):
         raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
     with file_and_roles(path, y, pred, yerr, sample_weight, by, options, groups) as (source, roles):
-        found = load_labels(source, roles, task, nan_policy)
+        supposed = _supposed(options)
+        found = load_labels(source, roles, supposed.task or task, nan_policy, supposed.exclude or ())
+        found = supposed.told(found)
         said = [understood(source, roles), *found.remarks, *([] if yerr is not None else _unused_errors(source, roles))]
     given = yerr is not None and _error_option(yerr) == "none" and not isinstance(yerr, str)
     if given:

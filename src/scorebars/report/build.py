@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -31,7 +31,8 @@ _NO_ERRORS = (
     "No label errors were given, so the questions below have one answer, as if the labels were exact. Give yerr to learn "
     "how far these numbers can be trusted."
 )
-_SCRIPTS = ("dom", "scale", "answers", "law", "points", "matrix", "forest", "main")
+SCRIPTS = ("dom", "scale", "answers", "law", "points", "matrix", "forest", "main")
+"""The scripts of the page, in the order in which they need each other."""
 
 
 def build(
@@ -97,6 +98,55 @@ def build(
     >>> "<title>Three labels</title>" in page
     True
     """
+    return _filled(
+        _whole_page,
+        y_true,
+        predictions,
+        evaluation=evaluation,
+        comparison=comparison,
+        checks=checks,
+        level=level,
+        yerr=yerr,
+        sample_weight=sample_weight,
+        metrics=metrics,
+        task=task,
+        ids=ids,
+        unit=unit,
+        title=title,
+        source=source,
+        columns=columns,
+        command=command,
+        code=code,
+    )
+
+
+def parts(y_true: Any, predictions: Any, **options: Any) -> str:
+    """The header, sections and data of the page that `build` makes, without the scripts and the style, for a page around it."""
+    return _filled(lambda context: _template("parts.html.j2", context), y_true, predictions, **options)
+
+
+def _filled(
+    render: Callable[[Mapping[str, Any]], str],
+    y_true: Any,
+    predictions: Any,
+    *,
+    evaluation: sb.Evaluation | None = None,
+    comparison: sb.Comparison | None = None,
+    checks: Mapping[str, sb.ErrorCheck] | None = None,
+    level: float = 0.95,
+    yerr: Any = None,
+    sample_weight: Any = None,
+    metrics: Any = None,
+    task: str | None = None,
+    ids: Any = None,
+    unit: str | None = None,
+    title: str | None = None,
+    source: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+    command: str | None = None,
+    code: str | None = None,
+) -> str:
+    """The page, as `render` makes it from what it shows."""
     if not 0 < level < 1:
         raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
     every = {name: as_forecast(p) for name, p in named_predictions(predictions).items()}
@@ -171,12 +221,12 @@ def build(
         or sections.code_lines(asked, labels.values, every, yerr, source, columns, weighted, level, labels.unit),
     }
     if not numeric:
-        return _rendered(context)
+        return render(context)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     most = min(len(labels.values), sections.MOST_POINTS)
     while True:  # the page without points is small: this ends
         data["points"] = sections.point_data(labels, drawn, names, weight, most)
-        page = _rendered(context)
+        page = render(context)
         if len(page.encode()) <= _LARGEST_PAGE or most <= 1:
             return page
         most //= 2
@@ -213,16 +263,11 @@ def _metric_data(name: str, score: sb.Score, numeric: bool, unit: str | None) ->
     }
 
 
-def _rendered(context: Mapping[str, Any]) -> str:
-    """The template filled in, with the page's own style and script inside; only these may run, by their hashes."""
+def _template(name: str, context: Mapping[str, Any]) -> str:
     try:
         import jinja2
     except ImportError as why:
         raise ImportError("the report needs jinja2: pip install 'scorebars[report]'") from why
-    static = files("scorebars.report") / "static"
-    style = _palette() + (static / "page.css").read_text(encoding="utf-8")
-    parts = [(static / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
-    script = '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("scorebars.report", "templates"),
         autoescape=True,
@@ -230,9 +275,27 @@ def _rendered(context: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    text = environment.get_template(name).render(**context)
+    return json_text(text)  # half a pair of UTF-16 in a name cannot be written to a file
+
+
+def _whole_page(context: Mapping[str, Any]) -> str:
+    """The template filled in, with the page's own style and script inside; only these may run, by their hashes."""
+    style, script = page_style(), page_script()
     hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
-    page = environment.get_template("page.html.j2").render(**context, style=style, script=script, **hashes)
-    return json_text(page)  # half a pair of UTF-16 in a name cannot be written to a file
+    return _template("page.html.j2", {**context, "style": style, "script": script, **hashes})
+
+
+def page_style() -> str:
+    """The style of the page."""
+    return _palette() + (files("scorebars.report") / "static" / "page.css").read_text(encoding="utf-8")
+
+
+def page_script(*more: str) -> str:
+    """The script of the page, and after it what a page around it adds; nothing of it is seen from outside."""
+    static = files("scorebars.report") / "static"
+    texts = [(static / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    return '(() => {\n"use strict";\n' + "\n".join([*texts, *more]) + "})();\n"
 
 
 def _palette() -> str:

@@ -1,5 +1,5 @@
 // The data of the page, and elements made without ever reading text as markup.
-const data = JSON.parse(document.getElementById("data").textContent);
+let data = JSON.parse(document.getElementById("data").textContent);
 
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {

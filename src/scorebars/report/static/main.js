@@ -24,20 +24,25 @@ function change(what) {
   show();
 }
 
-options(byId("model"), data.models.map((name, k) => (tooGood(k) ? `${name} (too good?)` : name)));
-options(byId("metric"), data.metrics.map((metric) => metric.title));
-byId("model").onchange = (event) => change({ model: Number(event.target.value) });
-byId("metric").onchange = (event) => change({ metric: Number(event.target.value) });
-for (const choice of document.querySelectorAll("input[name=view]")) {
-  choice.checked = choice.value === state.view;
-  choice.disabled = Boolean(data.matrix) && !data.matrix.models.every((model) => choice.value in model);
-  choice.onchange = () => change({ view: choice.value });
+// Fill the switches and draw; once more where a page around this one brings new data.
+function start() {
+  options(byId("model"), data.models.map((name, k) => (tooGood(k) ? `${name} (too good?)` : name)));
+  options(byId("metric"), data.metrics.map((metric) => metric.title));
+  byId("model").onchange = (event) => change({ model: Number(event.target.value) });
+  byId("metric").onchange = (event) => change({ metric: Number(event.target.value) });
+  for (const choice of document.querySelectorAll("input[name=view]")) {
+    choice.checked = choice.value === state.view;
+    choice.disabled = Boolean(data.matrix) && !data.matrix.models.every((model) => choice.value in model);
+    choice.onchange = () => change({ view: choice.value });
+  }
+  for (const choice of document.querySelectorAll("input[name=answer]")) {
+    choice.onchange = () => change({ answer: choice.value });
+  }
+  document.documentElement.classList.add("ready");
+  show();
 }
-for (const choice of document.querySelectorAll("input[name=answer]")) {
-  choice.onchange = () => change({ answer: choice.value });
-}
-document.documentElement.classList.add("ready");
-show();
+
+start();
 
 let width = document.body.clientWidth;
 new ResizeObserver(() => {

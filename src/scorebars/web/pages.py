@@ -1,0 +1,582 @@
+"""The pages: each is shown as HTML, and under the same address with .json as data."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import inspect
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import jinja2
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+import scorebars as sb
+from scorebars._shared.writing import as_json
+from scorebars.cli import options as opt
+from scorebars.files.formats import PREFIX, READING_OPTIONS, shipped_names
+from scorebars.files.problem import TableProblem
+from scorebars.files.supposed import SUPPOSED_OPTIONS
+from scorebars.report.build import page_script, page_style
+from scorebars.web import calculator, curves, questions
+from scorebars.web.jobs import Job, Jobs, stop
+from scorebars.web.limits import Limits, Refused, in_words
+from scorebars.web.sessions import HeldFile, Session, Sessions
+from scorebars.web.uploads import received
+from scorebars.web.view import View
+from scorebars.web.wording import for_page
+
+_PATIENCE = 1.5
+"""Seconds after which a page says what is being done instead of making the visitor wait."""
+_ENDINGS = {
+    "html": "text/html",
+    "json": "application/json",
+    "csv": "text/csv",
+    "tex": "application/x-tex",
+    "md": "text/markdown",
+    "txt": "text/plain",
+    "py": "text/x-python",
+    "sh": "text/plain",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+}
+_PATTERN_ROLES = ("y", "pred", "std", "weight", "by", "groups", "id", "model")
+ROLES = (
+    ("", "not used"),
+    ("y", "labels"),
+    ("pred", "prediction"),
+    ("std", "spread of the prediction before it"),
+    ("weight", "weights"),
+    ("by", "groups (scores for each)"),
+    ("groups", "items that belong together"),
+    ("id", "names the item"),
+    ("model", "names the model (long table)"),
+)
+EXPORTS = (
+    ("report.html", "The whole report as one file"),
+    ("scores.json", "All numbers as JSON"),
+    ("scores.csv", "All numbers as CSV"),
+    ("table.tex", "A table for LaTeX"),
+    ("table.md", "A table in Markdown"),
+    ("sentence.txt", "Sentences for a paper"),
+    ("code.py", "Python code for this view"),
+    ("command.sh", "The command line for this view"),
+)
+FIGURES = (
+    ("distribution", "Distribution"),
+    ("noise_budget", "Noise budget"),
+    ("parity", "Predictions"),
+    ("forest", "Models"),
+)
+
+
+@cache
+def catalogue() -> list[dict[str, Any]]:
+    """The metrics that can be chosen, each with its options that are numbers or words."""
+    found = []
+    for name in opt.metric_names():
+        function = getattr(sb, name)
+        declared = function.declaration
+        options = []
+        for one in inspect.signature(function).parameters.values():
+            simple = one.default is inspect.Parameter.empty or isinstance(one.default, int | float | str)
+            wanted = one.kind is inspect.Parameter.KEYWORD_ONLY and simple and not isinstance(one.default, bool)
+            if wanted and one.name not in (
+                "yerr",
+                "prederr",
+                "sample_weight",
+                "multioutput",
+                "groups",
+                "average",
+                "kind",
+            ):
+                default = "" if one.default is inspect.Parameter.empty else one.default
+                options.append({"name": one.name, "default": str(default), "needed": default == ""})
+        found.append({"name": name, "title": declared.title, "task": declared.task, "options": options})
+    return found
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("scorebars.web", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"version": sb.__version__, "query": lambda pairs: urlencode(list(pairs))}
+    environment.filters["path"] = lambda text: quote(str(text), safe=":")
+    environment.filters["size"] = in_words
+    return environment
+
+
+def _page(name: str, status: int = 200, **context: Any) -> Response:
+    text = _environment().get_template(name).render(**context)
+    return Response(text, status, media_type="text/html; charset=utf-8")
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(as_json(value), status, media_type="application/json")
+
+
+@cache
+def _static(name: str) -> tuple[str, str]:
+    own = files("scorebars.web") / "static"
+
+    def text(file: str) -> str:
+        return (own / file).read_text(encoding="utf-8")
+
+    if name == "page.css":
+        return page_style() + text("web.css"), "text/css"
+    if name == "result.js":
+        return page_script(text("live.js")), "text/javascript"
+    if name == "form.js":
+        return text("form.js"), "text/javascript"
+    if name == "icon.svg":
+        return text("icon.svg"), "image/svg+xml"
+    raise Refused("There is nothing here.", 404)
+
+
+class Pages:
+    """All pages of one server."""
+
+    def __init__(self, sessions: Sessions, jobs: Jobs, limits: Limits) -> None:
+        self.sessions, self.jobs, self.limits = sessions, jobs, limits
+
+    def app(self) -> Starlette:
+        """The routes."""
+        shown: list[tuple[str, Callable[[Request], Awaitable[Response]], str]] = [
+            ("/static/{name}", self.static, "GET"),
+            ("/", self.start, "GET"),
+            ("/index.json", self.start, "GET"),
+            ("/upload", self.upload, "POST"),
+            ("/file/{file}/choose", self.choose, "GET"),
+            ("/file/{file}/covariance", self.covariance, "POST"),
+            ("/file/{file}/forget", self.forget, "POST"),
+            ("/file/{file}/export/{name}", self.export, "GET"),
+            ("/file/{file}/quick.json", self.quick, "GET"),
+            ("/jobs/{job}/stop", self.stop, "POST"),
+        ]
+        for path, page in (
+            ("/file/{file}/columns", self.columns),
+            ("/file/{file}/result", self.result),
+            ("/file/{file}/compare", self.compare),
+            ("/file/{file}/plan", self.plan),
+            ("/calculator", self.calculator),
+        ):
+            shown += [(path, page, "GET"), (f"{path}.json", page, "GET")]
+        routes = [Route(path, _guarded(page), methods=[method]) for path, page, method in shown]
+        missing = _guarded(self.missing)
+        return Starlette(routes=routes, exception_handlers={404: missing, 405: missing})
+
+    async def missing(self, request: Request, why: Exception | None = None) -> Response:
+        raise Refused("There is no such page here.", 404)
+
+    async def static(self, request: Request) -> Response:
+        text, kind = _static(request.path_params["name"])
+        return Response(text, media_type=f"{kind}; charset=utf-8", headers={"cache-control": "no-cache"})
+
+    # asking -----------------------------------------------------------------------------------------
+
+    def _ask(self, request: Request, file: HeldFile, kind: str, view: View, **options: Any) -> Job:
+        """The job for this question: the one that works on it already, or a new one."""
+        key = json.dumps([kind, view.given, options, file.covariance], sort_keys=True, default=str)
+        known = file.answers.get(key)
+        if known is not None and known.status != 409 and (known.folder.exists() or not known.done.is_set()):
+            return known
+        question = {"view": view.given, "options": options, "path": file.path, "name": file.name}
+        job = self.jobs.submit(kind, {**question, "covariance": file.covariance})
+        file.keep(key, job)
+        return job
+
+    async def _answer(
+        self, request: Request, file: HeldFile, kind: str, view: View, **options: Any
+    ) -> dict[str, Any] | Response:
+        """The answer, or a page that says what is being done meanwhile; data are waited for."""
+        job = self._ask(request, file, kind, view, **options)
+        patience = None if request.url.path.endswith(".json") or "/export/" in request.url.path else _PATIENCE
+        try:
+            await asyncio.wait_for(asyncio.shield(job.done.wait()), patience)
+        except TimeoutError:
+            return _page("waiting.html.j2", 202, job=job, file=file, kind=kind, here=str(request.url.path))
+        return job.answer()
+
+    # the way of a file ------------------------------------------------------------------------------
+
+    async def start(self, request: Request) -> Response:
+        session: Session = request.scope["session"]
+        uploads = [file for file in session.files.values() if file.folder is not None]
+        sets = [_about_data_set(name) for name in shipped_names()]
+        if request.url.path.endswith(".json"):
+            held = [{"id": file.id, "name": file.name, "size": file.size} for file in uploads]
+            return _json({"schema": "scorebars/web/1", "files": held, "datasets": sets})
+        return _page("start.html.j2", uploads=uploads, sets=sets, limits=self.limits)
+
+    async def upload(self, request: Request) -> Response:
+        session: Session = request.scope["session"]
+        self.sessions.require_room(session)
+        path = await self._received(request)
+        file = self.sessions.add(session, path)
+        if "application/json" in request.headers.get("accept", ""):
+            return _json({"id": file.id, "name": file.name, "columns": f"/file/{file.id}/columns"})
+        return RedirectResponse(f"/file/{file.id}/columns", 303)
+
+    async def _received(self, request: Request) -> Any:
+        headers = request.headers
+        try:
+            return await received(
+                request.stream(),
+                headers.get("content-type", ""),
+                headers.get("content-length"),
+                self.sessions.new_folder(),
+                self.limits,
+            )
+        except ClientDisconnect:
+            raise Refused("The upload was cut off.", 400) from None
+
+    async def covariance(self, request: Request) -> Response:
+        file = _file(request)
+        self.sessions.require_room(request.scope["session"])
+        path = await self._received(request)
+        if file.folder is None:  # a data set of the library: the matrix is held by the visitor
+            file.folder = path.parent
+        target = file.folder / f"cov-{path.name}"
+        path.replace(target)
+        if path.parent != file.folder:
+            path.parent.rmdir()
+        file.covariance = str(target)
+        return RedirectResponse(f"/file/{quote(file.id, safe=':')}/columns?{request.url.query}", 303)
+
+    async def forget(self, request: Request) -> Response:
+        session: Session = request.scope["session"]
+        self.sessions.forget(session, request.path_params["file"])
+        return RedirectResponse("/", 303)
+
+    async def stop(self, request: Request) -> Response:
+        session: Session = request.scope["session"]
+        for file in [*session.files.values(), session.other]:
+            for job in file.answers.values():
+                if job.name == request.path_params["job"]:
+                    await stop(job)
+        back = request.headers.get("x-back", "/")
+        return RedirectResponse(back if back.startswith("/file/") else "/", 303)
+
+    async def columns(self, request: Request) -> Response:
+        file, view = _file(request), View.of(request.query_params.multi_items())
+        found = await self._answer(request, file, "preview", view)
+        if isinstance(found, Response):
+            return found
+        if request.url.path.endswith(".json"):
+            return _json({"schema": "scorebars/columns/1", "file": file.name, **found})
+        answer, values = questions.answered(View(found["view"]), found["classes"])
+        unsure = not found["sure"] and answer == "none" and not view.is_whole
+        if file.covariance and answer == "none":
+            answer = "covariance"
+        return self._columns_page(file, found, "" if unsure else answer, values)
+
+    def _columns_page(
+        self, file: HeldFile, found: dict[str, Any], answer: str, values: Mapping[str, Any], problem: str = ""
+    ) -> Response:
+        guessed = View(found["view"])
+        used = dict.fromkeys(_error_columns(guessed), "errors, see below")
+        return _page(
+            "columns.html.j2", 422 if problem else 200,
+            file=file, found=found, roles=_roles_of_columns(guessed), used=used, choices=ROLES,
+            knowledge=questions.KNOWLEDGE, answer=answer, values=values, problem=problem, view=guessed,
+            covariance=file.covariance.rpartition("/cov-")[2],
+        )  # fmt: skip
+
+    async def choose(self, request: Request) -> Response:
+        """From the form of columns and errors to the view it means."""
+        file = _file(request)
+        query = request.query_params.multi_items()
+        try:
+            view = _chosen_view(query)
+        except (Refused, TableProblem) as why:
+            found = await self._answer(request, file, "preview", View.of(query))
+            if isinstance(found, Response):
+                return found
+            values: dict[str, Any] = {name: value for name, value in query if value}
+            for name in {name for name, _ in query if name.endswith("[]")}:
+                values[name] = [value for other, value in query if other == name]
+            page = {**found, "view": _form_roles(query)}
+            return self._columns_page(file, page, values.get("errors", ""), values, for_page(str(why)))
+        return RedirectResponse(f"{_at(file, 'result')}?{urlencode(view.query())}", 303)
+
+    async def result(self, request: Request) -> Response:
+        file, view = _file(request), View.of(request.query_params.multi_items())
+        found = await self._or_ask_again(request, file, "result", view)
+        if isinstance(found, Response):
+            return found
+        if request.url.path.endswith(".json"):
+            return _json(found["numbers"])
+        whole = View(found["view"])
+        return _page(
+            "result.html.j2", file=file, found=found, view=whole, panel=_panel(found, whole), exports=EXPORTS, figures=FIGURES,
+            at="result",
+        )  # fmt: skip
+
+    async def _or_ask_again(
+        self, request: Request, file: HeldFile, kind: str, view: View, **options: Any
+    ) -> dict[str, Any] | Response:
+        """The answer; where the file leaves a question, the page that lets the visitor answer it."""
+        try:
+            return await self._answer(request, file, kind, view, **options)
+        except Refused as why:
+            if request.url.path.endswith(".json") or "x-live" in request.headers or why.status != 422:
+                raise
+            back = f"{_at(file, 'columns')}?{urlencode(view.query())}"
+            return _page("problem.html.j2", why.status, problem=str(why), file=file, back=back)
+
+    async def quick(self, request: Request) -> Response:
+        file, view = _file(request), View.of(request.query_params.multi_items())
+        asked = request.query_params
+        repeats = asked.get("anew", "") or "1"
+        if not repeats.isdigit() or not 1 <= int(repeats) <= 1_000_000:
+            raise Refused("Measured anew: give a whole number of at least 1.", 422)
+        options = {"model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", ""), "repeats": repeats}
+        found = await self._answer(request, file, "quick", view, **options)
+        assert isinstance(found, dict)
+        return _json(found)
+
+    async def compare(self, request: Request) -> Response:
+        file, asked = _file(request), request.query_params
+        view = View.of(asked.multi_items())
+        options: dict[str, Any] = {name: asked.get(f"with_{name}", "") for name in ("metric", "against", "rope")}
+        options["sampling"] = asked.get("with_sampling", "") != ""
+        options["rope"] = _number(options["rope"], "Differences that do not matter")
+        found = await self._or_ask_again(request, file, "compare", view, **options)
+        if isinstance(found, Response):
+            return found
+        if request.url.path.endswith(".json"):
+            return _json({**found["numbers"], "sentence": found["sentence"], "command": found["command"]})
+        whole = View(found["view"])
+        picture = curves.differences(found["numbers"]["models"])
+        return _page(
+            "compare.html.j2", file=file, found=found, view=whole, options=options, picture=picture, at="compare",
+            metrics=_suitable(found["about"]),
+        )  # fmt: skip
+
+    async def plan(self, request: Request) -> Response:
+        file, asked = _file(request), request.query_params
+        view = View.of(asked.multi_items())
+        names = ("goal", "size", "power", "level", "cost_label", "cost_repeat")
+        options: dict[str, Any] = {name: asked.get(f"with_{name}", "") for name in names}
+        for name in names[1:]:
+            options[name] = _number(options[name], name.replace("_", " ").capitalize())
+        options["models"] = asked.getlist("with_model")
+        found = await self._or_ask_again(request, file, "plan", view, **options)
+        if isinstance(found, Response):
+            return found
+        if request.url.path.endswith(".json"):
+            if found["best"] is None:
+                raise Refused(found["lacks"], 422)
+            best = {"schema": "scorebars/plan/1", **found["best"], "alternatives": found["alternatives"]}
+            return _json({**best, "curve": found["curve"], "command": found["command"]})
+        return _page(
+            "plan.html.j2", file=file, found=found, view=View(found["view"]), options=options, at="plan",
+            picture=curves.of_plan(found["curve"]) if found["best"] else None,
+        )  # fmt: skip
+
+    async def export(self, request: Request) -> Response:
+        file, name = _file(request), request.path_params["name"]
+        ending = name.rpartition(".")[2]
+        known = {known for known, _ in EXPORTS} | {f"{known}.{end}" for known, _ in FIGURES for end in ("svg", "png")}
+        if name not in known:
+            raise Refused("There is no such export.", 404)
+        asked = request.query_params
+        options = {"file": name, "model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", "")}
+        if name.startswith("forest"):
+            options["metric"] = ""
+        found = await self._answer(request, file, "export", View.of(asked.multi_items()), **options)
+        assert isinstance(found, dict)
+        body: bytes = base64.b64decode(found["picture"]) if "picture" in found else found["text"].encode()
+        charset = "" if ending == "png" else "; charset=utf-8"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        return Response(body, media_type=f"{_ENDINGS[ending]}{charset}", headers=headers)
+
+    # without a file ---------------------------------------------------------------------------------
+
+    async def calculator(self, request: Request) -> Response:
+        session: Session = request.scope["session"]
+        asked = dict(request.query_params)
+        sheet = asked.get("sheet", "accuracy")
+        if sheet not in calculator.SHEETS:
+            raise Refused(f"There is no sheet {sheet!r}. There are: {', '.join(calculator.SHEETS)}.", 404)
+        values = {
+            **calculator.DEFAULTS[sheet],
+            **{n: v[:40] for n, v in asked.items() if n in calculator.DEFAULTS[sheet]},
+        }
+        problem, found = "", {}
+        try:
+            answer = await self._answer(request, session.other, "calculate", View(), sheet=sheet, **values)
+            if isinstance(answer, Response):
+                return answer
+            found = answer
+        except Refused as why:
+            if request.url.path.endswith(".json"):
+                raise
+            problem = str(why)
+        if request.url.path.endswith(".json"):
+            return _json({"schema": "scorebars/calculator/1", "sheet": sheet, "given": values, **found})
+        picture = curves.of_plan(found["curve"]) if "curve" in found else None
+        return _page(
+            "calculator.html.j2", 422 if problem else 200, sheet=sheet, values=values, found=found, problem=problem,
+            picture=picture,
+        )  # fmt: skip
+
+
+def _guarded(page: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+    """A page whose refusals are answers in words."""
+
+    async def shown(request: Request, *more: Any) -> Response:
+        try:
+            return await page(request, *more)
+        except (Refused, TableProblem, ValueError) as why:
+            status = getattr(why, "status", 422)
+            text = for_page(str(why))
+            json_wanted = request.url.path.endswith(".json") or "application/json" in request.headers.get("accept", "")
+            if json_wanted:
+                return JSONResponse({"problem": text}, status)
+            return _page("problem.html.j2", status, problem=text, file=None, back="/")
+
+    return shown
+
+
+def _file(request: Request) -> HeldFile:
+    session: Session = request.scope["session"]
+    return session.file(request.path_params["file"])
+
+
+def _at(file: HeldFile, page: str) -> str:
+    return f"/file/{quote(file.id, safe=':')}/{page}"
+
+
+@cache
+def _about_data_set(name: str) -> dict[str, Any]:
+    data = getattr(sb.datasets, f"load_{name}")()
+    facts = {"labels": data.n, "unit": data.units, "models": len(data.predictions), "errors": data.yerr is not None}
+    return {"name": name, "id": f"{PREFIX}{name}", "description": data.description, **facts}
+
+
+def _number(text: str, title: str) -> str:
+    """The text of a number, checked."""
+    text = text.strip().replace(",", ".")
+    try:
+        return text and f"{float(text):.15g}"
+    except ValueError:
+        raise Refused(f"{title} must be a number, got {text[:40]!r}.", 422) from None
+
+
+def _form_roles(query: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """What the selects beside the columns say: ``role.COLUMN=pred``."""
+    found: dict[str, Any] = {}
+    spreads: dict[str, str] = {}
+    last = ""
+    for name, value in query:
+        if name == "members":
+            found.setdefault("members", []).append(value)
+        if not name.startswith("role.") or not value:
+            continue
+        column = name.removeprefix("role.")
+        if value == "pred":
+            found.setdefault("pred", []).append(column)
+            last = column
+        elif value == "std":
+            if not last:
+                raise Refused(f"{column!r} is the spread of a prediction, but no prediction stands before it.", 422)
+            spreads[last] = column
+        elif value in found:
+            title = dict(ROLES)[value]
+            raise Refused(f"Two columns are chosen as {title}: {found[value]!r} and {column!r}. Choose one.", 422)
+        else:
+            found[value] = column
+    if spreads:
+        found["std"] = [spreads.get(column, "none") for column in found["pred"]]
+    return found
+
+
+def _chosen_view(query: list[tuple[str, str]]) -> View:
+    """The view that the form of columns and errors means."""
+    form: dict[str, Any] = dict(query)
+    for name in {name for name, _ in query if name.endswith("[]")}:
+        form[name] = [value for other, value in query if other == name]
+    options = {**_form_roles(query), **questions.chosen(form)}
+    kept = View.of([pair for pair in query if pair[0] in (*READING_OPTIONS, "nan_policy", "metric", "level")])
+    view = View({name: value for name, value in {**options, **kept.given}.items() if value is not None})
+    if not view.is_whole:
+        missing = (
+            "the labels" if not any(view.get(n) for n in ("y", "repeats", "votes", "probabilities")) else "predictions"
+        )
+        raise Refused(f"No column is chosen as {missing}. Choose it in the list of columns.", 422)
+    return view
+
+
+def _roles_of_columns(view: View) -> dict[str, str]:
+    """Column: what it is taken for."""
+    found: dict[str, str] = {}
+    for role in _PATTERN_ROLES:
+        value = view.get(role)
+        for column in value if isinstance(value, list) else [value]:
+            if column and column not in ("none", "rows"):
+                found[column] = role
+    return found
+
+
+def _error_columns(view: View) -> list[str]:
+    """The columns that the question about errors names."""
+    texts = [str(view.get(name, "")) for name in ("yerr", "yerr_percent", "limits")]
+    named = [part for text in texts for part in re.split(r"[,+]", text) if part]
+    return [*texts, *named, *(one for name in ("repeats", "votes", "probabilities") for one in view.get(name, []))]
+
+
+def _suitable(about: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The metrics for labels of this kind."""
+    tasks = {about["task"], *(["forecast"] if about["forecasts"] else [])}
+    return [metric for metric in catalogue() if metric["task"] in tasks]
+
+
+def _panel(found: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """What can be changed on the page of the result."""
+    about = found["about"]
+    chosen: dict[str, dict[str, str]] = {}
+    for asked in view.get("metric", []) or found["metrics"]:
+        name, _, options = str(asked).partition(":")
+        chosen[opt.metric_name(name)] = dict(part.split("=", 1) for part in options.split(",") if "=" in part)
+    suitable = {metric["name"]: metric for metric in _suitable(about)}
+    order = [*(name for name in chosen if name in suitable), *(name for name in suitable if name not in chosen)]
+    metrics = [{**suitable[name], "chosen": name in chosen, "given": chosen.get(name, {})} for name in order]
+    shown = {
+        *(option for option in SUPPOSED_OPTIONS if option not in ("resolution", "checked")),
+        "pred",
+        "metric",
+        "level",
+    }
+    hidden = [pair for pair in view.query() if pair[0] not in shown]
+    numeric = about["task"] == "regression"
+    plain = (
+        numeric
+        and not any(view.get(n) for n in ("repeats", "cov", "resolution", "limits"))
+        and "," not in str(view.get("yerr", ""))
+    )
+    return {
+        "metrics": metrics,
+        "hidden": hidden,
+        "numeric": numeric,
+        "was_numeric": numeric or view.get("cut") is not None,
+        "plain": plain and about["errors"],
+        "scales": about["errors"] and not any(view.get(n) for n in ("votes", "probabilities", "checked")),
+        "systematic": numeric and not view.get("repeats") and not view.get("resolution"),
+        "unit": about["unit"],
+        "excluded": set(view.get("exclude", [])),
+        "one_by_one": not view.get("std"),
+    }

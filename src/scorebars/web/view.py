@@ -1,0 +1,215 @@
+"""What a page shows: the options of the command line, as they stand in the address of the page.
+
+A view is all that is needed to see the same numbers again: in the page, on the command line, in Python.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scorebars.cli import options as opt
+from scorebars.files.columns import ROLE_OPTIONS, Roles, reads_as_number
+from scorebars.files.formats import READING_OPTIONS
+from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
+from scorebars.report.sections import code_lines
+from scorebars.web.limits import Refused
+
+LISTS = ("pred", "std", "members", "repeats", "votes", "probabilities", "exclude", "metric")
+_NUMBERS = ("resolution", "scale_errors", "systematic", "cut", "level")
+_WHOLE = ("measurements", "skip_rows")
+_OTHERS = ("nan_policy", "task", "metric", "level")
+NAMES = (*READING_OPTIONS, *ROLE_OPTIONS, *SUPPOSED_OPTIONS, *_OTHERS)
+_NOTHING = {
+    "scale_errors": 1.0,
+    "systematic": 0.0,
+    "measurements": 1,
+    "level": 0.95,
+    "nan_policy": "raise",
+    "error_kind": "classical",
+}
+"""Values that change nothing and are not written."""
+_UNGUESSED = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], "members": ["none"]}
+_LABELS_OF_THEIR_OWN = ("repeats", "votes", "probabilities")
+_ERRORS = ("yerr", "yerr_percent", "limits", "cov", *_LABELS_OF_THEIR_OWN)
+_NOT_OF = {"evaluate": (), "compare": ("by", "metric", "level"), "plan": ("by", "metric", "level", "std", "members")}
+"""Options that a command has not, or that its page gives in another way."""
+_MOST_VALUES = 4_000
+_LONGEST = 2_000
+
+
+@dataclass(frozen=True)
+class View:
+    """The options that are given; `cov` only says that the uploaded matrix is used."""
+
+    given: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, query: Iterable[tuple[str, str]]) -> View:
+        """The view in an address; options of metrics may stand apart, as ``opt.fraction_within.tolerance=0.5``."""
+        found: dict[str, Any] = {}
+        apart: dict[str, dict[str, str]] = {}
+        for count, (name, text) in enumerate(query):
+            if count >= _MOST_VALUES or len(text) > _LONGEST:
+                raise Refused("The address is too long.", 414)
+            if name.startswith("opt.") and name.count(".") >= 2 and text.strip():
+                _, metric, option = name.split(".", 2)
+                apart.setdefault(metric, {})[option] = text.strip()
+            if name not in NAMES or not text.strip():
+                continue
+            if name in LISTS:
+                found.setdefault(name, [])
+                found[name] += [] if text in found[name] else [text]
+            else:
+                found[name] = _value(name, text)
+        found = {name: value for name, value in found.items() if _NOTHING.get(name) != value}
+        if "metric" in found:
+            found["metric"] = [_with_options(name, apart.get(name, {})) for name in found["metric"]]
+        return cls(found)
+
+    def query(self, **more: Any) -> list[tuple[str, str]]:
+        """The view as it stands in an address."""
+        pairs: list[tuple[str, str]] = []
+        for name, value in {**self.given, **more}.items():
+            pairs += [(name, _text(one)) for one in (value if isinstance(value, list) else [value])]
+        return pairs
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.given.get(name, default)
+
+    @property
+    def level(self) -> float:
+        level = float(self.get("level", 0.95))
+        if not 0 < level < 1:
+            raise Refused(f"The level must be a probability strictly between 0 and 1, got {level:g}.", 422)
+        return level
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        return {name: self.given[name] for name in READING_OPTIONS if name in self.given}
+
+    @property
+    def supposed(self) -> Supposed:
+        return Supposed(**{name: self.given[name] for name in SUPPOSED_OPTIONS if name in self.given})
+
+    @property
+    def metrics(self) -> list[opt.AskedMetric] | None:
+        """The metrics that are asked for; None for those that suit the data."""
+        return [opt.asked_metric(name) for name in self.get("metric", [])] or None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether labels and predictions are named, so that nothing else is guessed."""
+        labels = any(self.get(name) for name in ("y", *_LABELS_OF_THEIR_OWN))
+        return labels and any(self.get(name) for name in ("pred", "members"))
+
+    def roles(self, covariance: str = "") -> dict[str, Any]:
+        """What is said of the columns, as the readers of files take it; `covariance` is the file that was uploaded."""
+        given = {name: self.given[name] for name in ROLE_OPTIONS if name in self.given and name != "cov"}
+        if self.get("cov"):
+            if not covariance:
+                raise Refused("There is no covariance matrix yet: choose its file on the page of the columns.", 422)
+            given["cov"] = covariance
+        if self.is_whole:
+            given = {**_UNGUESSED, **given}
+            given |= {} if set(given) & set(_ERRORS) else {"yerr": "none"}
+        return self.supposed.without_columns(given)
+
+    def filled(self, roles: Roles) -> View:
+        """The same view with every column named that was guessed."""
+        named: dict[str, Any] = {"y": roles.y, "pred": list(roles.predictions)}
+        named |= {"weight": roles.weight, "by": roles.by, "groups": roles.groups, "id": roles.id, "model": roles.model}
+        named |= {name: list(getattr(roles, name)) for name in _LABELS_OF_THEIR_OWN}
+        named |= {"repeats": ["rows"]} if roles.repeated_rows else {}
+        stds = dict(roles.stds)
+        named["std"] = [stds.get(name, "none") for name in roles.predictions] if stds else []
+        named["members"] = [",".join(group) for group in roles.members]
+        errors = "yerr_percent" if roles.percent else "limits" if roles.limits else "yerr"
+        named[errors] = _error_text(roles)
+        columns = {name: value for name, value in named.items() if value not in (None, [], "")}
+        others = {name: value for name, value in self.given.items() if name not in ROLE_OPTIONS or name == "cov"}
+        return View({**columns, **others})
+
+    # how to see the same elsewhere -----------------------------------------------------------------
+
+    def arguments(self, needed: Sequence[str] = (), covariance: str = "") -> list[str]:
+        """The options of the command line; `needed` names those that must say ``none`` where the view is silent."""
+        said = {**dict.fromkeys(needed, "none"), **self.given}
+        if "cov" in said:
+            said["cov"] = covariance
+        words = []
+        for name in NAMES:
+            value = said.get(name)
+            for one in value if isinstance(value, list) else [value]:
+                words += [] if one is None else [f"--{name.replace('_', '-')}", _text(one)]
+        return words
+
+    def command(
+        self, verb: str, file: str, needed: Sequence[str], covariance: str = "", more: Sequence[str] = ()
+    ) -> str:
+        """The command line that prints the numbers of this page."""
+        gone = _NOT_OF[verb]
+        shown = View({name: value for name, value in self.given.items() if name not in gone})
+        needed = [name for name in needed if name not in gone]
+        return shlex.join(["scorebars", verb, file, *shown.arguments(needed, covariance), *more])
+
+    def keywords(self, covariance: str = "") -> dict[str, Any]:
+        """The keywords with which `sb.evaluate` and its sisters take the same data from the file."""
+        said = {name: self.given.get(name) for name in (*ROLE_OPTIONS, *READING_OPTIONS, *SUPPOSED_OPTIONS)}
+        if said["yerr"] is not None and reads_as_number(said["yerr"]):
+            said["yerr"] = float(said["yerr"])
+        if said["yerr"] == "none":
+            said["yerr"] = None
+        said["cov"] = covariance if said["cov"] else None
+        said["predictions"] = said.pop("pred")
+        said["id"] = said["id"] or "none"  # with an id the file is read as a whole
+        said |= {name: self.given.get(name) for name in ("nan_policy",)}
+        said["task"] = self._said_task()
+        return {name: value for name, value in said.items() if value not in (None, [])}
+
+    def _said_task(self) -> str | None:
+        task: str | None = self.get("task")
+        return task if self.get("cut") is None else None
+
+    def code(self, file: str, metrics: Sequence[Any], unit: str, covariance: str = "") -> str:
+        """Python code that makes the numbers of this page."""
+        told = code_lines(metrics, (), {}, None, file, self.keywords(covariance), False, self.level, unit)
+        return (
+            told
+            if self.level == 0.95
+            else f"{told}\nnumbers = found.to_dict({self.level!r})  # with intervals of this level"
+        )
+
+
+def _value(name: str, text: str) -> Any:
+    if name not in _NUMBERS and name not in _WHOLE:
+        return text
+    try:
+        value = float(text.replace(",", "."))
+        if name in _WHOLE and value != int(value):
+            raise ValueError
+        return int(value) if name in _WHOLE else value
+    except (ValueError, OverflowError):
+        kind = "a whole number" if name in _WHOLE else "a number"
+        raise Refused(f"{name.replace('_', ' ').capitalize()} must be {kind}, got {text!r}.", 422) from None
+
+
+def _text(value: Any) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _with_options(metric: str, options: dict[str, str]) -> str:
+    """A metric with its options, as the command line takes it; options that stand there already stay."""
+    if not options or ":" in metric:
+        return metric
+    return f"{metric}:{','.join(f'{name}={value}' for name, value in options.items())}"
+
+
+def _error_text(roles: Roles) -> str | None:
+    if roles.in_cells:
+        return "cells"
+    if isinstance(roles.yerr, tuple):
+        return ("+" if roles.added else ",").join(roles.yerr)
+    return None if roles.yerr is None else _text(roles.yerr)

@@ -1,0 +1,562 @@
+"""What the process of one question does: read the file, ask the library, write the answer. The server only shows it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import scorebars as sb
+from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of, counted, printable
+from scorebars._shared.writing import as_json
+from scorebars.cli import compare_command, evaluate_command, plan_command
+from scorebars.cli import options as opt
+from scorebars.cli.output import as_csv
+from scorebars.files.columns import Roles, assign, holds_numbers
+from scorebars.files.file_labels import TableLabels, load_labels, understood
+from scorebars.files.formats import PREFIX, Reading, TableSource, opened
+from scorebars.files.problem import TableProblem
+from scorebars.report.build import build, parts
+from scorebars.web import calculator
+from scorebars.web.jobs import ANSWER, PROGRESS, QUESTION
+from scorebars.web.limits import Refused, in_words
+from scorebars.web.view import View
+from scorebars.web.wording import for_page
+
+_SHOWN_ROWS = 5
+_LONGEST_CELL = 60
+_MOST_VALUES = 30
+"""A column with at most so many different values can be one of groups."""
+_GROUP_COLUMNS = 8
+_SILENT = ("weight", "by", "id", "model", "std", "members")
+"""Columns that the command line guesses unless it is told that there are none."""
+
+
+def warm_up() -> None:
+    """Load what questions need, before any process is forked."""
+    for module in ("jinja2", "pyarrow.csv", "pyarrow.dataset", "scipy.stats"):
+        import_module(module)
+    sb.report.build([1.0, 2.0, 4.0, 5.0], [1.1, 2.2, 3.9, 5.2], yerr=0.1)
+
+
+def answer(folder: Path) -> None:
+    """Answer the question in `folder`; what is wrong with the file is an answer too."""
+    question = json.loads((folder / QUESTION).read_text(encoding="utf-8"))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            found = _ANSWERS[question["kind"]](Asked(question, folder))
+            found["said"] = list(dict.fromkeys(for_page(str(one.message)) for one in said))[:20]
+        except (ValueError, OverflowError, ImportError, zipfile.BadZipFile) as why:
+            found = {"problem": for_page(str(why)) or type(why).__name__}
+        except MemoryError:
+            found = {"problem": _too_much(question)}
+        except Exception as why:  # a reader that stumbles over a damaged file
+            if "malloc" in str(why) or "allocate" in str(why):
+                found = {"problem": _too_much(question)}
+            else:
+                found = {
+                    "problem": f"The file cannot be worked on ({type(why).__name__}: {printable(str(why))[:300]})."
+                }
+    text = as_json(found, indent=None)
+    part = folder / f"{ANSWER}.part"
+    part.write_text(text, encoding="utf-8")
+    part.rename(folder / ANSWER)
+
+
+def _too_much(question: Mapping[str, Any]) -> str:
+    return (
+        f"This needs more than the {in_words(question['limits']['memory'])} of memory that one question may take. Try a "
+        "smaller file, or the command line."
+    )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as the process gets it."""
+
+    question: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def view(self) -> View:
+        return View(dict(self.question.get("view") or {}))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is asked besides the view."""
+        return dict(self.question.get("options") or {})
+
+    @property
+    def path(self) -> str:
+        return str(self.question["path"])
+
+    @property
+    def shown_name(self) -> str:
+        """What the visitor calls the file."""
+        return str(self.question["name"])
+
+    @property
+    def covariance(self) -> str:
+        return str(self.question.get("covariance") or "")
+
+    @property
+    def covariance_name(self) -> str:
+        return Path(self.covariance).name
+
+    def say(self, stage: str) -> None:
+        """Tell the visitor what is being done."""
+        (self.folder / PROGRESS).write_text(stage, encoding="utf-8")
+
+    @contextmanager
+    def source(self) -> Iterator[TableSource]:
+        """The opened file, unless it is too large."""
+        limits = self.question["limits"]
+        self.say("Opening the file")
+        if not self.path.startswith(PREFIX):
+            _require_small_archive(Path(self.path), 5 * limits["bytes"])
+        with opened([self.path], Reading(**self.view.reading)) as found:
+            if len(found.columns) > limits["columns"]:
+                raise TableProblem(
+                    f"{found.name} has {len(found.columns)} columns; this page takes {limits['columns']}. Keep the columns of "
+                    "labels, errors and predictions, or use the command line."
+                )
+            yield found
+
+    def labels(self, source: TableSource, roles: Roles) -> TableLabels:
+        """The checked arrays, as they are supposed to be."""
+        self.say("Reading the table")
+        view, supposed = self.view, self.view.supposed
+        task = supposed.task or view.get("task") or opt.task_of(view.metrics)
+        data = load_labels(source, roles, task, view.get("nan_policy", "raise"), supposed.exclude or ())
+        most = self.question["limits"]["rows"]
+        if data.n > most:
+            raise TableProblem(
+                f"{source.name} has {data.n} labels; this page takes {most}. Take a sample, or use the command line, which "
+                "reads large files in pieces."
+            )
+        return supposed.told(data)
+
+
+def _require_small_archive(path: Path, most: int) -> None:
+    """Refuse an archive that says it unpacks to more than is allowed; one that lies is stopped by the limits."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        size = sum(entry.file_size for entry in entries)
+        if len(entries) > 1000 or size > most:
+            raise TableProblem(
+                f"{path.name} holds {counted(len(entries), 'file')} that unpack to {in_words(size)}; this page takes 1000 "
+                f"files and {in_words(most)}."
+            )
+
+
+class _Guess:
+    """Which column is what, asked several times of the same file."""
+
+    def __init__(self, source: TableSource) -> None:
+        self.source, self.sample = source, source.first_rows()
+        self._known: dict[str, Any] = {
+            "sample": self.sample,
+            "declared": source.declared_errors(),
+            "units": source.units(source.columns),
+            "coordinates": source.coordinates,
+        }
+
+    def roles(self, **options: Any) -> Roles:
+        return assign(self.source.columns, **self._known, **options)
+
+    def needed(self, given: Mapping[str, Any], roles: Roles) -> list[str]:
+        """Which of the columns that are not there the command line would guess, unless it says ``none``."""
+        needed = []
+        silent = {name: value for name, value in given.items() if name in _SILENT and value in ("none", ["none"])}
+        kept = {name: value for name, value in given.items() if name not in silent}
+        for name in silent:
+            try:
+                same = self.roles(**{**kept, **silent, name: None}) == roles
+            except TableProblem:
+                same = False
+            needed += [] if same else [name]
+        rest = {name: value for name, value in silent.items() if name in needed}
+        try:
+            alike = self.roles(**kept, **rest) == roles
+        except TableProblem:
+            alike = False
+        if not alike:
+            needed = list(silent)
+        if given.get("yerr") == "none":
+            try:
+                alike = (
+                    self.roles(**{**kept, **dict.fromkeys(needed), **{k: silent[k] for k in needed}, "yerr": None})
+                    == roles
+                )
+            except TableProblem:
+                alike = False
+            needed += [] if alike else ["yerr"]
+        return needed
+
+
+# the table ------------------------------------------------------------------------------------------
+
+
+def preview(asked: Asked) -> dict[str, Any]:
+    """The columns with their first values, and what each is taken for; where a guess would be a gamble, the question."""
+    with asked.source() as source:
+        asked.say("Looking at the columns")
+        guess = _Guess(source)
+        question = ""
+        view = asked.view
+        roles = None
+        attempts: list[dict[str, Any]] = [{}, {"yerr": "none"}, {"yerr": "none", "std": ["none"], "members": ["none"]}]
+        for attempt in [view.roles(asked.covariance)] if view.is_whole else attempts:
+            try:
+                roles = guess.roles(**attempt)
+                break
+            except TableProblem as why:
+                question = question or for_page(str(why))
+        units = source.units(source.columns)
+        columns = [_column(name, guess.sample.get(name), units.get(name, "")) for name in source.columns]
+        found: dict[str, Any] = {"columns": columns, "question": question, "name": source.name}
+        found["remarks"] = source.remarks()
+        found["view"] = {} if roles is None else view.filled(roles).given
+        found["line"] = "" if roles is None else understood(source, roles)
+        found["classes"] = roles is not None and _are_classes(roles, guess.sample)
+        found["sure"] = not question
+        return found
+
+
+def _column(name: str, values: Any, unit: str) -> dict[str, Any]:
+    shown = [] if values is None else [_cell(value) for value in values[:_SHOWN_ROWS].tolist()]
+    return {"name": name, "unit": unit, "values": shown, "number": values is not None and holds_numbers(values)}
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else printable(str(value))
+    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+
+
+def _are_classes(roles: Roles, sample: Mapping[str, Any]) -> bool:
+    if roles.flips or roles.votes or roles.probabilities:
+        return True
+    labels = sample.get(roles.y or "")
+    return labels is not None and not holds_numbers(labels)
+
+
+def _groups(source: TableSource, view: View, roles: Roles) -> list[dict[str, Any]]:
+    """Columns of few different values, whose rows can be left out."""
+    found = []
+    taken = {*roles.label_columns, *roles.error_columns, *roles.predictions, *roles.forecast_columns}
+    first = [name for name in (roles.by, roles.groups, roles.model) if name]
+    others = [name for name in source.columns if name not in taken and name not in first and name != roles.id]
+    for name in [*first, *others][:60]:
+        if source.columns.count(name) > 1:
+            continue
+        try:
+            values = source.read([name])[name]
+        except ValueError:
+            continue
+        if values.dtype.kind == "f" and not np.all(values == np.floor(values)):
+            continue
+        texts, counts = np.unique(np.array([printable(value) for value in values]), return_counts=True)
+        if 2 <= len(texts) <= _MOST_VALUES:
+            rows = [{"value": str(text), "count": int(count)} for text, count in zip(texts, counts, strict=True)]
+            found.append({"column": name, "values": rows})
+        if len(found) >= _GROUP_COLUMNS:
+            break
+    return found
+
+
+# the result -----------------------------------------------------------------------------------------
+
+
+def _loaded(asked: Asked, brief: bool = False) -> tuple[TableLabels, View, dict[str, Any]]:
+    """The arrays, the view with all columns named, and what a page says about them."""
+    with asked.source() as source:
+        guess = _Guess(source)
+        given = asked.view.roles(asked.covariance)
+        roles = guess.roles(**given)
+        view = asked.view.filled(roles) if not asked.view.is_whole else asked.view
+        whole = view.roles(asked.covariance)
+        data = asked.labels(source, roles)
+        about: dict[str, Any] = {
+            "source": asked.shown_name,
+            "assumed": for_page(understood(source, roles)),
+            "remarks": [for_page(f"{remark[0].upper()}{remark[1:]}.") for remark in data.remarks],
+            "omitted": data.omitted,
+            "needed": [] if brief else guess.needed(whole, roles),
+            "groups": _groups(source, view, roles) if not brief else [],
+            "columns": list(source.columns),
+            "models": _model_columns(guess, given, roles),
+            "task": data.task,
+            "unit": data.unit or "",
+            "forecasts": bool(data.forecasts),
+            "n": data.n,
+            "errors": data.yerr is not None,
+        }
+    return data, view, about
+
+
+def _model_columns(guess: _Guess, given: Mapping[str, Any], roles: Roles) -> list[dict[str, str]]:
+    """The models that can be switched on and off, each with the column of its predictions."""
+    named = roles.models()
+    try:
+        others = guess.roles(**{**given, "pred": None, "std": None, "members": None}).models()
+    except TableProblem:  # only those that are named
+        others = {}
+    every = {column: (named | others)[column] for column in guess.source.columns if column in named | others}
+    return [{"column": column, "model": printable(model)} for column, model in every.items()]
+
+
+def _evaluated(asked: Asked, data: TableLabels) -> tuple[Any, dict[str, Any]]:
+    asked.say("Scoring the models")
+    metrics = asked.view.metrics
+    result = evaluate_command.evaluation_of(data, metrics or opt.default_metrics(data))
+    return result, {"metrics": metrics, "level": asked.view.level, "evaluation": result}
+
+
+def _again(asked: Asked, view: View, about: Mapping[str, Any], metrics: Any) -> dict[str, Any]:
+    """The command line and the Python code that make the same numbers."""
+    name, matrix = asked.shown_name, asked.covariance_name
+    command = view.command("evaluate", name, about["needed"], matrix)
+    return {"command": command, "code": view.code(name, metrics, about["unit"], matrix)}
+
+
+def _report_options(data: TableLabels) -> dict[str, Any]:
+    return {"yerr": data.yerr, "sample_weight": data.weight, "ids": data.ids, "unit": data.unit, "task": data.task}
+
+
+def result(asked: Asked) -> dict[str, Any]:
+    """The report as parts of a page, and all numbers."""
+    data, view, about = _loaded(asked)
+    evaluation, shown = _evaluated(asked, data)
+    again = _again(asked, view, about, shown["metrics"] or evaluation.metrics)
+    asked.say("Comparing the models and drawing")
+    body = parts(data.y, data.models, title=asked.shown_name, **shown, **_report_options(data), **again)
+    numbers = _numbers(evaluation, asked, about, view, again)
+    return {
+        "body": body,
+        "view": view.given,
+        "about": about,
+        "numbers": numbers,
+        **again,
+        "metrics": evaluation.metrics,
+    }
+
+
+def _numbers(
+    evaluation: Any, asked: Asked, about: Mapping[str, Any], view: View, again: Mapping[str, str]
+) -> dict[str, Any]:
+    found = evaluation.to_dict(asked.view.level)
+    told = {name: about[name] for name in ("source", "omitted", "assumed", "remarks")}
+    return {**found, **told, "level": asked.view.level, "view": view.given, **again, "scores": found["scores"]}
+
+
+def quick(asked: Asked) -> dict[str, Any]:
+    """One score, before the whole page is there: the model and metric that the visitor looks at."""
+    data, _, about = _loaded(asked, brief=True)
+    model, metric = asked.options["model"], asked.options["metric"]
+    if model not in data.models:
+        raise TableProblem(f"the model {model!r} is not chosen.")
+    own = {name: forecast for name, forecast in data.forecasts.items() if name == model}
+    one = replace(data, predictions={model: data.predictions[model]}, forecasts=own)
+    metrics = asked.view.metrics or opt.default_metrics(data)
+    evaluation = evaluate_command.evaluation_of(one, [name for name in metrics or [] if name == metric] or metrics)
+    if metric not in evaluation.metrics:
+        raise TableProblem(f"the metric {metric} is not chosen.")
+    score = evaluation[model, metric]
+    answers = answer_records(answers_of(score, ANSWER_NAMES, asked.view.level))
+    repeats = int(asked.options["repeats"])
+    anew = answers[ANSWER_NAMES.index("remeasured")]
+    if repeats > 1:
+        anew["text"] = str(score.remeasured(repeats=repeats))
+    return {"answers": dict(zip(ANSWER_NAMES, answers, strict=True)), "n": about["n"], "repeats": repeats}
+
+
+# export ---------------------------------------------------------------------------------------------
+
+
+def export(asked: Asked) -> dict[str, Any]:
+    """What can be taken along: the text of a file, or a picture."""
+    data, view, about = _loaded(asked)
+    evaluation, shown = _evaluated(asked, data)
+    again = _again(asked, view, about, shown["metrics"] or evaluation.metrics)
+    name = str(asked.options["file"])
+    asked.say(f"Writing {name}")
+    makers: dict[str, Callable[[], str]] = {
+        "report.html": lambda: build(
+            data.y, data.models, title=asked.shown_name, **shown, **_report_options(data), **again
+        ),
+        "scores.json": lambda: as_json(_numbers(evaluation, asked, about, view, again)),
+        "scores.csv": lambda: as_csv(evaluation.rows(view.level)),
+        "table.tex": lambda: str(evaluation.to_latex()),
+        "table.md": lambda: str(evaluation.to_markdown()),
+        "sentence.txt": lambda: evaluate_command.sentences_of(evaluation, evaluation.metrics, data.unit),
+        "code.py": lambda: again["code"] + "\n",
+        "command.sh": lambda: again["command"] + "\n",
+    }
+    if name in makers:
+        return {"text": makers[name]()}
+    return {"picture": base64.b64encode(_picture(name, data, evaluation, asked)).decode()}
+
+
+FIGURES = ("distribution", "noise_budget", "parity", "forest")
+
+
+def _picture(name: str, data: TableLabels, evaluation: Any, asked: Asked) -> bytes:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    what, _, ending = name.rpartition(".")
+    if what not in FIGURES or ending not in ("svg", "png"):
+        raise Refused(f"There is no figure {name!r}.", 404)
+    models = evaluation.ranked()
+    model = str(asked.options.get("model"))
+    model = model if model in evaluation.models else models[0]
+    metric = asked.options.get("metric") if asked.options.get("metric") in evaluation.metrics else evaluation.metrics[0]
+    score = evaluation[model, metric]
+    if what == "distribution":
+        drawn = sb.plot.distribution(score, level=asked.view.level, unit=data.unit)
+    elif what == "noise_budget":
+        drawn = sb.plot.noise_budget(evaluation, metric=metric)
+    elif what == "parity":
+        drawn = sb.plot.parity(data.y, data.predictions[model], yerr=data.yerr, sample_weight=data.weight)
+    else:
+        drawn = sb.plot.forest(_compared(asked, data), unit=data.unit)
+    sink = io.BytesIO()
+    figure: Any = drawn.figure
+    figure.savefig(sink, format=ending, dpi=200, bbox_inches="tight")
+    pyplot.close(figure)
+    return sink.getvalue()
+
+
+# comparison and plan --------------------------------------------------------------------------------
+
+
+def _compared(asked: Asked, data: TableLabels) -> sb.Comparison:
+    name = asked.options.get("metric")
+    default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
+    chosen: Any = opt.asked_metric(str(name)) if name else ("brier_score_loss" if data.probable else default)
+    models = data.models if opt.task_of([chosen]) == "forecast" else data.predictions
+    found = sb.compare(
+        data.y,
+        models,
+        yerr=data.yerr,
+        metric=chosen,
+        sample_weight=data.weight,
+        groups=data.groups,
+        sampling=bool(asked.options.get("sampling")),
+        rope=float(asked.options.get("rope") or 0.0),
+        level=asked.view.level,
+    )
+    assert isinstance(found, sb.Comparison)
+    return found
+
+
+def compare(asked: Asked) -> dict[str, Any]:
+    """Which model is better, and how sure can the labels make us?"""
+    data, view, about = _loaded(asked)
+    if len(data.predictions) < 2:
+        raise TableProblem("comparing needs at least two models: choose another column of predictions too.")
+    asked.say("Comparing the models")
+    found = _compared(asked, data)
+    ranking = found.ranking()
+    reference = asked.options.get("against") or ranking.best()
+    if reference not in found.models:
+        raise TableProblem(f"there is no model {reference!r}. The models are: {', '.join(found.models)}.")
+    rows, texts = [], []
+    for model in ranking.order():
+        row, cells = compare_command.row_against(found, ranking, model, reference)
+        rows.append(row)
+        texts.append(cells)
+    more = [
+        *(["--metric", str(asked.options["metric"])] if asked.options.get("metric") else []),
+        *(["--against", str(asked.options["against"])] if asked.options.get("against") else []),
+        *(["--sampling"] if asked.options.get("sampling") else []),
+        *(["--rope", f"{float(asked.options['rope']):.15g}"] if asked.options.get("rope") else []),
+        *(["--level", f"{view.level:.15g}"] if view.level != 0.95 else []),
+    ]
+    said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings, "models": rows}
+    settings = {"sampling": found.sampling, "rope": float(asked.options.get("rope") or 0.0), "level": found.level}
+    numbers = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n, **settings, **said}
+    return {
+        "numbers": numbers,
+        "rows": texts,
+        "title": found.declaration.title,
+        "direction": found.declaration.direction,
+        "sentence": found.sentence(data.unit),
+        "command": view.command("compare", asked.shown_name, about["needed"], asked.covariance_name, more),
+        "view": view.given,
+        "about": about,
+    }
+
+
+def plan(asked: Asked) -> dict[str, Any]:
+    """How many labels and repeats are needed, from the file as a pilot; what is missing for a plan is an answer too."""
+    data, view, about = _loaded(asked)
+    asked.say("Planning")
+    found: dict[str, Any] = {
+        "models": list(data.predictions),
+        "view": view.given,
+        "about": about,
+        "chosen": [],
+        "best": None,
+    }
+    try:
+        return {**found, **_planned(asked, data, view, about)}
+    except ValueError as why:
+        return {**found, "lacks": for_page(str(why))}
+
+
+def _planned(asked: Asked, data: TableLabels, view: View, about: Mapping[str, Any]) -> dict[str, Any]:
+    options = asked.options
+    goal = {name: float(options[name]) for name in ("power", "level", "cost_label", "cost_repeat") if options.get(name)}
+    size = float(options["size"]) if options.get("size") else None
+    reach = {"std": size} if options.get("goal") == "std" else {"difference": size}
+    wanted = 1 if "std" in reach else 2
+    chosen = [name for name in options.get("models") or [] if name in data.predictions]
+    if len(chosen) != wanted and len(data.predictions) == wanted:
+        chosen = list(data.predictions)
+    if len(chosen) != wanted:
+        raise TableProblem(f"This plan is about {'one model' if wanted == 1 else 'two models'}: choose below.")
+    if wanted == 1 and size is None:
+        raise TableProblem("Give the standard error that the mean squared error shall have.")
+    pilot = replace(data, predictions={name: data.predictions[name] for name in chosen}, forecasts={})
+    found = plan_command.plan_from_pilot(pilot, reach.get("difference"), reach.get("std"), goal)
+    column = {entry["model"]: entry["column"] for entry in about["models"]}
+    named = View({**view.given, "pred": [column[name] for name in chosen if name in column]})
+    given = {name: value for name, value in {**reach, **goal}.items() if value is not None}
+    more = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", f"{value:.15g}")]
+    command = named.command("plan", asked.shown_name, about["needed"], asked.covariance_name, more)
+    return {**calculator.plan_told(found, goal, data.task == "classification"), "command": command, "chosen": chosen}
+
+
+def calculate(asked: Asked) -> dict[str, Any]:
+    """The formulas of the paper and the plan, from a few numbers."""
+    return calculator.calculated(asked.options)
+
+
+_ANSWERS: dict[str, Callable[[Asked], dict[str, Any]]] = {
+    "preview": preview,
+    "result": result,
+    "quick": quick,
+    "export": export,
+    "compare": compare,
+    "plan": plan,
+    "calculate": calculate,
+}
