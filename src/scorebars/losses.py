@@ -36,6 +36,9 @@ class Loss(ABC):
     continuous: bool = True
     """Whether the loss changes little where the label does."""
 
+    smooth: bool = False
+    """Whether it has derivatives of all orders, though it may bend sharply."""
+
     precision: float = 1e-14
     """Relative accuracy to which its integrals are found; lower where its values are integrals themselves."""
 
@@ -155,7 +158,7 @@ class Huber(Loss):
 class LogCosh(Loss):
     """log cosh(y - p)"""
 
-    of_residual = True
+    of_residual = smooth = True
     kinks_from_prediction = (-20.0, -4.0, 0.0, 4.0, 20.0)  # where a wide error meets the narrow bend at the prediction
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
