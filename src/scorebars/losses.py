@@ -358,6 +358,30 @@ class RootLoss(Loss):
         return self.loss.sublevel(p, t * t)
 
 
+class ItsLabel(Loss):
+    """y itself: its values are those that a label may take"""
+
+    smooth = True
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.asarray(y, dtype=np.float64)
+
+
+class LossDifference(Loss):
+    """loss(y, a) - loss(y, b) of two predictions: p has the columns a and b"""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self.degree, self.continuous, self.smooth = loss.degree, loss.continuous, loss.smooth
+        self.precision, self.least_label = loss.precision, loss.least_label
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.subtract(self.loss(y, p[..., 0]), self.loss(y, p[..., 1]))
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        return np.concatenate([self.loss.kinks(p[:, 0]), self.loss.kinks(p[:, 1])])
+
+
 class CustomLoss(Loss):
     """Any vectorised function of labels and predictions, both one-dimensional arrays.
 
