@@ -36,6 +36,9 @@ class Loss(ABC):
     continuous: bool = True
     """Whether the loss changes little where the label does."""
 
+    smooth: bool = False
+    """Whether it has derivatives of all orders, though it may bend sharply."""
+
     precision: float = 1e-14
     """Relative accuracy to which its integrals are found; lower where its values are integrals themselves."""
 
@@ -155,7 +158,7 @@ class Huber(Loss):
 class LogCosh(Loss):
     """log cosh(y - p)"""
 
-    of_residual = True
+    of_residual = smooth = True
     kinks_from_prediction = (-20.0, -4.0, 0.0, 4.0, 20.0)  # where a wide error meets the narrow bend at the prediction
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
@@ -353,6 +356,30 @@ class RootLoss(Loss):
 
     def sublevel(self, p: float, t: float) -> Pieces | None:
         return self.loss.sublevel(p, t * t)
+
+
+class ItsLabel(Loss):
+    """y itself: its values are those that a label may take"""
+
+    smooth = True
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.asarray(y, dtype=np.float64)
+
+
+class LossDifference(Loss):
+    """loss(y, a) - loss(y, b) of two predictions: p has the columns a and b"""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self.degree, self.continuous, self.smooth = loss.degree, loss.continuous, loss.smooth
+        self.precision, self.least_label = loss.precision, loss.least_label
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.subtract(self.loss(y, p[..., 0]), self.loss(y, p[..., 1]))
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        return np.concatenate([self.loss.kinks(p[:, 0]), self.loss.kinks(p[:, 1])])
 
 
 class CustomLoss(Loss):

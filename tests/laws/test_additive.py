@@ -7,12 +7,15 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import ndtri
 
 from scorebars import errors, losses
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
+from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import NormalLaw
 from scorebars.laws.mean_loss_law import mean_law
+from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot
 from scorebars.laws.samples import SampleLaw
 from scorebars.moments import label_moments
 
@@ -54,13 +57,64 @@ def test_share_within_a_tolerance_is_exact() -> None:
     assert weighted.mean == pytest.approx(float(shares @ p), rel=1e-12)
 
 
-def test_many_labels_are_a_few_draws_and_a_normal_rest() -> None:
-    rng = np.random.default_rng(0)
-    y = np.exp(rng.normal(size=3000))
-    law = mean_law(losses.AbsoluteError(), errors.Uniform(0.5), y, y + 0.1, np.full(3000, 1 / 3000))
-    assert isinstance(law, SampleLaw)
-    assert float(np.mean(law.draws)) == pytest.approx(float(law.mean), abs=0.03 * float(law.std))
-    assert float(np.std(law.draws)) == pytest.approx(float(law.std), rel=0.02)
+@pytest.mark.parametrize("n", [2, 5, 20, 100, 300, 2000])
+@pytest.mark.parametrize("sizes", ["equal", "mixed", "small", "large"])
+def test_the_quadrature_agrees_with_the_exact_law_of_absolute_errors(n: int, sizes: str) -> None:
+    """The absolute error under normal errors, which has an exact law of its own, by the way that serves any loss."""
+    rng = np.random.default_rng(n)
+    sigma = {
+        "equal": np.full(n, 0.5),
+        "mixed": np.exp(rng.normal(0.0, 1.5, n)),
+        "small": 1e-3 * rng.uniform(0.5, 1.0, n),
+        "large": 30.0 * rng.uniform(0.5, 1.0, n),
+    }[sizes]
+    residual, weight = rng.normal(size=n), rng.uniform(0.2, 1.0, n)
+    exact = FoldedNormalMean(residual, sigma, weight)
+    law = mean_law(losses.AbsoluteError(), errors.Normal(sigma), residual, np.zeros(n), weight / weight.sum())
+    assert law.method == "quadrature"
+    for q in (1e-6, 0.001, 0.025, 0.16, 0.5, 0.84, 0.975, 0.999, 1 - 1e-6):
+        assert law.cdf(exact.ppf(q)) == pytest.approx(q, abs=3e-6 if n < 5 else 1e-8)
+        assert law.pdf(exact.ppf(q)) * law.std == pytest.approx(exact.pdf(exact.ppf(q)) * law.std, abs=1e-3)
+    assert law.ppf(0.975) == pytest.approx(exact.ppf(0.975), abs=3e-6 * float(law.std))
+
+
+@pytest.mark.parametrize("sizes", ["equal", "mixed"])
+def test_labels_that_stand_for_others_miss_little(sizes: str) -> None:
+    n, rng = 60_000, np.random.default_rng(5)
+    sigma = np.full(n, 0.5) if sizes == "equal" else np.exp(rng.normal(0.0, 1.5, n))
+    residual = rng.normal(size=n)
+    exact = FoldedNormalMean(residual, sigma)
+    law = mean_law(losses.AbsoluteError(), errors.Normal(sigma), residual, np.zeros(n), np.full(n, 1.0 / n))
+    for q in (0.001, 0.025, 0.5, 0.975, 0.999):
+        assert law.cdf(exact.ppf(q)) == pytest.approx(q, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [8, 60, 800])
+def test_the_quadrature_agrees_with_the_exact_law_of_squares(n: int) -> None:
+    rng = np.random.default_rng(n)
+    residual, sigma = rng.normal(size=n), rng.uniform(0.2, 1.0, n)
+    exact = GeneralizedChiSquare.independent(residual, sigma)
+    law = mean_law(losses.SquaredError(), errors.Normal(sigma), residual, np.zeros(n), np.full(n, 1.0 / n))
+    for q in (0.001, 0.025, 0.5, 0.975, 0.999):
+        assert law.cdf(exact.ppf(q)) == pytest.approx(q, abs=1e-8)
+    root, known = law.root(), SquareRoot(exact)
+    assert root.mean == pytest.approx(float(known.mean), rel=1e-9)
+    assert root.std == pytest.approx(float(known.std), rel=1e-7)
+    assert root.ppf(0.025) == pytest.approx(known.ppf(0.025), rel=1e-8)
+
+
+def test_rare_large_losses_are_seen() -> None:
+    """A loss that is 0 but for one label in a thousand: a Poisson-binomial number of equal steps, smoothed."""
+    n, chance = 2000, 1e-3
+    y = np.full(n, float(ndtri(chance)))
+
+    def above(y: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return np.clip(1e3 * y, 0.0, 1.0)
+
+    loss = losses.CustomLoss(above, kinks=lambda p: [np.zeros_like(p), np.full_like(p, 1e-3)])
+    law = mean_law(loss, errors.Normal(1.0), y, np.zeros(n), np.ones(n))
+    for k in (0, 1, 2, 4, 7):
+        assert law.cdf(k + 0.5) == pytest.approx(stats.binom(n, chance).cdf(k), abs=0.01)
 
 
 def test_labels_without_a_variance_are_all_drawn() -> None:

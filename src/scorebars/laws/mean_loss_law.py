@@ -1,10 +1,13 @@
-"""The distribution of a mean loss under any errors: exact where there is a formula, else drawn.
+"""The distribution of a mean loss under any errors: exact where there is a formula, else by quadrature, else drawn.
 
-One label is exact, since the labels with a loss of at most t form intervals. More labels:
+One label is exact, since the labels with a loss of at most t form intervals. More labels that err independently: the
+values of each label's loss and their probabilities (`loss_nodes`) give the characteristic function of the mean
+(`fourier`), to about 1e-9. Of very many labels those that matter most are taken one by one, and some thousand stand for
+the others: probabilities err by some 1e-5 then.
 
-The labels that dominate the variance are drawn; the many small ones together are normal with their exact mean and
-variance, which the central limit theorem makes right. Labels whose loss has no variance are all drawn. The draws have a
-fixed seed, so results repeat.
+Drawn, with a fixed seed: labels that share errors, losses of labels and predictions that both err, and losses without a
+variance. There the labels that dominate the spread are drawn; the many small ones together are normal with their exact
+mean and variance.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from scorebars.errors.measurement_error import MeasurementError
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
+from scorebars.laws.fourier import Addends, FourierLaw, addends, joined
 from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.samples import SampleLaw
 from scorebars.losses import Covered, Loss, RootLoss, Within
 from scorebars.moments import label_moments
@@ -41,6 +46,18 @@ _OUTERMOST = 6.5
 _ALMOST_ONE = 1.0 - 1e-12
 _LARGEST = 1e300
 _LOOK = np.array([1e-9, 1e-4, 0.02, 0.25, 0.5, 0.75, 0.98, 1 - 1e-4, 1 - 1e-9])
+_ALL_LISTED = 16_384
+"""Up to so many labels the values of each loss are listed."""
+_LISTED, _STANDING_IN = 1024, 8192
+"""Of more labels, those that matter most, and those that stand for the others."""
+_TOGETHER = 1024
+"""Labels whose values are listed together."""
+_MUCH = 0.02
+"""Part of the variance: of labels with more, more values are listed, the more the fewer they are."""
+_PIECES = 64
+_FEW_STEPS = 16
+"""The mean of fewer labels that take single values has steps, which a series of waves does not show."""
+_QUICK_LOOK = np.array([0.02, 0.16, 0.5, 0.84, 0.98])
 
 
 def mean_law(
@@ -49,30 +66,91 @@ def mean_law(
     y: FloatArray,
     p: FloatArray,
     shares: FloatArray,
+    mean: float | None = None,
     variance: float | None = None,
 ) -> Law:
     """Law of sum shares * loss(labels, p) if the labels are redrawn from their error bars around y.
 
-    `variance` is needed where errors are correlated: only then is it not the sum of the labels' own.
+    `mean` and `variance` may be given where they are known. The variance is needed where errors are correlated: only
+    then is it not the sum of the labels' own.
     """
     if np.any(shares == 0):
         counts = np.flatnonzero(shares)
         errors, y, p, shares = errors[counts], y[counts], p[counts], shares[counts]
-    moments = label_moments(loss, errors, y, p)
-    spread = np.square(shares) * moments.variance
-    mean = float(np.sum(shares * moments.mean))
-    if not np.any(spread > 0):
+    if isinstance(loss, Within | Covered) and errors.independent:
+        chance = label_moments(loss, errors, y, p).mean
+        if np.any((chance > 0) & (chance < 1)):
+            return _share_within(chance, shares)
+        return NormalLaw(float(np.sum(shares * chance)), 0.0)
+    if mean is None or variance is None:
+        moments = label_moments(loss, errors, y, p)
+        mean = float(np.sum(shares * moments.mean))
+        variance = float(np.sum(np.square(shares) * moments.variance)) if variance is None else variance
+    std = math.sqrt(variance)
+    if std == 0:
         return NormalLaw(mean, 0.0)
     if not errors.independent:
         draws = _draws(loss, errors, y, p, shares, _affordable(loss, len(y)), np.random.default_rng(_SEED))
-        return SampleLaw(draws, mean=mean, var=float(np.sum(spread)) if variance is None else variance)
-    if isinstance(loss, Within | Covered):
-        return _share_within(moments.mean, shares)
+        return SampleLaw(draws, mean=mean, var=variance)
     alone = errors.of_labels() is errors and not loss.of_forecast  # predictions without errors
     single = len(y) == 1 and shares[0] == 1 and alone and not errors.discrete
     if single and loss.sublevel(float(p[0]), 1.0) is not None:
-        return OneLabelLaw(loss, errors, float(y[0]), float(p[0]), mean, float(moments.variance[0]))
-    return _drawn(loss, errors, y, p, shares, moments.mean, spread)
+        return OneLabelLaw(loss, errors, float(y[0]), float(p[0]), mean, variance)
+    if math.isfinite(std) and has_nodes(errors) and not (errors.discrete and len(y) < _FEW_STEPS):
+        law = _summed(loss, errors, y, p, shares, mean, std)
+        if law.affordable:
+            return law
+    return _drawn(loss, errors, y, p, shares)
+
+
+def _summed(
+    loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray, mean: float, std: float
+) -> FourierLaw:
+    """From the values of each label's loss, or of some labels that stand for others."""
+    n = len(y)
+    if n <= _ALL_LISTED:
+        given, lowest = _listed(loss, errors, y, p, shares, std)
+        return FourierLaw(mean, std, given, lowest=lowest)
+    order = np.argsort(_range_of_losses(loss, errors, y, p, shares), kind="stable")
+    most, others = order[-_LISTED:], order[:-_LISTED]
+    some = others[((np.arange(_STANDING_IN) + 0.5) * (others.size / _STANDING_IN)).astype(np.intp)]
+    given, lowest = _listed(loss, errors[most], y[most], p[most], shares[most], std)
+    standing_in, _ = _listed(loss, errors[some], y[some], p[some], shares[some], std)
+    cumulants = np.sum(standing_in.cumulants, axis=1) * (others.size / some.size)
+    cumulants[2] = max(1.0 - float(np.sum(given.cumulants[2])), 0.0)
+    return FourierLaw(mean, std, given, cumulants, lowest)
+
+
+def _range_of_losses(
+    loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray
+) -> FloatArray:
+    """How far apart the loss of each label lies at a few quantiles, times its share."""
+    out = np.empty(len(y))
+    for start in range(0, len(y), _ENTRIES // 10):
+        part = slice(start, start + _ENTRIES // 10)
+        at = [errors[part].ppf(y[part], np.full(len(y[part]), q)) for q in _QUICK_LOOK]
+        with np.errstate(all="ignore"):
+            out[part] = np.ptp(np.nan_to_num([loss(x, p[part]) for x in at]), axis=0)
+    return out * shares
+
+
+def _listed(
+    loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray, std: float
+) -> tuple[Addends, float]:
+    """The labels' shares of the mean loss, and its lower end where that is known."""
+    parts, lowest = [], 0.0
+    step = max(1, _TOGETHER // (p.width if loss.of_forecast else 1))  # type: ignore[attr-defined]
+    for start in range(0, len(y), step):
+        part = slice(start, start + step)
+        nodes = loss_nodes(loss, errors[part], y[part], p[part])
+        lowest = lowest if nodes.value.min(initial=0.0) >= 0 else -math.inf
+        parts.append(addends(nodes, shares[part], std))
+    found = joined(parts)
+    much = np.flatnonzero(found.cumulants[2] > _MUCH)
+    if much.size and (pieces := _PIECES // much.size) > 1:
+        finer = addends(loss_nodes(loss, errors[much], y[much], p[much], pieces), shares[much], std)
+        found = joined([found.without(much), finer])
+    return found, lowest
 
 
 def _share_within(probability: FloatArray, shares: FloatArray) -> Law:
@@ -87,16 +165,10 @@ def _affordable(loss: Loss, labels: int) -> int:
     return int(min(max(_BUDGET // labels, _FEWEST_DRAWS), most))
 
 
-def _drawn(
-    loss: Loss,
-    errors: MeasurementError,
-    y: FloatArray,
-    p: FloatArray,
-    shares: FloatArray,
-    means: FloatArray,
-    spread: FloatArray,
-) -> Law:
+def _drawn(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray) -> Law:
     """Draws of the labels that matter most and of all wild ones; the others as one normal variable."""
+    means, variances = label_moments(loss, errors, y, p)
+    spread = np.square(shares) * variances
     wild = int(np.sum(~np.isfinite(spread)))
     chosen = np.sort(np.argsort(spread, kind="stable")[-max(_DRAWN_LABELS, wild) :])
     rest = np.ones(len(y), dtype=bool)

@@ -4,7 +4,9 @@ Families with a density: adaptive quadrature over all labels at once (`numerics.
 split where the density or the loss has a kink. Panels whose error estimate is not at rounding level are halved, those of
 all labels together. A kink that nobody declared costs some halvings, no accuracy. A panel that still matters when it
 cannot be halved any more holds a divergence: the moment is infinite, and is reported as such.
-`scipy.integrate.cubature` goes label by label: 240 Huber losses a second, 45,000 here.
+`scipy.integrate.cubature` goes label by label: 240 Huber losses a second, 45,000 here. Losses that are smooth wherever a
+normally distributed coordinate may lead are summed on equal steps instead: for such integrals the trapezoid rule
+converges faster than any power of the step, and another step shows whether it has.
 
 Counts and draws: sums over the values that a label may take. A Poisson mean above a million has more counts than need be
 looked at: there the sum over a run of neighbouring counts, smooth between the kinks of the loss, is taken by the Gauss
@@ -28,7 +30,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import Empirical, MeasurementError, Poisson
-from scorebars.errors.measurement_error import Continuous
+from scorebars.errors.measurement_error import Continuous, normal_density
 from scorebars.losses import Loss
 from scorebars.numerics.integration import KRONROD, Measures, Panels, gauss_kronrod, halve_until_settled
 
@@ -69,8 +71,61 @@ def integrate_loss(loss: Loss, errors: Continuous, y: FloatArray, p: FloatArray)
     with_error = np.flatnonzero(~errors.exact(y))
     for start in range(0, with_error.size, _LABELS):
         part = with_error[start : start + _LABELS]
-        mean[part], variance[part] = _Integrals(loss, errors[part], y[part], p[part]).moments()
+        part = part[~_on_equal_steps(loss, errors, y, p, part, mean, variance)]
+        if part.size:
+            mean[part], variance[part] = _Integrals(loss, errors[part], y[part], p[part]).moments()
     return Moments(mean, variance)
+
+
+_POINTS = np.concatenate([0.45 * np.arange(-22.0, 23.0), 0.73 * np.arange(-13.0, 14.0) + 0.13])
+_STEP_RULES = np.zeros((2, _POINTS.size))
+"""Weights of the trapezoid rule with either step; waves that the one takes for constants show in the other."""
+_STEP_RULES[0, :45] = 0.45 * normal_density(_POINTS[:45])
+_STEP_RULES[1, 45:] = 0.73 * normal_density(_POINTS[45:])
+_SMOOTH_TO = 12.0
+"""No kink may lie nearer than this to the label, in standard deviations."""
+_CONVERGED, _AT_ENDS = 1e-8, 1e-15
+"""Where the larger step is good to the one, the smaller is good to 1e-13; at its ends the integrand is below the other."""
+
+
+def _on_equal_steps(
+    loss: Loss,
+    errors: Continuous,
+    y: FloatArray,
+    p: FloatArray,
+    part: NDArray[np.intp],
+    mean: FloatArray,
+    variance: FloatArray,
+) -> BoolArray:
+    """Fill in mean and variance of those of the labels `part` whose integrals converge fast; which these are."""
+    done = np.zeros(part.size, dtype=bool)
+    if type(errors).density is not Continuous.density or not loss.continuous or loss.of_forecast:
+        return done
+    if not loss.smooth:
+        apart = np.abs(errors[part].coordinate(y[part], loss.kinks(p[part])))
+        part = part[rows := ~np.any(apart < _SMOOTH_TO, axis=0)]
+    else:
+        rows = ~done
+    if not part.size:
+        return done
+    with np.errstate(all="ignore"):
+        values = loss(errors[part].at(y[part], _POINTS[:, None]), p[part])
+        centre = _STEP_RULES[0] @ values
+        first, second = (_STEP_RULES @ (values - centre) ** k for k in (1, 2))
+        size = np.sqrt(second[0])
+        good = (np.abs(first[1] - first[0]) <= _CONVERGED * size) & (
+            np.abs(second[1] - second[0]) <= _CONVERGED * second[0]
+        )
+        ends = np.square(values[[0, 44]] - centre) * _STEP_RULES[0, :1]
+        good &= np.all(ends <= _AT_ENDS * second[0], axis=0) & (size > _RESOLVED * np.max(np.abs(values), axis=0))
+    mean[part[good]] = (centre + first[0])[good]
+    variance[part[good]] = (second[0] - np.square(first[0]))[good]
+    done[np.flatnonzero(rows)[good]] = True
+    return done
+
+
+_RESOLVED = 1e-5
+"""A scatter smaller than this part of the loss has lost digits in the differences: other ways serve it."""
 
 
 class _Integrals:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.classes.class_answers import INVERTED, ClassAnswers, Spread
 from scorebars.answers.classes.labelled import Indices, Labelled
@@ -229,6 +230,16 @@ class ConfusionAnswers(ClassAnswers):
         weights = self.data.weights * np.stack([self._predicted == 0, self._predicted == 1])
         c = np.stack([(1.0 - y) @ weights.T, y @ weights.T], axis=-2)
         found = np.asarray(self._metric(c))
+        return found if self._undefined is None else np.where(np.isnan(found), self._undefined, found)
+
+    def of_rows(self, rows: NDArray[Any]) -> FloatArray:
+        """The metric of several rows (d, n) of labels; nan where it is 0/0 and conditioned away."""
+        kind = np.float64 if self.data.weight is not None or self.data.n >= 1 << 24 else np.float32  # counts are exact
+        predicted = (self._predicted[:, None] == np.arange(self.data.k)) * self.data.weights[:, None]
+        predicted = predicted.astype(kind)
+        c = np.stack([(rows == label).astype(kind) @ predicted for label in self.data.classes], axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = np.asarray(self._metric(c.astype(np.float64)), dtype=np.float64)
         return found if self._undefined is None else np.where(np.isnan(found), self._undefined, found)
 
     def _matrix(self, indicators: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from scorebars.answers.evidence import (
     losses_of,
     resized,
     sampling_variance,
+    totals_of,
     unit_and_sums,
     weighted_mean,
     weighted_terms,
@@ -44,7 +45,6 @@ from scorebars.losses import Loss, RootLoss, Within
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import folded_part, label_part, why_infinite
-from scorebars.moments.correlated import correlated_variance
 from scorebars.numerics.special import standardised
 
 _OWN_SUBSAMPLE = 20_000
@@ -131,11 +131,10 @@ class MeanLoss(Answers):
         data = self._labels("and its distribution")
         y, errors = data.labels, level.errors(data.errors)
         p = data.predictions if level is EXPECTED else self._perfect_predictions(y, errors)
-        variance = None
-        if not errors.independent:
-            there = Measured(y, p, errors, data.weight, data.outputs)
-            variance = self.std**2 if level is EXPECTED else correlated_variance(self.loss, there)
-        return mean_law(self.loss, errors, y, p, data.shares, variance)
+        mean, std = self.expected, self.std
+        if level is not EXPECTED:
+            _, mean, std = totals_of(self.loss, Measured(y, p, errors, data.weight, data.outputs))
+        return mean_law(self.loss, errors, y, p, data.shares, mean, std * std)
 
     def _perfect_predictions(self, y: FloatArray, errors: MeasurementError) -> Any:
         """What a perfect model says of labels whose true values are y."""

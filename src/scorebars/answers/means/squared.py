@@ -35,6 +35,7 @@ from scorebars.errors import MeasurementError, Normal, StudentT
 from scorebars.errors.estimated_sizes import CommonScale
 from scorebars.laws import from_summary
 from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.fourier import FourierLaw
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.mean_loss_law import OneLabelLaw
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot, interval_from_nodes
@@ -304,10 +305,10 @@ def _root_with(value: float, squared: IntervalAt, level: float) -> Interval:
 
 
 def root_law(squared: Law) -> Law:
-    """The law of the square root: exact for quadratic forms and for one label, else from the draws."""
+    """The law of the square root, from that of the square or from its draws."""
     if isinstance(squared, SampleLaw):
         return _root_of_draws(squared)
-    if isinstance(squared, OneLabelLaw):
+    if isinstance(squared, OneLabelLaw | FourierLaw):
         return squared.root()
     return SquareRoot(squared) if isinstance(squared, GeneralizedChiSquare) else NormalLaw(math.sqrt(squared.mean), 0.0)
 

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks
+from scorebars.answers.classes.confusion_answers import ConfusionAnswers
 from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.classes.over_rates import OverRates, said_of_rates
 from scorebars.answers.clustered import group_codes, grouped
@@ -42,11 +43,15 @@ from scorebars.arrays import FloatArray, to_host
 from scorebars.errors import Censored, MeasurementError, Normal
 from scorebars.errors.measurement_error import held_labels
 from scorebars.evaluation.scoring import ChosenMetric, chosen_metric
+from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
+from scorebars.laws.fourier import FourierLaw
 from scorebars.laws.law import Law, NormalLaw, StudentLaw
+from scorebars.laws.loss_nodes import has_nodes, loss_nodes
+from scorebars.laws.mean_loss_law import mean_law
 from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.losses import AbsoluteError, Loss, SquaredError
+from scorebars.losses import AbsoluteError, ItsLabel, Loss, LossDifference, SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import call
 from scorebars.metrics.class_inputs import all_classes, class_array, class_model
@@ -73,7 +78,11 @@ _DRAWS = 20_000
 _SLOW_DRAWS = 2_000
 _FORECAST_DRAWS = 5_000
 _DRAWN_UP_TO = 2_000
-"""Mean absolute errors of up to so many labels are drawn for their law; above, the normal law is as good."""
+"""Mean squares of up to so many labels with predictions that err are drawn; above, the normal law is as good."""
+_FEW_DRAWN = 64
+"""Differences of mean absolute errors of up to so many labels are drawn: each label adds steps to their distribution."""
+_TOGETHER = 1_024
+"""Labels whose values are listed together."""
 
 _Common = tuple[NDArray[Any], NDArray[np.intp]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -353,6 +362,8 @@ class ModelsOnSameLabels:
         if isinstance(answers, AllLabelsAnswers):  # all rows at once
             with np.errstate(all="ignore"):
                 return np.asarray(answers.metric.values(rows, p, self.weight), dtype=np.float64)
+        if isinstance(answers, ConfusionAnswers) and isinstance(self.labels, ComparedClasses):
+            return answers.of_rows(rows)
         yerr, prederr = self._errors(), self._prederr(name)
         if p.ndim == rows.ndim == 2 and self.declaration.task == "regression":
             return np.array(
@@ -362,10 +373,19 @@ class ModelsOnSameLabels:
 
     @once
     def _answers(self, name: str) -> Any:
-        """Those of exact labels; None where the metric cannot do without errors."""
-        if self.metric.needs_errors or self.declaration.task == "classification":
+        """Those of exact labels; None where the metric cannot do without errors, or needs to see which classes there are."""
+        if self.metric.needs_errors or (self.declaration.task == "classification" and self.predictions[name].ndim > 1):
             return None
-        return self.metric.score(self.labels.shown, self.predictions[name], None, self.weight)._answers
+        try:
+            answers = self.metric.score(self.labels.shown, self.predictions[name], None, self.weight)._answers
+        except ValueError:  # a metric that these labels do not define may be defined for others
+            return None
+        if isinstance(self.labels, ComparedClasses):
+            known = isinstance(answers, ConfusionAnswers) and np.array_equal(
+                answers.data.classes, self.labels.data.classes
+            )
+            return answers if known else None
+        return answers
 
     def value_of(self, row: NDArray[Any], name: str, index: Any) -> float:
         """The classical metric of one model on some of the items."""
@@ -391,11 +411,18 @@ class ModelsOnSameLabels:
     def observed(self, name: str) -> float:
         return float(self.values(self.labels.shown[None], name)[0])
 
-    @once
     def redrawn(self, name: str) -> FloatArray:
         """The metric on redrawn labels, the same for all models."""
-        drawn = self._drawn(self.draws_of_law, np.random.default_rng(_SEED))
-        return np.concatenate([self._values(rows, name, (_SEED, k)) for k, rows in enumerate(drawn)])
+        return self._redrawn[name]
+
+    @cached_property
+    def _redrawn(self) -> dict[str, FloatArray]:
+        """The same for all models, from one set of draws."""
+        parts: dict[str, list[FloatArray]] = {name: [] for name in self.predictions}
+        for k, rows in enumerate(self._drawn(self.draws_of_law, np.random.default_rng(_SEED))):
+            for name, part in parts.items():
+                part.append(self._values(rows, name, (_SEED, k)))
+        return {name: np.concatenate(part) for name, part in parts.items()}
 
     def _values(self, rows: NDArray[Any], name: str, seed: tuple[int, ...]) -> FloatArray:
         """The classical metric of one model on each row of labels, its predictions redrawn too where they err."""
@@ -490,7 +517,7 @@ class ModelsOnSameLabels:
 
     def undefined_share(self, a: str, b: str) -> float:
         """Share of the redrawn labels for which the metric is not defined."""
-        if self.exact or ("ModelsOnSameLabels.redrawn", a) not in self.found:
+        if self.exact or "_redrawn" not in self.__dict__:
             return 0.0
         return float(np.mean(~np.isfinite(self.redrawn(a) - self.redrawn(b))))
 
@@ -530,6 +557,8 @@ class ModelsOnSameLabels:
         """The same models on the same labels, with the common factor of all errors taken as known."""
         other = object.__new__(type(self))
         other.__dict__.update({**self.__dict__, "found": {}})
+        for drawn in ("_redrawn", "_joint"):
+            other.__dict__.pop(drawn, None)
         assert isinstance(self.labels, ComparedNumbers)
         other.labels = ComparedNumbers(self.labels.shown, self.labels.model.with_known_scale())
         return other
@@ -542,7 +571,7 @@ class ModelsOnSameLabels:
         """
         if self.exact:
             return 0.0
-        twice = _moments(self.redrawn(a), self.redrawn(b))
+        twice = self._moments_of(a, b)
         if self._labels_made_noisier is None:
             return _correlation_of(twice)
         thrice = 0.5 * _moments(self._gap(a), self._gap(b), centred=False)
@@ -550,6 +579,10 @@ class ModelsOnSameLabels:
         sure = np.all(np.diagonal(once) > 0.25 * np.diagonal(twice))
         found = _correlation_of(once if sure else twice)
         return max(1.0 - _ENLARGED * (1.0 - found), min(found, 0.0))
+
+    def _moments_of(self, a: str, b: str) -> FloatArray:
+        """The covariance matrix of two models on redrawn labels."""
+        return _moments(self.redrawn(a), self.redrawn(b))
 
     @cached_property
     def _labels_made_noisier(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -743,6 +776,12 @@ class PairedMeans(ModelsOnSameLabels):
     def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
         if not sampling:
             return super().draws(count, rng, sampling)
+        if self._sample_size > _FEW_DRAWN:  # means of many items are normal together
+            moved = np.stack([self.influences(name) for name in self.predictions])
+            values, vectors = np.linalg.eigh(moved @ moved.T)
+            mean = self._of_mean(np.array([self.shares @ self._shown_items(name) for name in self.predictions]))
+            drawn = rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(values, 0.0))
+            return np.asarray(mean + drawn @ vectors.T + self._shifts_in_common(count, rng))
         out = np.empty((count, len(self.predictions)))
         step = rows_at_a_time(self.n)
         terms = np.stack([self._shown_items(name) for name in self.predictions])
@@ -775,7 +814,9 @@ class PairedLosses(PairedMeans):
 
     @once
     def law(self, a: str, b: str) -> Law:
-        """Exact and normal for squares; closed moments for absolute errors; else drawn."""
+        """Exact and normal for squares; for labels that err independently by quadrature; else drawn."""
+        if isinstance(turned := self.found.get(("PairedLosses.law", b, a)), FourierLaw):
+            return ScaledLaw(turned, -1.0)
         first, second = self.predictions[a], self.predictions[b]
         shares, y, errors = self.shares, self.labels.shown, self.labels.errors
         if self._squares and self.prederr.sd:
@@ -786,15 +827,32 @@ class PairedLosses(PairedMeans):
             if self.labels.scale is not None:
                 return StudentLaw(float(shares @ moments.mean), self._label_std(a, b), self.labels.scale.degrees)
             return NormalLaw(float(shares @ moments.mean), self._label_std(a, b), method)
-        drawn = self.exact or bool(self.prederr.sd) or self.labels.scale is not None
-        if not isinstance(self.loss, AbsoluteError) or not errors.plain_normal or drawn:
+        if not self._sums_of_independent or (self.root and self.n <= _DRAWN_UP_TO):
             return super().law(a, b)
-        sd = np.sqrt(self.labels.model.absolute_level().variance(y))
-        moments = absolute_difference(y, sd, first, second)
-        mean, variance = float(shares @ moments.mean), float(np.square(shares) @ moments.variance)
-        if self.n > _DRAWN_UP_TO or variance == 0:
-            return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
-        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance)
+        if self.root:
+            names, drawn = (
+                list(self.predictions),
+                self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(_SEED))),
+            )
+            return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
+        mean = variance = None
+        both = np.stack([first, second], axis=1)
+        if isinstance(self.loss, AbsoluteError) and errors.plain_normal:
+            sd = np.sqrt(self.labels.model.absolute_level().variance(y))
+            moments, errors = absolute_difference(y, sd, first, second), Normal.trusted(sd)
+            mean, variance = float(shares @ moments.mean), float(np.square(shares) @ moments.variance)
+        law = mean_law(LossDifference(self.loss), errors, y, both, shares, mean, variance)
+        few = (
+            mean is not None and isinstance(law, FourierLaw) and self.n <= _FEW_DRAWN
+        )  # steps, which waves do not show
+        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance) if few else law
+
+    @property
+    def _sums_of_independent(self) -> bool:
+        """Whether the mean loss is a sum over labels that err independently, with values that can be listed."""
+        drawn = self.exact or bool(self.prederr.sd) or self.labels.scale is not None
+        single = has_nodes(self.labels.errors) and self.labels.errors.independent
+        return not drawn and single and self.loss.continuous and not self.loss.of_forecast
 
     def _squares_of_both(self, a: str, b: str) -> Law:
         """The difference of two mean squares where predictions err too: mean and variance closed, the rest drawn."""
@@ -858,7 +916,38 @@ class PairedLosses(PairedMeans):
         plain = normal is not None and not self.prederr.sd and self.labels.scale is None
         if isinstance(self.loss, SquaredError) and plain and normal is not None and not sampling:
             return self._squared_draws(normal, count, rng)  # the root would not change any rank
+        if self.n > _FEW_DRAWN and not sampling and self._sums_of_independent:
+            return self._of_mean(self._normal_draws(count, rng))
         return super().draws(count, rng, sampling)
+
+    def _normal_draws(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Mean losses of many labels are normal together."""
+        mean, covariance = self._joint
+        values, vectors = np.linalg.eigh(covariance)
+        return mean + (rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+    @cached_property
+    def _joint(self) -> tuple[FloatArray, FloatArray]:
+        """Means and covariance of the mean losses of all models, from the values that each label may take."""
+        y, errors, names = self.labels.shown, self.labels.errors, list(self.predictions)
+        covariance, mean = np.zeros((len(names), len(names))), np.zeros(len(names))
+        for start in range(0, self.n, _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            nodes = loss_nodes(ItsLabel(), errors[part], y[part], y[part])
+            label, first = nodes.label, nodes.start[:-1]
+            found = np.stack([self.loss(nodes.value, self.predictions[name][part][label]) for name in names])
+            each = np.add.reduceat(nodes.mass * found, first, axis=1)
+            found -= each[:, label]
+            covariance += (found * (nodes.mass * np.square(self.shares[part])[label])) @ found.T
+            mean += each @ self.shares[part]
+        return mean, covariance
+
+    def _moments_of(self, a: str, b: str) -> FloatArray:
+        if self.root or not self._sums_of_independent:
+            return super()._moments_of(a, b)
+        names = list(self.predictions)
+        pick = [names.index(a), names.index(b)]
+        return np.asarray(self._joint[1][np.ix_(pick, pick)])
 
     def _squared_draws(self, errors: Normal, count: int, rng: np.random.Generator) -> FloatArray:
         """Mean squared errors up to what all models share: exactly normal, so only (models, models) numbers are drawn."""
