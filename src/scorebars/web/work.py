@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 import scorebars as sb
-from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of, counted, printable
+from scorebars._shared.escaping import printable
+from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of, counted
 from scorebars._shared.writing import as_json
 from scorebars.cli import compare_command, evaluate_command, plan_command
 from scorebars.cli import options as opt
