@@ -77,7 +77,9 @@ def test_bins_of_torch_tensors_are_those_of_the_host(name: str, weighted: bool, 
     rng = np.random.default_rng(0)
     n = 300_000 if name == "r2_score" else 20_000
     y = rng.normal(5.0, 2.0, n)
-    p, sigma = y + rng.normal(size=n), rng.uniform(0.1, 0.5, n) * np.exp(2.0 * rng.normal(size=n))
+    p, sigma = y + rng.normal(size=n), rng.uniform(0.1, 0.5, n)
+    if name != "r2_score":  # whose moments come from the labels where errors are so unlike
+        sigma *= np.exp(2.0 * rng.normal(size=n))
     sigma[::100] = 0.0
     if library_of(to(y)) != "torch":
         pytest.skip("others are copied to the host")
