@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from scorebars.answers.base import Answers, Level, of_law
+from scorebars.answers.base import Answers, ChangedAnswers, Level, of_law
 from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.truth.limited_residuals import (
@@ -59,26 +59,12 @@ _NO_REMEASURED = (
 )
 
 
-class _Nearest(Answers):
+class _Nearest(ChangedAnswers):
     """A metric of residuals where some labels are limits; `inner` has the nearest allowed values as labels."""
 
     def __init__(self, inner: Answers, data: Measured) -> None:
-        self.inner, self.data, self.limits = inner, data, censored(data)
-        self.declaration, self.n, self.kind = inner.declaration, inner.n, "classical"
-        self.observed, self.expected = inner.observed, inner.expected
-
-    @property
-    def std(self) -> float:
-        return self.inner.std
-
-    def law(self) -> Law:
-        return self.inner.law()
-
-    def perfect(self) -> Estimate:
-        return self.inner.perfect()
-
-    def influences(self) -> FloatArray:
-        return self.inner.influences()
+        super().__init__(inner)
+        self.data, self.limits, self.kind = data, censored(data), "classical"
 
     def _item_variance(self) -> float:
         return self.inner._item_variance()
@@ -92,9 +78,6 @@ class _Nearest(Answers):
     def noise_share(self) -> None:
         """Observed holds less than the whole error, so that no share of it has a meaning."""
         return
-
-    def why_undefined(self) -> str:
-        return self.inner.why_undefined()
 
     def _remeasured(self, repeats: float) -> Estimate:
         raise UndefinedEstimate(_NO_REMEASURED)
