@@ -87,6 +87,7 @@ html_copy_source = True
 html_theme_options = {
     "logo": {"text": f"scorebars {release}"},
     "header_links_before_dropdown": 9,
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc", "edit-this-page", "sourcelink"],

@@ -93,15 +93,20 @@ def house() -> Any:
             parts = name.split(".")
             if parts[0] == "scorebars" and len(parts) > 1 and parts[1] in layers["RANK"] and parts[1] != room:
                 found.setdefault(room, set()).add(parts[1])
+
+    def reached(room: str, others: set[str]) -> bool:
+        """Whether a room is imported by way of others."""
+        return any(room in found.get(other, ()) or reached(room, found.get(other, set())) for other in others)
+
     fig, ax = plt.subplots(figsize=(9, 10), constrained_layout=True)
     places = {}
     rows = [[room for room in row if room in sizes] for row in layers["LAYERS"]]
     for height, row in enumerate(row for row in rows if row):
         for k, room in enumerate(row):
-            places[room] = (2.2 * (k - (len(row) - 1) / 2) + 0.9 * np.sin(1.9 * height), -height)
+            places[room] = (2.2 * (k - (len(row) - 1) / 2) + 1.6 * np.sin(1.9 * height), -height)
     for room, others in found.items():
         for other in others & places.keys():
-            if room in places:
+            if room in places and not reached(other, others - {other}):  # not what others bring with them
                 line = {"arrowstyle": "-|>", "color": "0.65", "lw": 0.7, "shrinkA": 12, "shrinkB": 12}
                 ax.annotate("", places[other], places[room], arrowprops={**line, "connectionstyle": "arc3,rad=0.12"})
     for room, (x, height) in places.items():

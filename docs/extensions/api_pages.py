@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any
-
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING, Any
 
 import scorebars as sb
 from scorebars.metrics.registry import declarations
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 TASKS = {
     "regression": ("Metrics of numbers", "Predictions are numbers, and so are labels."),
@@ -106,7 +107,7 @@ def members_of(name: str, value: type) -> list[str]:
 
 def page_of(name: str, value: Any) -> str:
     """The page of one name."""
-    title = f"scorebars.{name}"
+    title = name
     lines = [title, "=" * len(title), ""]
     if inspect.ismodule(value):
         lines += [f".. automodule:: scorebars.{name}", "   :no-index:", ""]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from sphinx.application import Sphinx
 
 from scorebars.cli.app import app as commands
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 
 def _text(found: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -10,8 +11,15 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 
+def _braced(text: str) -> str:
+    """The same formula with braces where TeX takes the next digit or letter: the converter would take the whole number."""
+    text = text.replace(r"\textrm", r"\mathrm").replace(r"\dots", r"\ldots")
+    text = re.sub(r"(\\[dt]?frac)\s*([0-9a-zA-Z])\s*([0-9a-zA-Z])", r"\1{\2}{\3}", text)
+    return re.sub(r"(\\[dt]?frac|\\sqrt)\s*([0-9a-zA-Z])", r"\1{\2}", text)
+
+
 def _mathml(node: nodes.Element, display: bool) -> str:
-    text = node.astext().replace(r"\textrm", r"\mathrm").replace(r"\dots", r"\ldots")
+    text = _braced(node.astext())
     try:
         return latex2mathml.tex2mathml(text, as_block=display)
     except MathError as why:
@@ -24,7 +32,7 @@ def inline(writer: Any, node: nodes.math) -> None:
 
 
 def block(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="math">{_mathml(node, display=True)}</div>')
+    writer.body.append(f'<div class="formula">{_mathml(node, display=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -1,0 +1,64 @@
+"""What `make docs` makes its pages of: every public name, every command, the picture of the README."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import scorebars as sb
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def extensions():
+    sys.path.insert(0, str(DOCS / "extensions"))
+    yield
+    sys.path.remove(str(DOCS / "extensions"))
+
+
+def test_every_public_name_has_a_page():
+    import api_pages
+
+    names = api_pages.public_names()
+    assert set(sb.__all__) <= names.keys()
+    for name, value in names.items():
+        assert f"scorebars.{name}" in api_pages.page_of(name, value) or "one object of this class" in api_pages.page_of(
+            name, value
+        )
+        assert api_pages.question_of(value), f"{name} has no docstring"
+        assert all(api_pages.group_of(name.split(".")[0]))
+
+
+def test_every_command_and_option_is_in_the_reference():
+    import command_pages
+    import typer
+
+    commands = typer.main.get_command(command_pages.commands).commands
+    assert len(commands) >= 8
+    for name, command in commands.items():
+        page = command_pages.page_of(name, command)
+        for option in command.params:
+            shown = option.opts if option.param_type_name != "argument" else [option.metavar or option.name.upper()]
+            assert getattr(option, "hidden", False) or all(written in page for written in shown), (name, option.name)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_every_page_has_an_example(page):
+    text = page.read_text(encoding="utf-8")
+    assert (
+        "```" in text or ">>>" in text or "`sb." in text or page.name in {"errata.md"} or page.parent.name == "theory"
+    )
+
+
+def test_the_picture_of_the_readme_is_what_the_code_draws(tmp_path):
+    import runpy
+
+    import matplotlib.pyplot as plt
+    from matplotlib.testing.compare import compare_images
+
+    with plt.style.context("default"), plt.rc_context({"font.sans-serif": ["DejaVu Sans"]}):
+        figure = runpy.run_path(str(DOCS / "make_figures.py"))["three_label_qualities"]()
+        figure.savefig(tmp_path / "drawn.png", dpi=110)
+    kept = DOCS / "images" / "three_label_qualities.png"
+    assert compare_images(str(kept), str(tmp_path / "drawn.png"), tol=10) is None
