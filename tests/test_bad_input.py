@@ -544,7 +544,7 @@ def test_normal():
     refuses("sigma contains NaN: the first is nan at index 0, 1 in all. ...", sb.Normal, [NAN, 1])
     refuses("sigma = inf is not finite. ...", sb.Normal, INF)
     refuses("sigma must have one number for each label, shape (n,), but has shape (2, 2). ...", sb.Normal, np.eye(2))
-    refuses("sigma = 'x' is a text, not a number.", sb.Normal, "x")
+    refuses("sigma = 'x' is a text, not a number. Give a number.", sb.Normal, "x")
     refuses(
         "kind must be 'classical' (label = truth + error: a measurement) or 'berkson' (truth = label + error: a set point, a "
         "calibrated posterior), got 'bayes'.",

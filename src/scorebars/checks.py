@@ -60,7 +60,7 @@ def any_array(values: Any, argument: str, what: str = "values") -> NDArray[Any]:
     try:
         return np.asarray(to_host(values))
     except ValueError as why:
-        one = what.removesuffix("s")
+        one = {"probabilities": "probability"}.get(what, what.removesuffix("s"))
         raise ValueError(
             f"{argument} cannot be read as an array of {what} ({why}). Give one {one} for each label."
         ) from None
@@ -74,7 +74,7 @@ def _texts(array: NDArray[Any], argument: str) -> ValueError:
             f"{argument} holds numbers written as texts. Convert them: np.asarray({argument}, dtype=float)."
         )
     if array.ndim == 0:
-        return ValueError(f"{argument} = {array.item()!r} is a text, not a number.")
+        return ValueError(f"{argument} = {array.item()!r} is a text, not a number. Give a number.")
     return complain(argument, "holds texts that are no numbers", bad, array, "Correct these rows, or drop them.")
 
 

@@ -292,6 +292,9 @@ def evaluate_arrays(data: StudyData, metrics: Metric | Sequence[Metric] | None, 
             filter(None, (assumed, f"{data.yerr.said()}: observed and expected are lower bounds of an error"))
         )
     chosen = chosen_metrics(DEFAULT[found] if metrics is None else metrics)
+    for metric in chosen:
+        if metric.declaration is not None:
+            metric.require_options("pass functools.partial(scorebars.{name}, {option}=...)")
     makers = [metric.maker for metric in chosen]
     parts = {None: data, **({} if data.by is None else _groups(data))}
     scores: dict[tuple[str, str, str | None], Score] = {}
@@ -316,7 +319,9 @@ def _groups(data: StudyData) -> dict[str | None, StudyData]:
     """The items of each group, in the order in which groups first occur."""
     values = checks.any_array(data.by, "by")
     if values.shape != (data.n,):
-        raise ValueError(f"by and y_true have inconsistent numbers of samples: {values.shape} and {data.n}.")
+        raise ValueError(
+            f"by and y_true have inconsistent numbers of samples: {values.shape} and {data.n}. Give the group of each label."
+        )
     names = list(dict.fromkeys(values.tolist()))
     return {str(name): data.rows(np.flatnonzero(values == name)) for name in names}
 

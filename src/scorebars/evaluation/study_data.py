@@ -229,7 +229,8 @@ def study_data(
         return data
     if missing.all():
         raise ValueError(
-            f"every one of the {len(missing)} rows misses a value: nothing is left with nan_policy='omit'."
+            f"every one of the {len(missing)} rows misses a value: nothing is left with nan_policy='omit'. Fill in the "
+            "values, or name other columns."
         )
     return data.rows(np.flatnonzero(~missing))._replace(omitted=int(missing.sum()))
 

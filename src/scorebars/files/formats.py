@@ -382,6 +382,9 @@ def dataset_of(files: Sequence[ArrowFile], numbers: Sequence[str] = ()) -> Any:
     filled = [file for file in files if not (isinstance(file, TextFile) and file.empty)]
     if not filled:
         raise no_rows(files[0])
+    for file in filled:
+        if isinstance(file, TextFile):
+            _require_one_of_each(file, file.columns)
     with _arrow_errors(filled[0].name):
         parts = [_arrow("pyarrow.dataset").dataset(str(f.path), format=f.file_format(numbers)) for f in filled]
     first, fragments = parts[0], [fragment for part in parts for fragment in part.get_fragments()]
@@ -389,7 +392,7 @@ def dataset_of(files: Sequence[ArrowFile], numbers: Sequence[str] = ()) -> Any:
 
 
 def no_rows(source: TableSource) -> TableProblem:
-    return TableProblem(f"{source.name} has column names but no rows.")
+    return TableProblem(f"{source.name} has column names but no rows. Add the rows, or name another file.")
 
 
 def files_in_pieces(source: TableSource) -> list[ArrowFile] | None:
@@ -872,7 +875,8 @@ def _same_columns(name: str, parts: Sequence[TableSource]) -> TableSource:
             odd = sorted(set(part.columns) ^ set(first.columns))[0]
             where, other = (first, part) if odd in first.columns else (part, first)
             raise TableProblem(
-                f"the files of {name} differ in their columns: {where.name} has {odd!r}, {other.name} has not."
+                f"the files of {name} differ in their columns: {where.name} has {odd!r}, {other.name} has not. "
+                "All files need the same columns."
             )
         units = first.units(first.columns), part.units(first.columns)
         if units[0] != units[1]:

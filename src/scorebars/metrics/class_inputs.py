@@ -245,6 +245,8 @@ def class_model(yerr: Any, n: int) -> ClassError:
     """The error model that `yerr` means: None, a probability, one for each label, or a model of class labels."""
     if not isinstance(yerr, ErrorModel):
         none, hint = np.asarray(0.0), "For classes, yerr is the probability that a label is wrong."
+        if isinstance(yerr, list | tuple):
+            yerr = checks.any_array(yerr, "yerr", "probabilities")
         if np.ndim(yerr) == 2 and np.shape(yerr)[0] == np.shape(yerr)[1] > 1:
             raise ValueError(
                 f"yerr has shape {np.shape(yerr)}. How often each class is shown as another is "

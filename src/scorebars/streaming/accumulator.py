@@ -117,7 +117,8 @@ def summed_metrics(metrics: Any, task: str | None) -> tuple[str, tuple[ChosenMet
     tasks = {cast(Declaration, metric.declaration).task for metric in found}
     if len(tasks) > 1 or (task is not None and task not in tasks):
         raise ValueError(
-            f"one accumulator serves regression, classification or forecasts, not both: {', '.join(names)}."
+            f"one accumulator serves regression, classification or forecasts, not both: {', '.join(names)}. Make one for "
+            "each."
         )
     return tasks.pop(), found
 
@@ -514,7 +515,10 @@ def evaluate_dataset(
     total = Accumulator(metrics, task=task)
     omitted = total._read(source, columns, progress, nan_policy == "omit")
     if total.n == 0 and omitted:
-        raise ValueError(f"every one of the {omitted} rows misses a value: nothing is left with nan_policy='omit'.")
+        raise ValueError(
+            f"every one of the {omitted} rows misses a value: nothing is left with nan_policy='omit'. "
+            "Fill in the values, or name other columns."
+        )
     if total.n == 0:
         raise ValueError("the dataset has no rows: at least one label is needed.")
     return replace(total.result(), omitted=omitted)

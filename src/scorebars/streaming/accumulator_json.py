@@ -40,13 +40,17 @@ def dumps(state: dict[str, Any]) -> str:
 def loads(text: str) -> dict[str, Any]:
     """What the accumulator of a text holds; refuses what `dumps` does not write, and what no labels give."""
     if not isinstance(text, str | bytes | bytearray):
-        raise TypeError(f"from_json takes the text that to_json wrote, not a {type(text).__name__}.")
+        raise TypeError(
+            f"from_json takes the text that to_json wrote, not a {type(text).__name__}: pass it as it was saved."
+        )
     try:
         data = json.loads(text)
     except ValueError as why:
         raise ValueError(f"this is no JSON, so it cannot be an accumulator: {why}.") from None
     except RecursionError:
-        raise ValueError("this JSON is nested too deeply to be that of an accumulator.") from None
+        raise ValueError(
+            "this JSON is nested too deeply to be that of an accumulator. Give the text that to_json wrote."
+        ) from None
     schema = data.get("schema") if isinstance(data, dict) else None
     if isinstance(schema, str) and schema.startswith(_NAME) and schema != _SCHEMA:
         raise ValueError(
@@ -54,7 +58,10 @@ def loads(text: str) -> dict[str, Any]:
             f"{_SCHEMA!r}. Read it with the version that saved it, or accumulate the data again."
         )
     if schema != _SCHEMA:
-        raise ValueError(f"this is not the JSON of an accumulator: its schema is {schema!r}, not {_SCHEMA!r}.")
+        raise ValueError(
+            f"this is not the JSON of an accumulator: its schema is {schema!r}, not {_SCHEMA!r}. Give the "
+            "text that to_json wrote."
+        )
     if not isinstance(data.get("state"), dict) or data.get("sha256") != _checksum(data["state"]):
         raise ValueError(
             "the JSON of this accumulator is damaged: its checksum is not that of its contents. Read it from where it was "
