@@ -262,7 +262,7 @@ def checked_labels(
 ) -> TableLabels:
     """The checked arrays, of this task unless an option says another; what was understood is said on standard error."""
     supposed = options.supposed
-    task = supposed.task or options.task or task
+    task = options.task or supposed.task or task
     data = load_labels(source, roles, task, options.nan_policy, supposed.exclude or ())
     if data.omitted and not quiet:
         note_omitted(data.omitted, data.n)

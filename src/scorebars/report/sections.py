@@ -440,7 +440,10 @@ def code_lines(
         named = {_KEYWORDS.get(name, name): value for name, value in columns.items()}
         keywords = {name: value for name, value in named.items() if value is not None and value != ()}
         lists = ("pred", "std", "members")
-        given = "".join(f", {name}={list(value) if name in lists else value!r}" for name, value in keywords.items())
+        given = "".join(
+            f", {name}={list(value) if name in lists and not isinstance(value, Mapping) else value!r}"
+            for name, value in keywords.items()
+        )
         lines = [asked, f"found = sb.evaluate({source!r}{given}, metrics=metrics)", "print(found)"]
         return "\n".join(
             [*head, *lines, f"print(found[found.models[0], found.metrics[0]].sentence({unit and repr(unit)}))"]

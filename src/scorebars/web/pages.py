@@ -203,11 +203,17 @@ class Pages:
     ) -> dict[str, Any] | Response:
         """The answer, or a page that says what is being done meanwhile; data are waited for."""
         job = self._ask(request, file, kind, view, **options)
-        patience = None if request.url.path.endswith(".json") or "/export/" in request.url.path else _PATIENCE
+        patience = None if request.url.path.endswith(".json") else _PATIENCE
         try:
             await asyncio.wait_for(asyncio.shield(job.done.wait()), patience)
         except TimeoutError:
             return _page("waiting.html.j2", 202, job=job, file=file, kind=kind, here=str(request.url.path))
+        return job.answer()
+
+    async def _found(self, request: Request, file: HeldFile, kind: str, view: View, **options: Any) -> dict[str, Any]:
+        """The answer, however long it takes."""
+        job = self._ask(request, file, kind, view, **options)
+        await asyncio.shield(job.done.wait())
         return job.answer()
 
     # the way of a file ------------------------------------------------------------------------------
@@ -314,11 +320,11 @@ class Pages:
 
     async def result(self, request: Request) -> Response:
         file, view = _file(request), View.of(request.query_params.multi_items())
+        if request.url.path.endswith(".json"):
+            return _json((await self._found(request, file, "numbers", view))["numbers"])
         found = await self._or_ask_again(request, file, "result", view)
         if isinstance(found, Response):
             return found
-        if request.url.path.endswith(".json"):
-            return _json(found["numbers"])
         whole = View(found["view"])
         return _page(
             "result.html.j2", file=file, found=found, view=whole, panel=_panel(found, whole), exports=EXPORTS, figures=FIGURES,
@@ -344,9 +350,7 @@ class Pages:
         if not repeats.isdigit() or not 1 <= int(repeats) <= 1_000_000:
             raise Refused("Measured anew: give a whole number of at least 1.", 422)
         options = {"model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", ""), "repeats": repeats}
-        found = await self._answer(request, file, "quick", view, **options)
-        assert isinstance(found, dict)
-        return _json(found)
+        return _json(await self._found(request, file, "quick", view, **options))
 
     async def compare(self, request: Request) -> Response:
         file, asked = _file(request), request.query_params
@@ -394,11 +398,10 @@ class Pages:
         if name not in known:
             raise Refused("There is no such export.", 404)
         asked = request.query_params
-        options = {"file": name, "model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", "")}
+        options = {"export": name, "model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", "")}
         if name.startswith("forest"):
             options["metric"] = ""
-        found = await self._answer(request, file, "export", View.of(asked.multi_items()), **options)
-        assert isinstance(found, dict)
+        found = await self._found(request, file, "export", View.of(asked.multi_items()), **options)
         body: bytes = base64.b64decode(found["picture"]) if "picture" in found else found["text"].encode()
         charset = "" if ending == "png" else "; charset=utf-8"
         headers = {"content-disposition": f'attachment; filename="{name}"'}

@@ -26,13 +26,15 @@ _KEPT_ANSWERS = 6
 def safe_name(given: str) -> str:
     """The name of an upload as a file may be called here: no folders, no odd letters, not hidden.
 
-    >>> safe_name("C:\\\\data\\\\my masses.csv"), safe_name("../../etc/passwd"), safe_name("<b>.csv"), safe_name("")
-    ('my masses.csv', 'passwd', '_b_.csv', 'table')
+    >>> safe_name("C:\\\\data\\\\my masses.csv"), safe_name("../../etc/passwd"), safe_name("<b>.csv"), safe_name("....csv")
+    ('my masses.csv', 'passwd', '_b_.csv', 'table.csv')
     """
     last = re.split(r"[\\/]", given)[-1]
-    plain = re.sub(r"[^\w.\- ()+]", "_", last, flags=re.ASCII).strip(" .")
-    head, dot, ending = plain.rpartition(".")
-    return (f"{head[:80]}{dot}{ending[:12]}" if head else plain[:80]).lstrip(".-") or "table"
+    head, dot, ending = re.sub(r"[^\w.\- ()+]", "_", last, flags=re.ASCII).rpartition(".")
+    if not dot:
+        head, ending = ending, ""
+    head = head[:80].strip(" .-") or "table"
+    return f"{head}.{ending[:12].strip()}" if ending.strip() else head
 
 
 @dataclass

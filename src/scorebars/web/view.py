@@ -6,7 +6,7 @@ A view is all that is needed to see the same numbers again: in the page, on the 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -173,9 +173,14 @@ class View:
         task: str | None = self.get("task")
         return task if self.get("cut") is None else None
 
-    def code(self, file: str, metrics: Sequence[Any], unit: str, covariance: str = "") -> str:
-        """Python code that makes the numbers of this page."""
-        told = code_lines(metrics, (), {}, None, file, self.keywords(covariance), False, self.level, unit)
+    def code(
+        self, file: str, metrics: Sequence[Any], unit: str, models: Mapping[str, str], covariance: str = ""
+    ) -> str:
+        """Python code that makes the numbers of this page; `models` has the name of each model and its column."""
+        said = self.keywords(covariance)
+        if list(models.values()) == said.get("predictions") and list(models) != list(models.values()):
+            said["predictions"] = dict(models)
+        told = code_lines(metrics, (), {}, None, file, said, False, self.level, unit)
         return (
             told
             if self.level == 0.95

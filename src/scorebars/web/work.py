@@ -70,10 +70,20 @@ def answer(folder: Path) -> None:
                 found = {
                     "problem": f"The file cannot be worked on ({type(why).__name__}: {printable(str(why))[:300]})."
                 }
+    if "problem" in found:
+        found["problem"] = _without_paths(found["problem"], question, folder)
     text = as_json(found, indent=None)
     part = folder / f"{ANSWER}.part"
     part.write_text(text, encoding="utf-8")
     part.rename(folder / ANSWER)
+
+
+def _without_paths(text: str, question: Mapping[str, Any], folder: Path) -> str:
+    """A message that names the files as the visitor does."""
+    for path in (question.get("path"), question.get("covariance")):
+        if path:
+            text = text.replace(str(path), Path(path).name).replace(str(Path(path).parent), "")
+    return text.replace(str(folder), "")
 
 
 def _too_much(question: Mapping[str, Any]) -> str:
@@ -139,7 +149,7 @@ class Asked:
         """The checked arrays, as they are supposed to be."""
         self.say("Reading the table")
         view, supposed = self.view, self.view.supposed
-        task = supposed.task or view.get("task") or opt.task_of(view.metrics)
+        task = view.get("task") or supposed.task or opt.task_of(view.metrics)
         data = load_labels(source, roles, task, view.get("nan_policy", "raise"), supposed.exclude or ())
         most = self.question["limits"]["rows"]
         if data.n > most:
@@ -301,6 +311,7 @@ def _loaded(asked: Asked, brief: bool = False) -> tuple[TableLabels, View, dict[
             "needed": [] if brief else guess.needed(whole, roles),
             "groups": _groups(source, view, roles) if not brief else [],
             "columns": list(source.columns),
+            "named": {} if roles.model else {printable(model): column for column, model in roles.models().items()},
             "models": _model_columns(guess, given, roles),
             "task": data.task,
             "unit": data.unit or "",
@@ -333,7 +344,7 @@ def _again(asked: Asked, view: View, about: Mapping[str, Any], metrics: Any) -> 
     """The command line and the Python code that make the same numbers."""
     name, matrix = asked.shown_name, asked.covariance_name
     command = view.command("evaluate", name, about["needed"], matrix)
-    return {"command": command, "code": view.code(name, metrics, about["unit"], matrix)}
+    return {"command": command, "code": view.code(name, metrics, about["unit"], about["named"], matrix)}
 
 
 def _report_options(data: TableLabels) -> dict[str, Any]:
@@ -341,7 +352,7 @@ def _report_options(data: TableLabels) -> dict[str, Any]:
 
 
 def result(asked: Asked) -> dict[str, Any]:
-    """The report as parts of a page, and all numbers."""
+    """The report as parts of a page."""
     data, view, about = _loaded(asked)
     evaluation, shown = _evaluated(asked, data)
     again = _again(asked, view, about, shown["metrics"] or evaluation.metrics)
@@ -356,6 +367,14 @@ def result(asked: Asked) -> dict[str, Any]:
         **again,
         "metrics": evaluation.metrics,
     }
+
+
+def numbers(asked: Asked) -> dict[str, Any]:
+    """All numbers, without the page."""
+    data, view, about = _loaded(asked)
+    evaluation, shown = _evaluated(asked, data)
+    again = _again(asked, view, about, shown["metrics"] or evaluation.metrics)
+    return {"numbers": _numbers(evaluation, asked, about, view, again)}
 
 
 def _numbers(
@@ -395,7 +414,7 @@ def export(asked: Asked) -> dict[str, Any]:
     data, view, about = _loaded(asked)
     evaluation, shown = _evaluated(asked, data)
     again = _again(asked, view, about, shown["metrics"] or evaluation.metrics)
-    name = str(asked.options["file"])
+    name = str(asked.options["export"])
     asked.say(f"Writing {name}")
     makers: dict[str, Callable[[], str]] = {
         "report.html": lambda: build(
@@ -494,9 +513,9 @@ def compare(asked: Asked) -> dict[str, Any]:
     ]
     said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings, "models": rows}
     settings = {"sampling": found.sampling, "rope": float(asked.options.get("rope") or 0.0), "level": found.level}
-    numbers = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n, **settings, **said}
+    told = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n, **settings, **said}
     return {
-        "numbers": numbers,
+        "numbers": told,
         "rows": texts,
         "title": found.declaration.title,
         "direction": found.declaration.direction,
@@ -555,6 +574,7 @@ def calculate(asked: Asked) -> dict[str, Any]:
 _ANSWERS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "preview": preview,
     "result": result,
+    "numbers": numbers,
     "quick": quick,
     "export": export,
     "compare": compare,

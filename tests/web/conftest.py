@@ -1,0 +1,19 @@
+"""One server for all tests of a file, and a visitor for each test."""
+
+import pytest
+
+from web_server import WebServer
+
+pytest.importorskip("starlette")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with WebServer(within=tmp_path_factory.mktemp("scratch")) as found:
+        yield found
+
+
+@pytest.fixture
+def visitor(server):
+    with server.visitor() as found:
+        yield found
