@@ -293,9 +293,6 @@ def test_intervals_hold_for_few_groups():
 )
 def test_intervals_hold_for_few_and_many_groups(count, metric, of_population, classes):
     share = held(metric, count, 300, of_population, classes, seed=count)
-    # squares of few groups have long tails, and groups of 4 to 15 items count for fewer than there are
-    least = (
-        0.92 if count > 10 else 0.84 if metric in (sb.mean_squared_error, sb.r2_score, sb.mean_absolute_error) else 0.89
-    )
-    least -= 0.03 if metric is sb.mean_squared_error and count == 30 else 0.0
-    assert least < share < 0.995, share
+    # squares of few groups have long tails, and groups of 4 to 15 items count for fewer than there are (docs/judges.md)
+    nominal = 0.92 if count > 10 or metric not in (sb.mean_squared_error, sb.mean_absolute_error) else 0.89
+    assert nominal - 2.5 * math.sqrt(nominal * (1 - nominal) / 300) < share < 0.995, share

@@ -26,6 +26,7 @@ TAKEN = [
     "kendall_correlation",
     "concordance_index",
 ]
+FORECAST = [name for name, declared in declarations().items() if declared.task == "forecast" and declared.scored]
 MEASURED = [name for name, declared in declarations().items() if declared.task == "regression" and declared.scored]
 
 
@@ -169,8 +170,8 @@ def test_errors_that_depend_on_the_prediction_are_seen():
 
 
 def test_studies():
-    labels, p, _ = situation(np.random.default_rng(5), 80, 0.3)
-    worse = p + np.random.default_rng(6).normal(0.0, 1.5, 80)
+    labels, p, _ = situation(np.random.default_rng(5), 60, 0.3)
+    worse = p + np.random.default_rng(6).normal(0.0, 1.5, 60)
     found = sb.evaluate(None, {"a": p, "b": worse}, yerr=labels)
     assert found.metrics == ["root_mean_squared_error", "mean_absolute_error", "mean_error", "median_absolute_error"]
     assert "observed and expected are lower bounds" in found.assumed
@@ -182,8 +183,11 @@ def test_studies():
             getattr(sb, compared.declaration.name)(None, p, yerr=labels).truth
             - getattr(sb, compared.declaration.name)(None, worse, yerr=labels).truth
         )
-    with pytest.raises(ValueError, match="means of a loss, such as mean_absolute_error, not for kendall_correlation"):
-        sb.compare(None, {"a": p, "b": worse}, yerr=labels, metric="kendall_correlation")
+    for metric in ("median_absolute_error", "kendall_correlation", "concordance_index"):
+        difference = sb.compare(None, {"a": p, "b": worse}, yerr=labels, metric=metric).difference("a", "b")
+        first, second = (getattr(sb, metric)(None, one, yerr=labels) for one in (p, worse))
+        assert difference.observed == pytest.approx(first.observed - second.observed)
+        assert difference.expected == pytest.approx(first.expected - second.expected, abs=0.2 * difference.std)
     with pytest.raises(ValueError, match="plan takes no labels that are limits"):
         sb.plan(None, p, yerr=labels, std=0.01)
     with pytest.raises(ValueError, match="yerr is Censored"):
@@ -201,6 +205,91 @@ def test_checks_do_not_cry_wolf_over_limits():
         low.append(sb.check_errors(None, t, yerr=labels).pvalue_low)
     assert np.mean(np.array(low) < 0.05) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
     assert np.mean(low) == pytest.approx(0.5, abs=3 * np.sqrt(1 / 12 / 200))
+
+
+# forecasts -----------------------------------------------------------------------------------------
+
+
+def forecasts(rng, n, sigma, factor=1.0, limit=-0.9):
+    """Labels below a detection limit, normal forecasts whose spread is too small by `factor`, and the true values."""
+    mean, std = rng.normal(0.0, 1.5, n), rng.uniform(0.4, 1.2, n)
+    truth = mean + factor * std * rng.standard_normal(n)
+    y = truth + sigma * rng.standard_normal(n)
+    labels = sb.Censored(np.where(y < limit, -INF, y), np.where(y < limit, limit, y), sigma)
+    return labels, sb.NormalForecast(mean, std), truth
+
+
+KINDS = {
+    "normal": lambda f, rng: f,
+    "members": lambda f, rng: sb.EnsembleForecast(f.mean[:, None] + f.std[:, None] * rng.standard_normal((f.n, 9))),
+    "quantiles": lambda f, rng: sb.QuantileForecast([0.1, 0.5, 0.9], f.ppf(np.array([[0.1], [0.5], [0.9]])).T),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FORECAST)
+def test_bounds_of_forecasts_are_sharp(name, kind):
+    """No labels that the limits allow score less or more, and some reach the bounds."""
+    low, high = np.array([1.0, -0.5, 0.2, 2.0]), np.array([1.0, 0.7, 1.4, 3.5])
+    f = KINDS[kind](sb.NormalForecast([1.3, 0.9, 0.8, 1.0], [0.4, 0.5, 0.3, 0.9]), np.random.default_rng(0))
+    metric, options = getattr(sb, name), OPTIONS.get(name, {})
+    if name == "log_score" and kind != "normal":
+        with pytest.raises(ValueError, match=r"normal forecasts only|no density"):
+            metric(None, f, yerr=sb.Censored(low, high), **options)
+        return
+    score = metric(None, f, yerr=sb.Censored(low, high), **options)
+    ends, middle = np.linspace(low, high, 101), f.ppf(0.5)  # each label has its own score: looked at one by one
+    each = np.stack([metric_of_each(metric, y, f, options) for y in (*ends, *np.clip([middle, f.mean], low, high))])
+    assert score.bounds == pytest.approx((each.min(axis=0).mean(), each.max(axis=0).mean()), abs=1e-12)
+    assert score.observed == pytest.approx(score.bounds[name == "interval_coverage"], abs=1e-12)
+
+
+def metric_of_each(metric, y, f, options):
+    return np.array([metric(y[k : k + 1], f[[k]], **options).observed for k in range(len(y))])
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+@pytest.mark.parametrize("name", FORECAST)
+def test_truth_of_forecasts(name, sigma):
+    """It finds what whole labels without error would show; the nearest allowed values do not."""
+    metric, options = getattr(sb, name), OPTIONS.get(name, {})
+    off, seen, held = [], [], 0
+    for seed in range(10):
+        labels, f, truth = forecasts(np.random.default_rng(seed), 150, sigma, 1.3)
+        score, right = metric(None, f, yerr=labels, **options), metric(truth, f, **options).observed
+        low, high = score.truth.interval()
+        held += low <= right <= high
+        off.append(score.truth - right)
+        seen.append(score.observed - right)
+        assert score.truth.total_interval().low <= score.truth <= score.truth.total_interval().high
+    assert held >= 7
+    assert abs(np.mean(off)) < 4 * np.std(off) / np.sqrt(10) + 0.02 * np.std(truth)
+    assert abs(np.mean(off)) < abs(np.mean(seen)) or sigma > 0
+    assert "in units of their spread" in score.truth.note
+
+
+def test_forecasts_that_err_differently_are_seen():
+    rng = np.random.default_rng(3)
+    labels, f, _ = forecasts(rng, 400, 0.1)
+    assert "errs differently" not in sb.crps(None, f, yerr=labels).explain()
+    sure = sb.NormalForecast(f.mean, np.where(f.std < 0.8, f.std / 3, f.std))
+    assert "errs differently in units of its spread where it is sure" in sb.crps(None, sure, yerr=labels).explain()
+
+
+def test_studies_of_forecasts():
+    labels, f, _ = forecasts(np.random.default_rng(4), 120, 0.2)
+    wide = sb.NormalForecast(f.mean, 3 * f.std)
+    found = sb.evaluate(None, {"f": f, "wide": wide}, yerr=labels)
+    assert "of 120 labels" in found.assumed and "crps" in found.metrics
+    for name in ("crps", "log_score", "dawid_sebastiani_score"):
+        difference = sb.compare(None, {"f": f, "wide": wide}, yerr=labels, metric=name).difference("f", "wide")
+        first, second = (getattr(sb, name)(None, one, yerr=labels) for one in (f, wide))
+        assert difference.observed == pytest.approx(first.observed - second.observed)
+        assert difference.truth == pytest.approx(first.truth - second.truth)
+    with pytest.raises(ValueError, match="calibration takes no labels that are limits"):
+        sb.calibration(None, f, yerr=labels)
+    with pytest.raises(sb.UndefinedEstimate, match="claims the label"):
+        _ = sb.crps(None, f.claiming("label"), yerr=labels).truth
 
 
 @pytest.mark.slow

@@ -22,8 +22,11 @@ Q = np.linspace(0.1, 0.35, N)
 DRAWS = 20_000
 REGRESSION = sorted(name for name, one in declarations().items() if one.task == "regression" and one.scored)
 BATCHES = np.arange(N) // 3
-FAMILIES = {name: model for _, name, model in table.pairs() if isinstance(model, sb.errors.MeasurementError)}
-FAMILIES |= {"Normal(batch)": sb.Normal(0.2, batch=BATCHES, batch_sigma=0.3)}
+FAMILIES = {
+    name: model
+    for _, name, model in table.pairs()
+    if isinstance(model, sb.errors.MeasurementError) and model.common_scale is None
+}
 ESTIMATED = {
     "dof of each": sb.Normal(np.linspace(0.2, 0.4, N), dof=6),
     "Repeats": sb.Repeats(table.Y[:, None] + 0.3 * np.random.default_rng(3).standard_normal((N, 4))),

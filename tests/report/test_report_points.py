@@ -91,3 +91,14 @@ def test_labels_from_a_model_a_series_a_quantity_and_uncertain_numbers(few):
     assert quantity["metrics"][0]["unit"] == "m"
     uncertain = Page(report.build(unumpy.uarray(y, sd), p, metrics="mean_error")).data
     assert np.allclose(uncertain["points"]["lower"], sd, rtol=1e-3) and uncertain["notes"] == []
+
+
+def test_limits_are_drawn_as_arrows_and_count_by_the_nearest_allowed_value():
+    labels = sb.Censored([-np.inf, 1.0, 2.0, 0.5], [1.0, np.inf, 2.0, 1.5], 0.1)
+    p = np.array([1.5, 0.5, 2.2, 0.7])
+    page = page_labels(None, labels)
+    assert page.sides(np.arange(4)) == [-1, 1, 0, 0]
+    assert page.residuals(p) == pytest.approx([0.5, -0.5, 0.2, 0.0])
+    part = shares("mean_absolute_error", page, page.residuals(p), None)
+    assert part == pytest.approx(np.array([0.5, 0.5, 0.2, 0.0]) / 1.2)
+    assert sb.mean_absolute_error(None, p, yerr=labels).observed == pytest.approx(1.2 / 4)

@@ -26,6 +26,8 @@ class Items:
     rival: np.ndarray
     size: np.ndarray
     """The scale of each label's error."""
+    seen: np.ndarray | None = None
+    """The scale as the user knows it, where that is an estimate too."""
     labels: np.ndarray | None = None
     """The labels where they come before the truth: set points and probabilities (Berkson)."""
 
@@ -142,6 +144,40 @@ def _mean_of_repeats(rng: Rng, centre: np.ndarray, items: Items) -> np.ndarray:
     return centre + items.size * rng.standard_normal((REPEATS, *centre.shape)).mean(axis=0)
 
 
+BATCH, BATCH_ERROR = 5, 0.4
+"""So many labels are measured together, and share an error of this size."""
+
+
+def _batches(n: int) -> np.ndarray:
+    return np.arange(n) // BATCH
+
+
+def in_batches(rng: Rng, centre: np.ndarray, items: Items) -> np.ndarray:
+    batch = _batches(len(centre))
+    return centre + items.size * normal(rng, centre) + BATCH_ERROR * rng.standard_normal(batch.max() + 1)[batch]
+
+
+DEGREES, SCALE_ERROR = 8, 0.15
+
+
+def sizes_of_each(rng: Rng, n: int) -> Items:
+    """The size of each label's error was estimated from a few repeats of its own."""
+    found = numbers(rng, n)
+    return replace(found, seen=found.size * np.sqrt(rng.chisquare(DEGREES, n) / DEGREES))
+
+
+def sizes_in_common(rng: Rng, n: int) -> Items:
+    """All sizes are wrong by one factor."""
+    found = numbers(rng, n)
+    return replace(found, seen=found.size * max(1.0 + SCALE_ERROR * rng.standard_normal(), 0.2))
+
+
+def from_seen(rng: Rng, centre: np.ndarray, items: Items) -> np.ndarray:
+    """A fresh label from the error bars that the user has."""
+    assert items.seen is not None
+    return centre + items.seen * normal(rng, centre)
+
+
 def rounded(rng: Rng, centre: np.ndarray, items: Items) -> np.ndarray:
     return np.round(centre)
 
@@ -151,6 +187,29 @@ NUMBERS = [
     World("Normal(cov)", "regression", numbers, correlated, lambda y, i: sb.Normal(cov=_covariance(i))),
     World(
         "Normal(shared)", "regression", numbers, shifted, lambda y, i: sb.Normal(i.size, shared=np.full(len(y), SHIFT))
+    ),
+    World(
+        "Normal(batch)",
+        "regression",
+        numbers,
+        in_batches,
+        lambda y, i: sb.Normal(i.size, batch=_batches(len(y)), batch_sigma=BATCH_ERROR),
+    ),
+    World(
+        "Normal(dof)",
+        "regression",
+        sizes_of_each,
+        added(normal),
+        lambda y, i: sb.Normal(i.seen, dof=DEGREES),
+        draw_single=from_seen,
+    ),
+    World(
+        "Normal(scale_error)",
+        "regression",
+        sizes_in_common,
+        added(normal),
+        lambda y, i: sb.Normal(i.seen, scale_error=SCALE_ERROR),
+        draw_single=from_seen,
     ),
     World("SplitNormal", "regression", numbers, split, lambda y, i: sb.SplitNormal(0.7 * i.size, 1.3 * i.size)),
     World(

@@ -341,3 +341,41 @@ def of_law(law: Law, note: str = PERFECT_NOTE, value: float | None = None) -> Es
     """An estimate that is the mean of a known distribution."""
     mean = float(law.mean) if value is None else value
     return Estimate(mean, float(law.std), method=law.method, note=note, interval=OfLaw(law, mean))
+
+
+class ChangedAnswers(Answers):
+    """The answers of another object, `inner`, of which a subclass changes some."""
+
+    def __init__(self, inner: Answers) -> None:
+        self.inner = inner
+        self.declaration, self.n, self.kind, self.repeats = inner.declaration, inner.n, inner.kind, inner.repeats
+        self.sampled, self.observed = inner.sampled, inner.observed
+
+    @cached_property
+    def expected(self) -> float:  # type: ignore[override]
+        return self.inner.expected
+
+    @property
+    def std(self) -> float:
+        return self.inner.std
+
+    def law(self) -> Law:
+        return self.inner.law()
+
+    def perfect(self) -> Estimate:
+        return self.inner.perfect()
+
+    def _truth(self) -> Estimate:
+        return self.inner._truth()
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        return self.inner._remeasured(repeats)
+
+    def influences(self) -> FloatArray:
+        return self.inner.influences()
+
+    def noise_share(self) -> float | None:
+        return self.inner.noise_share()
+
+    def why_undefined(self) -> str:
+        return self.inner.why_undefined()

@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import tables
-from scorebars.answers.base import Answers
+from scorebars.answers.base import Answers, ChangedAnswers
 from scorebars.answers.combined import TransformedAnswers
 from scorebars.answers.intervals import IntervalAt, ScoreInterval, Symmetric, half_width_in_std, kept_between
 from scorebars.answers.score import Estimate, Interval, Score, Scores, UndefinedEstimate
 from scorebars.answers.size_errors import Asked
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors import MeasurementError
-from scorebars.laws.law import Law
 from scorebars.measured import Measured
 
 _FEW = 5
@@ -115,47 +114,17 @@ def _farther(
     return kept_between(inside - reach(inside - low), inside + reach(high - inside), *limits)
 
 
-class ClusteredAnswers(Answers):
+class ClusteredAnswers(ChangedAnswers):
     """The answers of a metric whose items come in groups; only what test sets scatter by differs."""
 
     def __init__(self, inner: Answers, codes: NDArray[np.intp], count: int) -> None:
-        self.inner, self._codes, self.groups = inner, codes, count
-        self.declaration, self.n, self.kind, self.repeats = inner.declaration, inner.n, inner.kind, inner.repeats
-        self.sampled, self.observed = inner.sampled, inner.observed
-
-    @cached_property
-    def expected(self) -> float:  # type: ignore[override]
-        return self.inner.expected
+        super().__init__(inner)
+        self._codes, self.groups = codes, count
 
     # what groups do not change -----------------------------------------------------------------
 
-    @property
-    def std(self) -> float:
-        return self.inner.std
-
-    def law(self) -> Law:
-        return self.inner.law()
-
-    def perfect(self) -> Estimate:
-        return self.inner.perfect()
-
-    def _truth(self) -> Estimate:
-        return self.inner._truth()
-
-    def _remeasured(self, repeats: float) -> Estimate:
-        return self.inner._remeasured(repeats)
-
-    def influences(self) -> FloatArray:
-        return self.inner.influences()
-
-    def noise_share(self) -> float | None:
-        return self.inner.noise_share()
-
     def present_repeats(self) -> int:
         return self.inner.present_repeats()
-
-    def why_undefined(self) -> str:
-        return self.inner.why_undefined()
 
     def _in_memory(self) -> Measured | None:
         return self.inner._in_memory()

@@ -70,6 +70,24 @@ class Symmetric:
 
 
 @dataclass(frozen=True)
+class Skewed(Symmetric):
+    """The same for a mean of squares, symmetric on the scale of its logarithm: means of few squares are skew.
+
+    `noise` is what was taken off for label errors: value + noise is the mean of squares that was seen.
+    """
+
+    noise: float = 0.0
+
+    def __call__(self, level: float) -> Interval:
+        seen = self.value + self.noise
+        if not (math.isfinite(self.std) and seen > 0):
+            return super().__call__(level)
+        far = min(half_width_in_std(level, self.df) * self.std / seen, 700.0)
+        low, high = (seen * math.exp(end) - self.noise for end in (-far, far))
+        return kept_between(low, high, self.low, self.high)
+
+
+@dataclass(frozen=True)
 class ScoreInterval:
     """All values x of a parameter that the estimate does not contradict: (estimate - x)^2 <= z^2 V(x).
 

@@ -13,27 +13,42 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from scorebars.answers.base import Answers, Level, of_law
+from scorebars.answers.base import Answers, ChangedAnswers, Level, of_law
 from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
-from scorebars.answers.truth.limited_residuals import FEWEST_NUMBERS, limited_residuals, two_halves
+from scorebars.answers.truth.limited_residuals import (
+    FEWEST_NUMBERS,
+    limited_residuals,
+    mean_of_limited_loss,
+    two_halves,
+)
 from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
+from scorebars.forecasts import Forecast
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.losses import AbsoluteError, Loss, Within
+from scorebars.losses import AbsoluteError, Crps, LogScore, Loss, Within
 from scorebars.measured import Measured
 from scorebars.moments.statistics import weighted_median
 
+_Found = TypeVar("_Found")
+
+CLAIMS_LABEL = (
+    "the forecast claims the label, error and all: it says nothing of the true value alone, so there is no score against the "
+    "truth. observed is the proper score. If its spread is about the true value, give claims='truth'."
+)
 _FAR = 1e300
 _DIFFER = 2.58
 """Both halves of the labels differ where their mean losses do by this many standard errors (1 % by chance)."""
 _LOWER_BOUND = "observed and expected are lower bounds of an error"
 _MOST_ORDERED = 20_000
+_COMPARED = 1 << 20
+"""Pairs compared at a time."""
 _DRAWS, _FEWEST_DRAWS, _PAIRED = 500, 50, 400_000_000
 _SEED = 20240517
 _SMOOTH = 0.5
@@ -44,26 +59,12 @@ _NO_REMEASURED = (
 )
 
 
-class _Nearest(Answers):
+class _Nearest(ChangedAnswers):
     """A metric of residuals where some labels are limits; `inner` has the nearest allowed values as labels."""
 
     def __init__(self, inner: Answers, data: Measured) -> None:
-        self.inner, self.data, self.limits = inner, data, censored(data)
-        self.declaration, self.n, self.kind = inner.declaration, inner.n, "classical"
-        self.observed, self.expected = inner.observed, inner.expected
-
-    @property
-    def std(self) -> float:
-        return self.inner.std
-
-    def law(self) -> Law:
-        return self.inner.law()
-
-    def perfect(self) -> Estimate:
-        return self.inner.perfect()
-
-    def influences(self) -> FloatArray:
-        return self.inner.influences()
+        super().__init__(inner)
+        self.data, self.limits, self.kind = data, censored(data), "classical"
 
     def _item_variance(self) -> float:
         return self.inner._item_variance()
@@ -78,31 +79,33 @@ class _Nearest(Answers):
         """Observed holds less than the whole error, so that no share of it has a meaning."""
         return
 
-    def why_undefined(self) -> str:
-        return self.inner.why_undefined()
-
     def _remeasured(self, repeats: float) -> Estimate:
         raise UndefinedEstimate(_NO_REMEASURED)
 
-    @cached_property
-    def _residuals(self) -> TrueResiduals:
-        residuals = limited_residuals(self.data)
-        if residuals is None:
+    def _found(self, found: _Found | None) -> _Found:
+        """What the numbers among the labels tell; refuses where they are too few."""
+        if found is None:
             number = int((~self.limits.limits).sum())
             raise UndefinedEstimate(
                 f"{number} of {self.n} labels are numbers, and at least {FEWEST_NUMBERS} that differ are needed to show how "
                 "the true residuals are distributed. bounds says what the labels allow."
             )
-        return residuals
+        return found
 
     def _note(self) -> str:
+        forecast = isinstance(self.data.p, Forecast)
+        errors = "the forecasts' errors, in units of their spread," if forecast else "the model's errors"
         return (
             f"{self.limits.said()}: from the most likely distribution of the true residuals, given numbers and limits, which "
-            "takes the model's errors as independent of the prediction and of being limited"
+            f"takes {errors} as independent of the prediction and of being limited"
         )
 
     def warnings(self) -> list[str]:
-        return [f"{self.limits.said()}. They count by the allowed value nearest to the prediction: {_LOWER_BOUND}."]
+        low, high = self.bounds()
+        between = f", and the labels allow {low:.3g} to {high:.3g}" if math.isfinite(high) else ""
+        return [
+            f"{self.limits.said()}. They count by the allowed value nearest to the prediction: {_LOWER_BOUND}{between}."
+        ]
 
 
 class LimitedLoss(_Nearest):
@@ -115,9 +118,9 @@ class LimitedLoss(_Nearest):
     @classmethod
     def of(cls, family: Callable[[Measured], Answers], loss: Loss, data: Measured) -> LimitedLoss:
         """The answers for checked data; `family` finds those of labels without limits."""
-        if not loss.of_residual:
+        if not (loss.of_residual or loss.of_forecast):
             raise ValueError(NO_LIMITS.format("a loss that is not one of the residual alone"))
-        return cls(family(nearest(data)), loss, data)
+        return cls(family(nearest(data, loss)), loss, data)
 
     def root_moments(self) -> tuple[float, float] | None:
         """Of the root of the plain metric, as its family finds them."""
@@ -131,32 +134,46 @@ class LimitedLoss(_Nearest):
         return self.inner.root_exists()  # type: ignore[attr-defined]
 
     def bounds(self) -> Interval:
-        losses = _losses(self.loss, self.limits, self.data.predictions)
+        losses = _losses(self.loss, self.limits, self.data.predictions, best_label(self.loss, self.data.predictions))
         counts = self.data.shares > 0
         share = self.data.shares[counts]
         return Interval(*(float(share @ end[counts]) for end in (losses.min(axis=0), losses.max(axis=0))))
 
     @cached_property
     def _mean(self) -> MeanOfLoss:
-        return MeanOfLoss(self._residuals, self.loss, *self._range)
+        return self._found(mean_of_limited_loss(self.loss, self.data, *self._range))
+
+    def truth(self) -> Estimate:
+        if isinstance(self.data.p, Forecast) and self.data.p.claims == "label":
+            raise UndefinedEstimate(CLAIMS_LABEL)
+        return super().truth()
 
     def _truth(self) -> Estimate:
         mean, (low, high) = self._mean, self._range
+        value = self._found(mean_of_limited_loss(self.loss, self.data, low, high, room=False)).value
+        value = min(max(value, low), high)
         return Estimate(
-            min(max(mean.value, low), high),
+            value,
             mean.std,
             method="npmle",
             note=self._note(),
-            interval=mean.interval,
-            total_interval=mean.total_interval,
+            interval=partial(_holding, value, mean.interval),
+            total_interval=partial(_holding, value, mean.total_interval),
         )
 
     def warnings(self) -> list[str]:
         return [*super().warnings(), *self._unlike()]
 
     def _unlike(self) -> list[str]:
-        """A warning where the model errs differently on labels with low and with high predictions."""
-        halves = two_halves(self.loss, self.data)
+        """Warnings where the residuals of labels with low and with high predictions differ, or with small and large spreads."""
+        p = self.data.predictions
+        if not isinstance(p, Forecast):
+            return self._unlike_by(self.loss, p, "predicts low", "predicts high")
+        by_mean = self._unlike_by(AbsoluteError(), p.mean, "predicts low", "predicts high")
+        return [*by_mean, *self._unlike_by(AbsoluteError(), p.std, "is sure", "is unsure")]
+
+    def _unlike_by(self, loss: Loss, by: FloatArray, small: str, large: str) -> list[str]:
+        halves = two_halves(loss, self.data, by)
         if halves is None:
             return []
         (a, b), spread = halves, 0.0
@@ -165,9 +182,10 @@ class LimitedLoss(_Nearest):
             spread = math.hypot(spread, (high - low) / 2)
         if spread == 0 or abs(a.value - b.value) <= _DIFFER * spread:
             return []
+        unit = " in units of its spread" if isinstance(self.data.p, Forecast) else ""
         return [
-            f"the model errs differently where it predicts low ({a.value:.3g}) and where it predicts high ({b.value:.3g}), "
-            "but the estimate against the truth takes its errors as alike there. Look at both parts apart."
+            f"the model errs differently{unit} where it {small} ({a.value:.3g}) and where it {large} ({b.value:.3g}), but the "
+            "estimate against the truth takes its errors as alike there. Look at both parts apart."
         ]
 
 
@@ -175,7 +193,8 @@ class LimitedMedian(_Nearest):
     """The median absolute error: where the share of true residuals within m reaches one half."""
 
     def bounds(self) -> Interval:
-        losses, weight = _losses(AbsoluteError(), self.limits, self.data.predictions), self.data.weight
+        p, weight = self.data.predictions, self.data.weight
+        losses = _losses(AbsoluteError(), self.limits, p, p)
         ends = np.stack([losses.min(axis=0), np.minimum(losses.max(axis=0), _FAR)])
         low, high = weighted_median(ends, weight)
         return Interval(float(low), math.inf if high >= _FAR / 2 else float(high))
@@ -186,11 +205,15 @@ class LimitedMedian(_Nearest):
         return MeanOfLoss(self._residuals, Within(m) if soft == 0 else _SoftlyWithin(m, soft), 0.0, 1.0)
 
     @cached_property
+    def _residuals(self) -> TrueResiduals:
+        return self._found(limited_residuals(self.data))
+
+    @cached_property
     def _candidates(self) -> FloatArray:
         return np.unique(np.abs(self._residuals.fit.grid))
 
     def _truth(self) -> Estimate:
-        fit = self._residuals.fit
+        fit = self._found(limited_residuals(self.data, room=False)).fit
         size = np.abs(fit.grid)
         order = np.argsort(size, kind="stable")
         reached = np.cumsum(fit.smooth_weights[order])
@@ -232,6 +255,12 @@ def _first(holds: Callable[[int], bool], count: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
     return low
+
+
+def _holding(value: float, interval: IntervalAt, level: float) -> Interval:
+    """The interval, reaching as far as the estimate."""
+    low, high = interval(level)
+    return Interval(min(low, value), max(high, value))
 
 
 def _half(interval: IntervalAt) -> float:
@@ -349,18 +378,19 @@ class KnownPairs:
 
     @classmethod
     def of(cls, low: FloatArray, high: FloatArray, p: FloatArray) -> KnownPairs:
-        """From the ends of all labels and their predictions, label by label."""
-        number = low == high
-        rows = np.empty((len(p), 5))
-        for k in range(len(p)):
-            same = number & (low == low[k]) & number[k]
-            above, below = (low >= high[k]) & ~same, (high <= low[k]) & ~same
-            order = above.astype(np.int8) - below.astype(np.int8)
-            step = order * np.sign(p - p[k])
-            tied = (order != 0) & (p == p[k])
-            alike = same & (p != p[k])
-            unknown = len(p) - np.count_nonzero(order) - np.count_nonzero(same)
-            rows[k] = np.sum(step > 0), np.sum(step < 0), np.sum(tied), np.sum(alike), unknown - (not number[k])
+        """From the ends of all labels and their predictions."""
+        n, number, rows = len(p), low == high, np.empty((len(p), 5))
+        step = max(1, _COMPARED // n)
+        for k in range(0, n, step):
+            some = slice(k, k + step)
+            lowest, highest, own = low[some, None], high[some, None], number[some, None]
+            same = number & own & (low == lowest)
+            order = ((low >= highest) & ~same).astype(np.int8) - ((high <= lowest) & ~same)
+            gap = np.sign(p - p[some, None]).astype(np.int8)
+            signs = order * gap
+            found = (signs > 0, signs < 0, (order != 0) & (gap == 0), same & (gap != 0), (order == 0) & ~same)
+            rows[some] = np.stack([np.count_nonzero(one, axis=1) for one in found], axis=1)
+            rows[some, 4] -= ~number[some]  # a limit is not compared with itself
         return cls(rows)
 
     @property
@@ -377,7 +407,7 @@ class KnownPairs:
 NO_LIMITS = (
     "{} takes no labels that are limits (Censored). Metrics that do: mean_squared_error, root_mean_squared_error, "
     "mean_absolute_error, mean_error, median_absolute_error, mean_pinball_loss, huber_loss, log_cosh_loss, fraction_within, "
-    "kendall_correlation, concordance_index, intrinsic_scatter."
+    "kendall_correlation, concordance_index, intrinsic_scatter, and the scores of forecasts."
 )
 
 
@@ -387,15 +417,31 @@ def censored(data: Measured) -> Censored:
     return data.errors
 
 
-def nearest(data: Measured) -> Measured:
-    """The same data with each limit replaced by the allowed value nearest to its prediction."""
+def nearest(data: Measured, loss: Loss | None = None) -> Measured:
+    """The same data with each limit replaced by the allowed value nearest to its prediction: that of least loss."""
     labels = censored(data)
-    return Measured(labels.nearest(data.predictions), data.p, labels.of_numbers, data.weight, unit=data.unit)
+    best = data.predictions if loss is None else best_label(loss, data.predictions)
+    return Measured(labels.nearest(best), data.p, labels.of_numbers, data.weight, unit=data.unit)
 
 
-def _losses(loss: Loss, labels: Censored, p: FloatArray) -> FloatArray:
+def best_label(loss: Loss, p: Any) -> FloatArray:
+    """The label of least loss for each prediction; losses grow on both sides of it.
+
+    The CRPS is least at the median: its slope is 2 F(y) - 1. Intervals are best hit in their middle.
+    """
+    if not isinstance(p, Forecast):
+        return np.asarray(p)
+    if isinstance(loss, LogScore) and loss.terms(p) is None:
+        raise ValueError(
+            "log_score takes labels that are limits (Censored) with normal forecasts only: where others score least is not "
+            "known. crps takes them with every forecast."
+        )
+    return np.asarray(p.ppf(0.5) if isinstance(loss, Crps) else p.mean)
+
+
+def _losses(loss: Loss, labels: Censored, p: Any, best: FloatArray) -> FloatArray:
     """Losses of each label at its lower and upper end and at the nearest allowed value, (3, n)."""
     ends = [np.clip(end, -_FAR, _FAR) for end in (labels.lower, labels.upper)]
     with np.errstate(over="ignore"):
-        losses = np.stack([loss(value, p) for value in (*ends, labels.nearest(p))])
+        losses = np.stack([loss(value, p) for value in (*ends, labels.nearest(best))])
     return np.where(np.abs(losses) > math.sqrt(_FAR), np.copysign(math.inf, losses), losses)

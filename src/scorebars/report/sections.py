@@ -31,12 +31,25 @@ _ALIKE = {
 
 
 class PageLabels(NamedTuple):
-    """Plain labels, their lower and upper errors (2, n) (None: exact, or classes), a name for each, their unit."""
+    """Plain labels, their lower and upper errors (2, n) (None: exact, or classes), a name for each, their unit and limits."""
 
     values: NDArray[Any]
     bars: _Floats | None
     ids: list[Any]
     unit: str
+    limits: sb.Censored | None = None
+
+    def residuals(self, p: _Floats) -> _Floats:
+        """How far each prediction is above its label; of a limit, above the nearest allowed value."""
+        y = np.asarray(self.values, dtype=np.float64)
+        return np.asarray(p - (y if self.limits is None else self.limits.nearest(p)))
+
+    def sides(self, index: NDArray[np.intp]) -> list[int] | None:
+        """-1 for each upper limit, 1 for each lower limit, 0 for the others; None where no label is a limit."""
+        if self.limits is None:
+            return None
+        low, high = (np.isfinite(end[index]) for end in (self.limits.lower, self.limits.upper))
+        return [int(side) for side in low.astype(int) - high.astype(int)]
 
 
 def page_labels(y_true: Any, yerr: Any, ids: Any = None, unit: str | None = None) -> PageLabels:
@@ -50,7 +63,8 @@ def page_labels(y_true: Any, yerr: Any, ids: Any = None, unit: str | None = None
         raise ValueError(
             f"ids has {len(names)} entries but y_true has {len(values)} labels. Give one id for each label."
         )
-    return PageLabels(values, bars, names, unit or str(own or ""))
+    limits = yerr if isinstance(yerr, sb.Censored) and yerr.limited else None
+    return PageLabels(values, bars, names, unit or str(own or ""), limits)
 
 
 _PIT_BINS = 10
@@ -294,7 +308,8 @@ def point_data(
     y = np.asarray(labels.values, dtype=np.float64)
     residuals = {model: p - y for model, p in predictions.items()}
     parts = {
-        model: {kind: shares(name, labels, r, weight) for kind, name in kinds.items()} for model, r in residuals.items()
+        model: {kind: shares(name, labels, labels.residuals(p), weight) for kind, name in kinds.items()}
+        for model, p in predictions.items()
     }
     index, listed = drawn_labels(labels.values, [part for of in parts.values() for part in of.values()], most)
     lower, upper = (None, None) if labels.bars is None else (_short(side[index], 4) for side in labels.bars)
@@ -303,6 +318,7 @@ def point_data(
         "y": _short(y[index], 9),
         "lower": lower,
         "upper": upper,
+        "sides": labels.sides(index),
         "models": [
             {
                 "residual": _short(residuals[model][index], 6),

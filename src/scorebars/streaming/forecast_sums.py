@@ -19,7 +19,8 @@ from scorebars import tables
 from scorebars._shared.given_data import named_predictions
 from scorebars.answers.base import Answers, of_law
 from scorebars.answers.evidence import NOT_KEPT
-from scorebars.answers.means.forecast_answers import CLAIMS_LABEL, ForecastAnswers
+from scorebars.answers.limited import CLAIMS_LABEL
+from scorebars.answers.means.forecast_answers import ForecastAnswers
 from scorebars.answers.score import Declaration, Estimate, Score, UndefinedEstimate
 from scorebars.engines.score_terms import score_terms
 from scorebars.errors import Normal

@@ -747,6 +747,11 @@ def calibration(
 
 def _calibration(y_true: Any, given: Any, yerr: Any) -> Calibration:
     data = forecast_data(y_true, given, yerr, None)
+    if data.limited:
+        raise ValueError(
+            "calibration takes no labels that are limits (Censored): where in its forecast such a label falls is not known. "
+            "crps, log_score and interval_coverage take them."
+        )
     forecast: Forecast = data.p
     said: tuple[str, ...] = ()
     errors: MeasurementError | None = None if data.errors.error_free(data.labels) else data.errors

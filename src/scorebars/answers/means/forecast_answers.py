@@ -21,6 +21,7 @@ import numpy as np
 from scorebars.answers.base import EXPECTED, TRUTH, Level
 from scorebars.answers.evidence import Evidence, sampling_variance, weighted_mean
 from scorebars.answers.intervals import IntervalAt, Symmetric, affine
+from scorebars.answers.limited import CLAIMS_LABEL
 from scorebars.answers.means.mean_loss import MeanLoss, WithinAnswers
 from scorebars.answers.means.squared import invert, squared_law
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
@@ -44,10 +45,6 @@ from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.forecast_moments import crps_variance, smoothed_crps
 
-CLAIMS_LABEL = (
-    "the forecast claims the label, error and all: it says nothing of the true value alone, so there is no score against the "
-    "truth. observed is the proper score. If its spread is about the true value, give claims='truth'."
-)
 _NO_SIGMA = "{count} of {n} labels have no error: a perfect model is certain of these, and its score is minus infinity."
 _NO_DENSITY = (
     "labels with {errors!r} errors take single values, so what a perfect model says of a label has no density."

@@ -25,7 +25,7 @@ from scorebars.answers.base import EXPECTED, PERFECT, TRUTH, Answers, Level, of_
 from scorebars.answers.clustered import ClusteredAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers, in_ordinary_units
 from scorebars.answers.evidence import Evidence, sampling_variance, unit_and_sums, weighted_mean
-from scorebars.answers.intervals import IntervalAt, Symmetric, root_of
+from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, root_of
 from scorebars.answers.limited import LimitedLoss
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
@@ -96,6 +96,10 @@ class SquaredAnswers(MeanLoss):
         trace, form = whole.trace - own.trace, whole.form - own.form
         return max(4.0 * form - 2.0 * trace, 2.0 * trace, 0.0)
 
+    def _next_test_set(self, more: float) -> IntervalAt:
+        spread = math.sqrt(2.0 * (self._item_variance() + more))
+        return Skewed(self._centre, spread, *self._range, self._df)
+
     # back --------------------------------------------------------------------------------------
 
     def _back(self, level: Level) -> Estimate:
@@ -118,7 +122,7 @@ class SquaredAnswers(MeanLoss):
             scatter = self._store.scatter_of_sums(square, single, value)
         std, total = math.sqrt(self._truth_variance()), math.sqrt(scatter + self._shared_variance())
         note = "" if value >= 0 else "negative: the observed error is below the noise floor"
-        ends = self._truth_interval(value, std), Symmetric(value, total, *self._range, self._df)
+        ends = self._truth_interval(value, std), Skewed(value, total, *self._range, self._df, self.observed - value)
         return Estimate(value, std, method="unbiased", note=note, interval=ends[0], total_interval=ends[1])
 
     def _truth_variance(self) -> float:

@@ -6,22 +6,30 @@ The residual D = truth - prediction of a label between l and u, measured with er
 
 (s = 0: whether D lies between l - p and u - p; Turnbull 1976). The fit is that of `moments.deconvolution`, with these rows.
 It takes D as independent of the prediction and of being limited. The labels tell whether that is so: `two_halves` fits the
-labels with low and with high predictions apart.
+labels with low and with high predictions apart. Of forecasts D counts in units of the forecast's spread: D / std is what has
+one distribution for all labels.
 
-Distributions reach one standard deviation of the numbers beyond the outermost number or end of a limit. Without that room
-the intervals of few labels hold too little (50 labels, a third of them limits, mean squared error: 95 % hold 80 %, with it
-93 %).
+For intervals, distributions may reach one standard deviation of the numbers beyond the outermost number or end of a limit.
+Without that room the intervals of few labels hold too little (50 labels, a third of them limits, mean squared error: 95 % hold
+80 %, with it 93 %). For estimates they may not: with it few labels give too large an error (50 labels, 60 % of them limits,
+label errors half of the residuals', mean absolute error: 0.09 more than 0.64, without it 0.03 more).
+
+Numbers without error make a law of as many points, whose scatter about a limit is too small: intervals for the items at hand
+are wider by 8 over the number of such labels (150 labels, CRPS: 95 % hold 90 %, with it 96 %).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from scorebars.answers.truth.true_forecast_errors import MeanOfForecastLoss
 from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals
-from scorebars.arrays import BoolArray, FloatArray
+from scorebars.arrays import BoolArray, FloatArray, IntArray
 from scorebars.errors import Censored
+from scorebars.forecasts import Forecast
 from scorebars.losses import Loss
 from scorebars.measured import Measured
 from scorebars.moments.deconvolution import Cells, Deconvolution
@@ -36,37 +44,94 @@ _EXACT = 1e-6
 """The error of an exact number, as part of the grid's range."""
 _MOST = 4000
 """More labels than this are represented by every k-th."""
+_FEW = 8.0
 FEWEST_NUMBERS = 5
 """Fewer numbers among the labels do not show a distribution."""
 
 
-def limited_residuals(data: Measured) -> TrueResiduals | None:
-    """What numbers and limits tell about the true residuals; None where fewer than `FEWEST_NUMBERS` labels are numbers."""
-    step = max(1, data.n // _MOST)
-    counts = np.flatnonzero(data.shares[::step] > 0) * step
-    p, share = data.predictions[counts], data.shares[counts]
-    labels = data.errors[counts]
-    assert isinstance(labels, Censored)
-    number = ~labels.limits
-    if int(number.sum()) < FEWEST_NUMBERS:
-        return None
-    low, high, s = labels.lower - p, labels.upper - p, np.broadcast_to(labels.sigma, p.shape)
-    grid = _grid(low, high, s, number)
-    if len(grid) < 2:
-        return None
-    part = share / float(share.sum())
-    reach = float(grid[-1] - grid[0])
-    sd = np.where(number, np.maximum(s, _EXACT * reach), 1e6 * reach)  # a limit says nothing within a step of the grid
-    cells = Cells(np.where(number, low, 0.0), sd, part, np.square(part), sd)
-    fit = Deconvolution.of_cells(cells, grid, _likelihood(low, high, s, number, grid))
-    nothing = np.zeros(0)
-    return TrueResiduals(fit, np.ones(len(p), dtype=bool), 1.0, nothing, nothing, nothing)
+@dataclass(frozen=True, eq=False)
+class _Allowed:
+    """Between which ends the residual of each label lies, in units of `scale` about the prediction."""
+
+    place: FloatArray
+    scale: FloatArray
+    low: FloatArray
+    high: FloatArray
+    sd: FloatArray
+    share: FloatArray
+    rows: IntArray
+    """Which labels these are."""
+
+    @classmethod
+    def of(cls, data: Measured) -> _Allowed:
+        """Of the labels that count, every k-th where they are many."""
+        step = max(1, data.n // _MOST)
+        rows = np.flatnonzero(data.shares[::step] > 0) * step
+        labels, p = data.errors[rows], data.predictions[rows]
+        assert isinstance(labels, Censored)
+        place, scale = (p.mean, p.std) if isinstance(p, Forecast) else (p, np.ones(len(rows)))
+        sd = np.broadcast_to(labels.sigma, place.shape)
+        low, high = ((end - place) / scale for end in (labels.lower, labels.upper))
+        return cls(place, scale, low, high, sd / scale, data.shares[rows], rows)
+
+    @property
+    def widening(self) -> float:
+        """How much wider intervals for the items at hand are than the likelihood says."""
+        number = self.low == self.high
+        return 1.0 + _FEW * float(np.mean(self.sd[number] == 0)) / int(number.sum())
+
+    def residuals(self, room: bool) -> TrueResiduals | None:
+        """The most likely distribution, with room beyond what was seen or not; None where few labels are numbers."""
+        low, high, s, number = self.low, self.high, self.sd, self.low == self.high
+        if int(number.sum()) < FEWEST_NUMBERS:
+            return None
+        grid = _grid(low, high, s, number, room)
+        if len(grid) < 2:
+            return None
+        part = self.share / float(self.share.sum())
+        reach = float(grid[-1] - grid[0])
+        sd = np.where(
+            number, np.maximum(s, _EXACT * reach), 1e6 * reach
+        )  # a limit says nothing within a step of the grid
+        cells = Cells(np.where(number, low, 0.0), sd, part, np.square(part), sd)
+        fit = Deconvolution.of_cells(cells, grid, _likelihood(low, high, s, number, grid))
+        nothing = np.zeros(0)
+        return TrueResiduals(fit, np.ones(len(part), dtype=bool), 1.0, nothing, nothing, nothing)
 
 
-def _grid(low: FloatArray, high: FloatArray, s: FloatArray, number: BoolArray) -> FloatArray:
+def limited_residuals(data: Measured, room: bool = True) -> TrueResiduals | None:
+    """What numbers and limits tell about the true residuals; None where fewer than `FEWEST_NUMBERS` labels are numbers.
+
+    With `room` for intervals, without it for estimates.
+    """
+    return _Allowed.of(data).residuals(room)
+
+
+def mean_of_limited_loss(loss: Loss, data: Measured, low: float, high: float, room: bool = True) -> MeanOfLoss | None:
+    """The mean loss against the truth, of predictions or forecasts; None where too few labels are numbers."""
+    allowed = _Allowed.of(data)
+    residuals = allowed.residuals(room)
+    if residuals is None:
+        return None
+    if not loss.of_forecast:
+        return MeanOfLoss(residuals, loss, low, high, widened=allowed.widening)
+    truth = allowed.place[:, None] + allowed.scale[:, None] * residuals.fit.grid
+    values = np.asarray(loss(truth.T, data.predictions[allowed.rows]).T)
+    return MeanOfForecastLoss(
+        residuals,
+        loss,
+        low,
+        high,
+        widened=allowed.widening,
+        matrix=np.where(np.isfinite(values), values, 0.0),
+        known_losses=np.zeros((3, 0)),
+    )
+
+
+def _grid(low: FloatArray, high: FloatArray, s: FloatArray, number: BoolArray, room: bool) -> FloatArray:
     """Points where the numbers are dense, points that reach all ends of limits, and 0, where losses have their kink."""
     ends = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
-    beyond = 2.0 * float(np.median(s)) + float(np.std(low[number]))
+    beyond = 2.0 * float(np.median(s)) + float(np.std(low[number])) if room else 0.0
     first, last = float(ends.min()) - beyond, float(ends.max()) + beyond
     dense = np.quantile(low[number], np.linspace(0.0, 1.0, _POINTS))
     zero = [0.0] if first < 0 < last else []
@@ -86,10 +151,10 @@ def _likelihood(low: FloatArray, high: FloatArray, s: FloatArray, number: BoolAr
     return np.asfortranarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 
-def two_halves(loss: Loss, data: Measured) -> tuple[MeanOfLoss, MeanOfLoss] | None:
-    """The mean loss of the labels with low and with high predictions; None where either are too few."""
-    low = data.predictions <= np.median(data.predictions)
-    found = [limited_residuals(_part(data, half)) if half.sum() > 0 else None for half in (low, ~low)]
+def two_halves(loss: Loss, data: Measured, by: FloatArray) -> tuple[MeanOfLoss, MeanOfLoss] | None:
+    """The mean loss of the residuals of labels with small and with large values of `by`; None where either are too few."""
+    small = by <= np.median(by)
+    found = [limited_residuals(_part(data, half)) if half.any() else None for half in (small, ~small)]
     if found[0] is None or found[1] is None:
         return None
     return MeanOfLoss(found[0], loss, -math.inf), MeanOfLoss(found[1], loss, -math.inf)

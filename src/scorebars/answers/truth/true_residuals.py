@@ -210,6 +210,8 @@ class MeanOfLoss:
     prediction: FloatArray | None = None
     """Of the labels with a fitted law; None where the loss is one of the residual alone."""
     known_prediction: FloatArray | None = None
+    widened: float = 1.0
+    """The interval for the items at hand is so much wider than the likelihood says, where that is known to be too narrow."""
 
     def _loss_at(self, residual: FloatArray, sd: FloatArray, prediction: FloatArray | None) -> FloatArray:
         """The loss of each true residual, averaged over the errors of a fresh label."""
@@ -307,7 +309,7 @@ class MeanOfLoss:
     def _for_items(self, level: float) -> Interval:
         fit = self.residuals.fit
         moved = fit.averaged(self._values) if self._jumps else fit.item_influence(self._values)
-        return self._ends(moved, half_width_in_std(level), self._item_variance)
+        return self._ends(moved, self.widened * half_width_in_std(level), self._item_variance)
 
     def std(self) -> float:
         """Half the length of the interval at one standard deviation (68 %)."""

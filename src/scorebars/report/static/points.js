@@ -6,6 +6,11 @@ function sharesOf(state) {
   return part === null ? null : data.points.models[state.model].shares[part];
 }
 
+// Whether a label is an upper limit (-1), a lower limit (1) or a number (0).
+function sideOf(i) {
+  return data.points.sides === null ? 0 : data.points.sides[i];
+}
+
 // Labels in the order of how much of the score they make (or of the size of their residual).
 function byWeight(state) {
   const weight = sharesOf(state) || data.points.models[state.model].residual;
@@ -18,13 +23,15 @@ function pointLines(state, i) {
   const bars = points.lower === null ? [] : [points.lower[i], points.upper[i]];
   const shares = sharesOf(state);
   const unit = data.unit ? ` ${data.unit}` : "";
+  const side = sideOf(i);
+  const label = side ? `${side < 0 ? "<" : ">"} ${brief(points.y[i])}` : withError(points.y[i], ...bars);
   const lines = [
     [points.ids[i], "id"],
-    [`label ${withError(points.y[i], ...bars)}${unit}`],
+    [`label ${label}${unit}`],
     [`prediction ${withError(points.y[i] + residual, ...bars).split(" ")[0]}${unit}`],
-    [`prediction − label ${brief(residual)}${unit}`],
+    [`prediction − label ${side ? (side < 0 ? "at least " : "at most ") : ""}${brief(residual)}${unit}`],
   ];
-  if (points.lower !== null && points.lower[i] + points.upper[i] > 0) {
+  if (!side && points.lower !== null && points.lower[i] + points.upper[i] > 0) {
     const pull = Math.abs((2 * residual) / (points.lower[i] + points.upper[i]));
     lines.push([`that is ${Number(pull.toPrecision(2))} times the label's error`]);
   }
@@ -67,12 +74,26 @@ function errorBars(state, places) {
   const parity = state.view === "parity";
   const unit = parity ? places.x(1) - places.x(0) : places.y(1) - places.y(0);
   return points.y.map((_, i) => {
+    if (sideOf(i)) return "";
     const [x, y] = places.at[i];
     const low = points.lower[i] * unit;
     const high = points.upper[i] * unit;
     // a label that moves up makes the residual go down
     return parity ? `M${x - low} ${y}h${low + high}` : `M${x} ${y - high}v${low + high}`;
   }).join("");
+}
+
+// Arrows that point to where the label of a limit, or its residual, may lie.
+function limitArrows(state, places) {
+  const arrow = (i) => {
+    const [x, y] = places.at[i];
+    const along = 14 * sideOf(i); // on the page y grows downwards, and so do residuals of labels that go up
+    const back = 4 * sideOf(i);
+    return state.view === "parity"
+      ? `M${x} ${y}h${along}m${-back} -3l${back} 3l${-back} 3`
+      : `M${x} ${y}v${along}m-3 ${-back}l3 ${back}l3 ${-back}`;
+  };
+  return data.points.y.map((_, i) => (sideOf(i) ? arrow(i) : "")).join("");
 }
 
 function showPoints(state) {
@@ -91,6 +112,7 @@ function showPoints(state) {
   const first = order.slice(0, Math.min(LISTED, data.points.listed));
   area.append(
     svg("path", { d: errorBars(state, places), class: "error-bars" }),
+    svg("path", { d: limitArrows(state, places), class: "limits" }),
     svg("line", { x1: x(zero[0]), y1: y(zero[1]), x2: x(zero[2]), y2: y(zero[3]), class: "zero" }),
     svg("path", { d: dots(order), class: order.length > 800 ? "dots many" : "dots" }),
     svg("path", { d: dots(first), class: "dots heavy" }),

@@ -34,7 +34,7 @@ from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.classes.over_rates import OverRates, said_of_rates
 from scorebars.answers.clustered import group_codes, grouped
 from scorebars.answers.intervals import IntervalAt, Symmetric
-from scorebars.answers.limited import LimitedLoss, censored
+from scorebars.answers.limited import LimitedLoss, best_label, censored
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, halved_change, widened
@@ -974,11 +974,30 @@ class PairedLimits(PairedLosses):
         self.same_order = PairedLimits(limits, loss, False, *arguments) if root else None
 
     def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
-        nearest = self._limits.nearest(self.predictions[name])
+        nearest = self._limits.nearest(best_label(self.loss, self.predictions[name]))
         return super().items(np.where(self._limits.limits, nearest, rows), name)
 
     def law(self, a: str, b: str) -> Law:
         return ModelsOnSameLabels.law(self, a, b)
+
+
+class ModelsOnLimits(ModelsOnSameLabels):
+    """A metric of all labels together, the median error or one of the order, where some labels are limits."""
+
+    draws_of_law = 400
+
+    def __init__(self, limits: Censored, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._limits = limits
+
+    def values(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        return np.array([self.value_of(row, name, ...) for row in rows])
+
+    def value_of(self, row: NDArray[Any], name: str, index: Any) -> float:
+        """On numbers that were redrawn, and the limits as they are."""
+        low, high = (np.where(self._limits.limits, end, row)[index] for end in (self._limits.lower, self._limits.upper))
+        weight = None if self.weight is None else self.weight[index]
+        return float(self.metric.score(None, self.predictions[name][index], Censored(low, high), weight).observed)
 
 
 class PairedAccuracies(PairedMeans):
@@ -1142,9 +1161,9 @@ def _with_forecasts(
     loss: Loss | None = None
     for name, given in models.items():
         answers = metric.score(y_true, given, yerr, sample_weight)._answers
-        if not isinstance(answers, MeanLoss):
+        if not isinstance(answers, MeanLoss | LimitedLoss):
             raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
-        data[name], loss = answers._labels(), answers.loss
+        data[name], loss = answers.data if isinstance(answers, LimitedLoss) else answers._labels(), answers.loss
     claims = {name: one.p.claims for name, one in data.items()}
     if len(set(claims.values())) > 1:
         told = ", ".join(f"{name} the {claim}" for name, claim in claims.items())
@@ -1153,20 +1172,27 @@ def _with_forecasts(
             "becomes one of the label by forecast.seen_through(yerr)."
         )
     first = next(iter(data.values()))
-    labels, forecasts = ComparedNumbers(first.y, first.errors), {name: one.p for name, one in data.items()}
+    arguments = (
+        metric,
+        ComparedNumbers(first.y, first.errors),
+        {name: one.p for name, one in data.items()},
+        first.weight,
+    )
     assert loss is not None
-    return PairedLosses(loss, False, metric, labels, forecasts, first.weight)
+    return (
+        PairedLimits(censored(first), loss, False, *arguments)
+        if first.limited
+        else PairedLosses(loss, False, *arguments)
+    )
 
 
-def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> PairedLimits:
+def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> ModelsOnSameLabels:
     limits = censored(data)
     root = metric.declaration.name == "root_mean_squared_error"
     answers = metric.score(data.y, data.p, limits, data.weight)._answers
     loss = SquaredError() if root else answers.loss if isinstance(answers, LimitedLoss) else None
     if loss is None:
-        raise ValueError(
-            f"compare takes labels that are limits for means of a loss, such as mean_absolute_error, not for {metric.name}."
-        )
+        return ModelsOnLimits(limits, metric, *others)
     return PairedLimits(limits, loss, root, metric, *others)
 
 
