@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, multivariate_normal, rankdata, spearmanr
 
 from scorebars.laws.ranking import rank_moments
-from scorebars.laws.ranking.rank_correlations import drawn_rank_sums, inversions, kendall_law, spearman_law
+from scorebars.laws.ranking.rank_correlations import drawn_rank_sums, kendall_law, spearman_law
 from scorebars.laws.ranking.rank_moments import orthant_excess, rank_sum_moments
+from scorebars.numerics.inversions import inversions
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
 RANK_CASES = [c for c in CASES if c["metric"] in ("spearman", "kendall")]
@@ -171,7 +172,7 @@ def test_many_labels_by_simulation():
     assert np.var(draws) == pytest.approx(variance, rel=0.15)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 16, 37])
+@pytest.mark.parametrize("n", [1, 2, 3, 16, 32, 37, 300])
 def test_inversions_are_counted(n):
     rows = np.array([np.random.default_rng(k).permutation(n) for k in range(5)])
     slow = [sum(row[i] > row[j] for i in range(n) for j in range(i + 1, n)) for row in rows]
@@ -194,15 +195,46 @@ def test_rank_sums_of_draws_are_the_sums_over_pairs(signs):
 
 
 @pytest.mark.parametrize("name", ["spearman", "kendall"])
-def test_beyond_the_exact_sizes_moments_are_drawn(name):
-    """2001 labels are drawn; the exact moments of the same data agree within the error that the law states."""
-    y, sigma, rank = problem(2001, 11, 0.5)
+def test_very_many_labels_have_moments_to_first_order(name):
+    n = 2001
+    y, sigma, rank = problem(n, 11, 0.5)
     law = LAWS[name](y, rank, sigma)
+    assert law.method == "delta"
+    factor = 2 / (n * (n - 1)) if name == "kendall" else 6 / (n * (n * n - 1))
+    mean, variance = rank_sum_moments(y, sigma, rank, name == "kendall")
+    assert law.mean == pytest.approx(factor * mean, abs=0.02 * law.std)
+    assert law.std == pytest.approx(factor * math.sqrt(variance), rel=0.015)
+    exact = LAWS[name](y, rank, 0.0)
+    assert (exact.std, exact.method) == (0.0, "exact")
+
+
+@pytest.mark.parametrize("name", ["spearman", "kendall"])
+def test_labels_that_hardly_overlap_are_drawn(name):
+    y, sigma, rank = problem(2001, 11, 0.5)
+    law = LAWS[name](y, rank, 1e-3 * sigma)
     assert law.method == "simulation"
     n = y.size
     factor = 2 / (n * (n - 1)) if name == "kendall" else 6 / (n * (n * n - 1))
-    mean, variance = rank_sum_moments(y, sigma, rank, name == "kendall")
-    assert law.mean == pytest.approx(factor * mean, abs=4 * law.standard_error(0.5))
-    assert law.std == pytest.approx(factor * math.sqrt(variance), rel=4 * math.sqrt(0.5 / law._count))
-    exact = LAWS[name](y, rank, 0.0)
-    assert (exact.std, exact.method) == (0.0, "exact")
+    seen = factor * drawn_rank_sums(
+        y, 1e-3 * sigma, rank - rank.mean(), name == "kendall", 200, np.random.default_rng(3)
+    )
+    assert law.mean == pytest.approx(
+        np.mean(seen), abs=4 * math.hypot(law.standard_error(0.5), law.std / math.sqrt(200))
+    )
+    assert law.std == pytest.approx(np.std(seen), rel=0.25)
+
+
+@pytest.mark.parametrize("name", ["spearman", "kendall"])
+def test_the_skewed_law_follows_drawn_labels(name):
+    y, sigma, rank = problem(100, 5, 0.5)
+    law = LAWS[name](y, rank, sigma)
+    factor = 2 / (100 * 99) if name == "kendall" else 6 / (100 * (100**2 - 1))
+    seen = factor * drawn_rank_sums(y, sigma, rank - rank.mean(), name == "kendall", 20_000, np.random.default_rng(3))
+    q = np.array([0.025, 0.16, 0.5, 0.84, 0.975])
+    assert np.quantile(seen, q) == pytest.approx(law.ppf(q), abs=0.07 * law.std)
+    assert law.cdf(law.ppf(q)) == pytest.approx(q, abs=1e-12)
+    assert law.sf(law.ppf(q)) == pytest.approx(1 - q, abs=1e-12)
+    assert np.mean(law.rvs(20_000, 0)) == pytest.approx(law.mean, abs=0.03 * law.std)
+    step = 1e-3 * law.std
+    for x in law.ppf(q):
+        assert law.pdf(x) == pytest.approx((law.cdf(x + step) - law.cdf(x - step)) / (2 * step), rel=1e-4)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scorebars.arrays import FloatArray
+from scorebars.arrays import BoolArray, FloatArray
+from scorebars.numerics.inversions import inversions
 
 
 def _total(x: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -88,9 +89,20 @@ def weighted_median(x: FloatArray, weight: FloatArray | None) -> FloatArray:
 
 def spearman(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Correlation of ranks, ties at their mean rank."""
-    from scipy.stats import rankdata
+    return pearson(ranks(labels), ranks(p), None)
 
-    return pearson(rankdata(labels, axis=-1), rankdata(p, axis=-1), None)
+
+def ranks(x: FloatArray) -> FloatArray:
+    """Ranks within each row, ties at their mean rank."""
+    order = np.argsort(x, axis=-1)
+    ordered = np.take_along_axis(x, order, -1)
+    if np.any(ordered[..., 1:] == ordered[..., :-1]):
+        from scipy.stats import rankdata  # slow to import, and needed for ties only
+
+        return np.asarray(rankdata(x, axis=-1), dtype=np.float64)
+    out = np.empty(x.shape)
+    np.put_along_axis(out, order, np.broadcast_to(np.arange(1.0, x.shape[-1] + 1.0), x.shape), -1)
+    return out
 
 
 def kendall(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -98,13 +110,29 @@ def kendall(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> Flo
     labels, p = np.broadcast_arrays(labels, p)
     if labels.shape[1] <= _PAIRED_UP_TO:
         return _kendall_of_pairs(labels, p)
+    tied = _has_ties(labels) | _has_ties(p)
+    if len(labels) == 1 or tied.all():
+        return np.array([_kendall_of_row(row, other) for row, other in zip(labels, p, strict=True)])
+    out, n, step = np.empty(len(labels)), labels.shape[1], max(1, _PAIRS // labels.shape[1])
+    out[tied] = [_kendall_of_row(row, other) for row, other in zip(labels[tied], p[tied], strict=True)]
+    free = np.flatnonzero(~tied)
+    for start in range(0, free.size, step):
+        part = free[start : start + step]
+        by_labels = np.argsort(np.take_along_axis(labels[part], np.argsort(p[part], axis=1), 1), axis=1)
+        out[part] = 1.0 - 4.0 * inversions(by_labels) / (n * (n - 1.0))
+    return out
+
+
+def _has_ties(rows: FloatArray) -> BoolArray:
+    ordered = np.sort(rows, axis=-1)
+    return np.asarray(np.any(ordered[:, 1:] == ordered[:, :-1], axis=-1))
+
+
+def _kendall_of_row(row: FloatArray, other: FloatArray) -> float:
     from scipy.stats import kendalltau
 
-    out = []
-    for row, other in zip(labels, p, strict=True):
-        varies = np.ptp(row) > 0 and np.ptp(other) > 0
-        out.append(float(kendalltau(row, other).statistic) if varies else 0.0)
-    return np.array(out)
+    varies = np.ptp(row) > 0 and np.ptp(other) > 0
+    return float(kendalltau(row, other).statistic) if varies else 0.0
 
 
 def somers(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> FloatArray:

@@ -41,6 +41,8 @@ from scorebars.moments.label_noise import PEARSON_SUMS, LabelNoise, RatioKind
 _SEED = 20240517
 _CELLS = 20_000_000
 _MOST, _FEWEST = 200, 30
+_TOGETHER = 1_000_000
+"""Labels whose metrics are found together."""
 _BOUNDS = (
     "the error of an extreme has no known distribution: the interval bounds it, and holds at least as often as it says"
 )
@@ -171,10 +173,19 @@ class StandIns:
         rng = np.random.default_rng(_SEED)
         rows, predictions = self._measured_again(self._errors, self._count, rng)
         predictions = np.broadcast_to(predictions, rows.shape)
-        found = (
-            shrunk(labels, p, self._errors, self._w, self._follows) for labels, p in zip(rows, predictions, strict=True)
-        )
-        return float(np.std([self._metric(again.values, again.prediction) - self._with(again.left) for again in found]))
+        apart = []
+        step = max(1, _TOGETHER // self._y.size)
+        for start in range(0, len(rows), step):
+            found = [
+                shrunk(labels, p, self._errors, self._w, self._follows)
+                for labels, p in zip(rows[start : start + step], predictions[start : start + step], strict=True)
+            ]
+            again = self._values(
+                np.stack([one.values for one in found]), np.stack([one.prediction for one in found]), self._w
+            )
+            kept = np.stack([self.shrunk.at(one.left) for one in found])
+            apart.append(again - self._values(kept, np.broadcast_to(self.shrunk.prediction, kept.shape), self._w))
+        return float(np.std(np.concatenate(apart)))
 
     def _measured_again(
         self, errors: MeasurementError, count: int, rng: np.random.Generator, repeats: float | None = None

@@ -64,11 +64,13 @@ class PoissonBinomial(AtomicLaw):
             first, pmf = convolve_steps(np.stack([1 - p, p], axis=1))
             first += int(self.support[0])
         else:
-            first, pmf = self._inverted()
+            first, pmf = self.inverted()
         return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
 
-    def _inverted(self) -> tuple[int, FloatArray]:
+    def inverted(self) -> tuple[int, FloatArray]:
         """First value and the probabilities from it on, from phi, in a window that leaves out less than 1e-17 of the mass.
+
+        Good to 1e-15, but not relative to small probabilities, as convolved steps are.
 
         |phi(t)| <= exp(-2 variance sin^2(t/2)): some fifty frequencies matter at any number of trials. With the mean taken
         out of each trial no large phase is ever formed.

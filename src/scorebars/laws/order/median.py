@@ -58,7 +58,7 @@ def median_law(delta: Any, sigma: Any) -> Law:
         return NormalLaw(0.5 * (low + high), 0.0)
     middle = _MiddleErrors(size, sigma, rank, last > first, (low, high))
     if size.size > _FEW:
-        for degree in (6, 12) if size.size > 10_000 else (12, 24, 48):
+        for degree in (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48):
             table = _Tabulated(middle, degree)
             if table.miss < _SMOOTH:
                 return table
@@ -92,8 +92,14 @@ class _MiddleErrors(Law):
     def _binomial(self, s: float, t: float) -> tuple[float, ...]:
         under, over = folded_cdf(np.asarray(max(s, 0.0)), *self.labels), folded_sf(np.asarray(t), *self.labels)
         both = np.maximum(under + over, 1e-300)
-        count, empty = PoissonBinomial(np.minimum(under / both, 1.0)), math.exp(float(np.sum(np.log(both))))
-        return tuple(empty * float(chance(self.rank)) for chance in (count.below, count.pmf, count.sf))
+        empty = math.exp(float(np.sum(np.log(both)))) if t > s else 1.0
+        first, number = PoissonBinomial(np.minimum(under / both, 1.0)).inverted()
+        place = min(max(self.rank - first, 0), number.size)
+        less, more = float(np.sum(number[:place])), float(np.sum(number[place + 1 :]))
+        middle = float(number[place]) if first <= self.rank < first + number.size else 0.0
+        if self.rank < first:
+            less, more = 0.0, 1.0
+        return empty * less, empty * middle, empty * more
 
     def _polynomial(self, s: FloatArray, t: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
         """Coefficients of prod_i (P_i(s) z + 1 - P_i(t)), z^k in row k, and minus their derivatives by t."""

@@ -1,9 +1,10 @@
 """Distributions of rank correlations when labels are drawn from their error bars: Spearman's with mid-ranks, Kendall's tau-b.
 
 Both are a fixed factor times sum_{i<j} W_ij sgn(y_i - y_j), with W the difference of the predictions' ranks (ties at
-mid-ranks) or its sign; labels without error that are tied stay tied, and the normalisation knows them. Up to 2000 labels
-mean and variance are exact (rank_moments), and up to 1000 the shape comes from draws with a fixed seed; beyond it is
-normal. Above 2000 labels, where exact moments would take longer than draws, mean and variance are drawn as well.
+mid-ranks) or its sign; labels without error that are tied stay tied, and the normalisation knows them. Up to 1000 labels
+mean and variance are exact (rank_moments). The shape of few labels comes from draws with a fixed seed; that of more from
+the skewness of some draws, which leaves probabilities uncertain by about 0.005. Above 1000 labels the distribution is taken
+as normal, with mean and standard deviation to first order, within about 1 % of the latter; drawn where labels hardly overlap.
 
 A draw takes n log n operations. For Spearman's correlation the sum is sum_i r_i (2 place_i - n + 1), with the place of
 label i among the drawn ones. For Kendall's it is (pairs without ties) - 2 (inversions): pairs that stand in the wrong order
@@ -13,22 +14,27 @@ when labels are read in the order of the predictions. Only labels without error 
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.law import RNG, Law, NormalLaw
-from scorebars.laws.ranking.rank_moments import rank_sum_moments
+from scorebars.laws.ranking.rank_moments import moments_of_many, rank_sum_moments
 from scorebars.laws.samples import SampleLaw
+from scorebars.numerics.inversions import inversions
 
-_SHAPED = 1_000  # labels: above, the distribution is normal to within what draws could show
-_EXACT = 2_000  # labels: above, mean and variance are drawn
-_DRAWS = 20_000
-_DRAWN_LABELS = {False: 10_000_000, True: 2_500_000}  # in all draws; counting inversions takes four times as long
-_FEWEST = {False: 64, True: 32}  # draws at least: the std is then known to 9 %, 13 %
+_FEW = 64  # labels: up to so many, draws are the distribution
+_SHAPED = 1_000  # labels: above, the distribution is taken as normal
+_EXACT = 1_000  # labels: above, mean and variance are drawn
+_DRAWS, _DRAWN_LABELS = 20_000, 500_000  # of few labels
+_SHAPE_DRAWS = 1_000  # for a skewness that is known to 0.08
+_MOMENT_LABELS, _FEWEST = 5_000_000, 64  # labels in all draws, and draws at least: the std is then known to 9 %
+_MOST_SKEWED = 0.9  # a larger skewness is not that of a monotone parabola
 _SEED = 20240517
 _BLOCK = 1 << 20  # labels drawn at a time
 
@@ -72,18 +78,89 @@ def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, signs: b
     if factor == 0:
         return NormalLaw(0.0, 0.0)
     if y.size > _EXACT:
-        return DrawnNormalLaw(_draws(y, s, r, factor, signs))
+        found = moments_of_many(y, s, r, signs)
+        if found is None:
+            return DrawnNormalLaw(_draws(y, s, r, factor, signs))
+        return NormalLaw(factor * found[0], factor * math.sqrt(found[1]), method="delta")
     mean, variance = rank_sum_moments(y, s, r, signs)
     mean, variance = factor * mean, factor * factor * variance
-    if variance == 0 or y.size > _SHAPED:
-        return NormalLaw(mean, math.sqrt(variance), method="exact" if variance == 0 else "delta")
-    return SampleLaw(partial(_draws, y, s, r, factor, signs), mean=mean, var=variance)
+    if variance == 0:
+        return NormalLaw(mean, 0.0)
+    draws = partial(_draws, y, s, r, factor, signs)
+    if y.size <= _FEW:
+        return SampleLaw(draws, mean=mean, var=variance)
+    if y.size > _SHAPED:
+        return NormalLaw(mean, math.sqrt(variance), method="delta")
+    return SkewedLaw(mean, math.sqrt(variance), draws)
 
 
 def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, signs: bool) -> FloatArray:
     """The correlation of drawn labels; fewer draws of more labels."""
-    count = max(_FEWEST[signs], min(_DRAWS, _DRAWN_LABELS[signs] // y.size)) if np.any(s > 0) else 1
-    return factor * drawn_rank_sums(y, s, r, signs, count, np.random.default_rng(_SEED))
+    n = y.size
+    count = (
+        min(_DRAWS, _DRAWN_LABELS // n) if n <= _FEW else max(min(_SHAPE_DRAWS, _DRAWN_LABELS // n), _SHAPE_DRAWS // 2)
+    )
+    count = count if n <= _EXACT else max(_FEWEST, min(_SHAPE_DRAWS, _MOMENT_LABELS // n))
+    return factor * drawn_rank_sums(y, s, r, signs, count if np.any(s > 0) else 1, np.random.default_rng(_SEED))
+
+
+class SkewedLaw(NormalLaw):
+    """mean + std * (z + c (z^2 - 1)) / sqrt(1 + 2 c^2) with a normal z: given mean and std, and a skewness of about 6 c.
+
+    The skewness is that of draws, which are made when a probability is first asked for.
+    """
+
+    def __init__(self, mean: float, std: float, draws: Callable[[], FloatArray]) -> None:
+        super().__init__(mean, std, "simulation")
+        self._source = draws
+
+    @cached_property
+    def _bend(self) -> float:
+        draws = self._source()
+        scatter = float(np.std(draws))
+        skewness = float(np.mean(np.power((draws - np.mean(draws)) / scatter, 3))) if scatter > 0 else 0.0
+        return min(max(skewness, -_MOST_SKEWED), _MOST_SKEWED) / 6.0
+
+    def _normal_score(self, w: float) -> float:
+        """z + c (z^2 - 1) = w sqrt(1 + 2 c^2), solved for z; beyond its vertex the parabola goes on as a line."""
+        c, w = self._bend, w * math.sqrt(1.0 + 2.0 * self._bend**2)
+        under = 1.0 + 4.0 * c * (w + c)
+        if under > _STEEPNESS**2:
+            return 2.0 * (w + c) / (1.0 + math.sqrt(under))
+        turn = (_STEEPNESS - 1.0) / (2.0 * c)
+        return turn + (w - (turn + c * (turn * turn - 1.0))) / _STEEPNESS
+
+    def _below(self, z: float) -> float:
+        return float(ndtr(self._normal_score(z)))
+
+    def _sf(self, x: float) -> float:
+        return float(ndtr(-self._normal_score(self._z(x))))
+
+    def _density(self, z: float) -> float:
+        step = 1e-4
+        score = self._normal_score(z)
+        pace = (self._normal_score(z + step) - self._normal_score(z - step)) / (2.0 * step)
+        return pace * super()._density(score)
+
+    def _quantile(self, q: float) -> float:
+        return float(self._of_score(np.asarray(ndtri(q))))
+
+    def _of_score(self, z: FloatArray) -> FloatArray:
+        c = self._bend
+        turn = (_STEEPNESS - 1.0) / (2.0 * c) if c else 0.0
+        inside = np.maximum(z, turn) if c > 0 else np.minimum(z, turn) if c < 0 else z
+        bent = inside + c * (np.square(inside) - 1.0) + _STEEPNESS * (z - inside)
+        return np.asarray(bent / math.sqrt(1.0 + 2.0 * c * c))
+
+    def _draw(self, rng: RNG, size: Any) -> Any:
+        return self._of_score(np.asarray(rng.standard_normal(size)))
+
+    def standard_error(self, q: float) -> float:
+        """Standard error of the quantile at q, from the finite number of draws that show the skewness."""
+        return self._std() * abs(float(ndtri(q)) ** 2 - 1.0) / math.sqrt(6.0 * _SHAPE_DRAWS)
+
+
+_STEEPNESS = 0.1  # slope at which the parabola of a skewed law becomes a line
 
 
 class DrawnNormalLaw(NormalLaw):
@@ -107,10 +184,10 @@ def drawn_rank_sums(
     y, sigma, rank = y[order], sigma[order], rank[order]
     of_sorted = _KendallSum(y, sigma, rank) if signs else _SpearmanSum(y, sigma, rank)
     rows = max(1, _BLOCK // y.size)
-    out = np.empty(draws)
+    out, tied = np.empty(draws), bool(np.count_nonzero(sigma == 0) > 1)
     for start in range(0, draws, rows):
         labels = y + sigma * rng.standard_normal((min(rows, draws - start), y.size))
-        out[start : start + rows] = of_sorted(np.argsort(labels, axis=1, kind="stable"))
+        out[start : start + rows] = of_sorted(np.argsort(labels, axis=1, kind="stable" if tied else None))
     return out
 
 
@@ -152,25 +229,3 @@ class _KendallSum:
         if group[-1] < n - 1:  # equal predictions are read in the order of their labels: no inversion
             place = np.sort(group * n + place, axis=1) % n
         return np.asarray(self._untied - 2.0 * inversions(place))
-
-
-def inversions(place: IntArray) -> IntArray:
-    """How many pairs of each row, a permutation of 0 ... n - 1, stand in falling order.
-
-    Bit by bit from the highest: among the values that share their higher bits, count every 1 that stands before a 0,
-    then put the zeros before the ones. Rows are filled up to a power of two, so that half of each group are zeros.
-    """
-    rows, n = place.shape
-    bits = max(n - 1, 1).bit_length()
-    filled = np.broadcast_to(np.arange(1 << bits, dtype=np.int32), (rows, 1 << bits)).copy()
-    filled[:, :n] = place
-    total = np.zeros(rows, dtype=np.int64)
-    for bit in range(bits - 1, -1, -1):
-        half = 1 << bit
-        groups = filled.reshape(rows, -1, 2 * half)
-        ones = (groups & half) != 0
-        before = np.cumsum(ones, axis=2, dtype=np.int32)
-        total += np.sum(before, axis=(1, 2), where=~ones, dtype=np.int64)
-        split = groups[~ones].reshape(rows, -1, 1, half), groups[ones].reshape(rows, -1, 1, half)
-        filled = np.concatenate(split, axis=2)
-    return total

@@ -11,12 +11,16 @@ s_j^2)) - 1 and psi_j(y) = 2 Phi((y - mu_j)/s_j) - 1, the mean of sgn(y - y_j),
 Few labels: the braces are sums over triples, closed by the bivariate normal. Many: S_i(y) for all i comes from running
 sums of psi_j(y) over the labels in the order of their predictions, so the integral over y_i takes one grid in y for all
 labels of like error: the cost is labels times grid points, not labels squared times nodes.
+
+Very many (`moments_of_many`): S is its projection, sum_i S_i(y_i) - E S, up to a part of the variance of about one over the
+number of labels that lie within one error of each other. S_i(y) is read off a table in the rank of i and in y.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,3 +167,95 @@ def _mean_sign(points: FloatArray, mu: FloatArray, sigma: FloatArray, step: floa
     sharp = sigma < step
     smooth = 2.0 * ndtr(gap / np.where(sharp, 1.0, sigma)) - 1.0
     return np.asarray(np.where(sharp, np.clip(2.0 * gap / step, -1.0, 1.0), smooth)) if np.any(sharp) else smooth
+
+
+# very many labels -----------------------------------------------------------------------------------
+
+_PARTNERS = 8192  # labels from which the table is made, and that tell the variance
+_RANKS, _PLACES = 64, 400  # size of the table
+_PAIRS, _FEWEST_SHIFTS = 6_000_000, 64  # pairs for the mean, and partners of each label at least
+_FAR = 9.0  # standard deviations: labels further apart never change their order
+_CROWDED = 50  # labels within one error of each other at least
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(10)
+_NODE_WEIGHTS = _NODE_WEIGHTS / math.sqrt(2 * math.pi)
+
+
+def moments_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> tuple[float, float] | None:
+    """The same for very many labels, to first order; None where labels hardly overlap, or many predictions are equal."""
+    n = y.size
+    order = np.argsort(rank, kind="stable")
+    y, sigma, rank = y[order], sigma[order], rank[order] - np.mean(rank)
+    low, high = np.quantile(y, [0.1, 0.9])
+    if (
+        not float(np.quantile(sigma, 0.1)) * 0.8 * n > _CROWDED * (high - low)
+        or np.count_nonzero(np.diff(rank)) < 0.9 * n
+    ):
+        return None
+    some = ((np.arange(min(n, _PARTNERS)) + 0.5) * (n / min(n, _PARTNERS))).astype(np.intp)
+    mu, s, r, scale = y[some], sigma[some], rank[some], n / some.size
+    places = np.quantile(mu + s * np.resize(_NODES, some.size), np.linspace(0.0, 1.0, _PLACES))
+    edges = np.linspace(0, some.size, _RANKS + 1).astype(np.intp)
+    sums, moved = np.empty((2, _RANKS, _PLACES))
+    for b, (start, stop) in enumerate(pairwise(edges.tolist())):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            psi = 2.0 * ndtr(np.nan_to_num((places - mu[start:stop, None]) / s[start:stop, None])) - 1.0
+        sums[b], moved[b] = np.sum(psi, axis=0), r[start:stop] @ psi
+    before = np.concatenate([np.zeros((1, _PLACES)), np.cumsum(sums, axis=0)])
+    table = 2.0 * before - before[-1]  # of a label between two blocks, by signs
+    row = np.interp(np.arange(some.size) + 0.5, edges, np.arange(_RANKS + 1.0))
+    if not signs:
+        ends = np.interp(edges, np.arange(some.size) + 0.5, r)
+        table = ends[:, None] * before[-1] - np.sum(moved, axis=0)
+        row = np.interp(r, ends, np.arange(_RANKS + 1.0))
+    values = scale * _read(table, row, np.interp(mu + s * _NODES[:, None], places, np.arange(float(_PLACES))))
+    means = _NODE_WEIGHTS @ values
+    variance = scale * float(np.sum(_NODE_WEIGHTS @ np.square(values - means)))
+    return _mean_of_many(y, sigma, rank, signs), variance
+
+
+def _read(table: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
+    """The table between its rows and columns, linear in both."""
+    i = np.minimum(row.astype(np.intp), len(table) - 2)
+    j = np.minimum(column.astype(np.intp), table.shape[1] - 2)
+    u, v = row - i, column - j
+    return np.asarray((1 - u) * ((1 - v) * table[i, j] + v * table[i, j + 1])) + u * (
+        (1 - v) * table[i + 1, j] + v * table[i + 1, j + 1]
+    )
+
+
+def _mean_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> float:
+    """sum_{i<j} W E: that of the labels as they are, and W (E - sgn) of the pairs that may change order.
+
+    Labels are sorted, and pairs taken at some distances in their order, each of which stands for those near it.
+    """
+    order, n = np.argsort(y), y.size
+    y, rank, variance = y[order], rank[order], np.square(sigma[order])
+    if signs:
+        from scipy.stats import kendalltau  # slow to import, and needed for ranks only
+
+        pairs = [0.5 * n * (n - 1) - _tied_pairs(x) for x in (y, np.sort(rank))]
+        total = float(kendalltau(y, rank).statistic) * math.sqrt(pairs[0] * pairs[1])
+    else:
+        total = float(rank @ (2.0 * np.arange(n) - (n - 1)))
+    farthest, probe = n - 1, 1
+    widest = _FAR * float(np.sqrt(2.0 * np.max(variance)))
+    while probe < n - 1 and farthest == n - 1:  # beyond, no pair changes its order
+        farthest = probe if float(np.min(y[probe:] - y[:-probe])) > widest else n - 1
+        probe *= 2
+    count = min(farthest, max(_FEWEST_SHIFTS, _PAIRS // n))
+    edges = np.square(np.linspace(0.0, 1.0, count + 1)) * farthest
+    edges = np.unique(np.round(np.maximum(edges, np.arange(count + 1.0)))).astype(np.intp)
+    for low, high in pairwise(edges.tolist()):
+        k = (low + high + 1) // 2  # stands for the distances above `low`, up to `high`
+        gap, apart = y[k:] - y[:-k], rank[k:] - rank[:-k]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = -2.0 * ndtr(-gap / np.sqrt(variance[k:] + variance[:-k]))
+        each = float(np.sum((np.sign(apart) if signs else apart) * np.nan_to_num(change)))
+        total += each / (n - k) * ((high - low) * (n - 0.5 * (low + high + 1)))
+    return total
+
+
+def _tied_pairs(ordered: FloatArray) -> float:
+    """Pairs of equal numbers."""
+    size = np.diff(np.flatnonzero(np.concatenate([[True], np.diff(ordered) > 0, [True]])))
+    return float(np.sum(size * (size - 1.0))) / 2
