@@ -19,7 +19,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -159,7 +159,7 @@ class Situation:
                 if answer == "interval":
                     value = classical(world.fresh(rng, measured, items), p)
                 elif answer == "total_interval":
-                    value = self._next(rng)
+                    value = self._next(rng, items)
                 elif answer == "truth":
                     value = classical(items.truth, p)
                 elif answer == "truth.total_interval":
@@ -181,10 +181,15 @@ class Situation:
                 if math.isfinite(value):
                     cells.setdefault(answer, Cell()).add(interval, estimate, value)
 
-    def _next(self, rng: np.random.Generator) -> float:
-        """The classical metric on other items; against the truth where labels are set points."""
+    def _next(self, rng: np.random.Generator, here: Items) -> float:
+        """The classical metric on other items; against the truth where labels are set points.
+
+        What the user takes for the size of the errors is as far off as it is here.
+        """
         world = self.world
         items = world.items(rng, self.n)
+        if here.seen is not None:
+            items = replace(items, seen=items.size * here.seen / here.size)
         p = predictions_of(self.metric, world, items.prediction)
         measured = items.truth if world.berkson else world.measure(rng, items)
         if self.metric == "reduced_chi_squared":
