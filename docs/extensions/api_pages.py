@@ -68,7 +68,7 @@ def group_of(name: str) -> tuple[str, str]:
     if room == "forecasts":
         return FORECASTS
     if room == "metrics":
-        return TASKS["regression"]
+        return TASKS["classification" if "class" in sb._HOME[name] else "regression"]
     if inspect.isclass(value) and room in ("answers", "laws", "studies", "evaluation"):
         return RESULTS
     return STUDIES[room][0], next(text for title, text in STUDIES.values() if title == STUDIES[room][0])
