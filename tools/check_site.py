@@ -1,4 +1,4 @@
-"""Whether every link of the built documentation leads to a page, and to a place on it. Run: python tools/check_site.py build/docs"""
+"""Whether every link of the built documentation leads somewhere. Run: python tools/check_site.py build/docs"""
 
 from __future__ import annotations
 
