@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS := 1
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/scorebars/engines/*.c)
 
-.PHONY: demo report test test-sklearn test-lowest test-slow test-coverage test-torch test-browser bench docs lint clean
+.PHONY: demo report test test-sklearn test-lowest test-slow test-coverage test-torch test-browser bench docs docs-links lint clean
 
 $(VENV)/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
@@ -80,6 +80,10 @@ docs: $(VENV)/installed-docs  ## the documentation: build/docs/index.html; every
 	$(BIN)/codespell README.md CONTRIBUTING.md CHANGELOG.md docs examples src
 	$(BIN)/python -m pytest -q tests/test_docs.py tests/cli/test_docs_page.py
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	$(BIN)/python tools/check_site.py build/docs
+
+docs-links: $(VENV)/installed-docs  ## whether the addresses that the documentation names answer; needs the network
+	$(BIN)/python -m sphinx -b linkcheck -q docs build/docs-links
 
 test-coverage: $(VENV)/installed-test  ## how often every interval holds: hours; goes on where it stopped
 	$(BIN)/python tests/statistical/measure.py

@@ -27,6 +27,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     "api_pages",
+    "cell_outputs",
     "command_pages",
     "mathml",
 ]
@@ -34,6 +35,7 @@ exclude_patterns = ["figures/*.rst", "extensions", "gallery/*.ipynb", "**/.ipynb
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}
 nitpicky = False
 default_role = "py:obj"
+smartquotes = False  # --yerr stays --yerr
 suppress_warnings = ["config.cache"]
 
 # Pages with code cells. What a cell printed is kept for as long as neither the cell nor the package changes.
@@ -47,6 +49,7 @@ nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
+nb_render_markdown_format = "myst"
 os.environ["SCOREBARS_DOCS"] = str(DOCS)
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 3

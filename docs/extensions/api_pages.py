@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ def group_of(name: str) -> tuple[str, str]:
     if room == "forecasts":
         return FORECASTS
     if room == "metrics":
-        return TASKS["regression"]
+        return TASKS["classification" if "class" in sb._HOME[name] else "regression"]
     if inspect.isclass(value) and room in ("answers", "laws", "studies", "evaluation"):
         return RESULTS
     return STUDIES[room][0], next(text for title, text in STUDIES.values() if title == STUDIES[room][0])
@@ -184,6 +185,12 @@ def write_pages(app: Sphinx) -> None:
             file.write_text(text, encoding="utf-8")
 
 
+def keep_initials(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """The initial of an author at the beginning of a line is no letter of a list."""
+    lines[:] = [re.sub(r"^(\s*)([A-Z]\. [A-Z])", r"\1\\\2", line) for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages, priority=100)
+    app.connect("autodoc-process-docstring", keep_initials, priority=900)  # after numpydoc
     return {"parallel_read_safe": True, "parallel_write_safe": True}
