@@ -76,7 +76,7 @@ def test_references_of_the_paper_are_cited():
     text = (ROOT / "paper/paper.md").read_text(encoding="utf-8")
     entries = re.findall(r"@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text(encoding="utf-8"))
     assert entries
-    assert {name for name in re.findall(r"@(\w+)", text)} == set(entries)
+    assert set(re.findall(r"@(\w+)", text)) == set(entries)
 
 
 def test_an_archive_tells_neither_who_packed_it_nor_when(tmp_path):
