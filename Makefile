@@ -6,7 +6,8 @@ export OPENBLAS_NUM_THREADS := 1
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/scorebars/engines/*.c)
 
-.PHONY: demo report test test-sklearn test-lowest test-slow test-coverage test-torch test-browser bench docs docs-links lint clean
+.PHONY: demo report test test-sklearn test-lowest test-slow test-coverage test-torch test-browser bench docs docs-links lint clean \
+    wheel reproducible sanitize fuzz mutate line-coverage accuracy
 
 $(VENV)/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
@@ -95,6 +96,51 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# trust -------------------------------------------------------------------------------------------------
+
+FUZZ_SECONDS ?= 300
+
+fuzz: $(VENV)/installed-test  ## damaged files, states and arguments, for some minutes; what breaks something stays in the corpus
+	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds $(FUZZ_SECONDS)
+
+sanitize: $(VENV)/installed-test  ## the C kernels under the address and undefined-behaviour sanitizers
+	tools/sanitize.sh $(BIN)/python
+
+accuracy: $(VENV)/installed-test  ## every closed form against 50 digits: minutes; writes docs/accuracy.md
+	$(BIN)/python tests/accuracy/measure_accuracy.py
+
+line-coverage: $(VENV)/installed-test  ## which lines no test runs
+	$(BIN)/python -m pip install --quiet coverage
+	$(BIN)/python -m coverage run --source src/scorebars -m pytest -q -p no:xdist
+	$(BIN)/python -m coverage report --skip-covered --sort cover
+
+# the release ------------------------------------------------------------------------------------------
+
+# Two builds of one commit have the same bytes: all times are that of the commit.
+export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
+DIST := dist
+# the kernels call nothing of the C library, so auditwheel has to be told for which one they are
+PLATFORM := manylinux_2_17_$(shell uname -m)
+
+$(VENV)/installed-release: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[release]"
+	touch $@
+
+wheel: $(VENV)/installed-release  ## a manylinux wheel of the stable ABI, the source, and their bill of materials in dist
+	rm -rf $(DIST) build
+	$(BIN)/python -m build --outdir $(DIST)/plain
+	$(BIN)/python tools/normalize_sdist.py $(DIST)/plain/*.tar.gz
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --plat $(PLATFORM) --wheel-dir $(DIST) $(DIST)/plain/*.whl
+	mv $(DIST)/plain/*.tar.gz $(DIST) && rm -rf $(DIST)/plain
+	$(BIN)/twine check --strict $(DIST)/*
+	$(BIN)/abi3audit --strict $(DIST)/*.whl
+	$(BIN)/python tools/make_sbom.py $(DIST)
+
+reproducible: wheel  ## a second build has the same bytes
+	cd $(DIST) && sha256sum *.whl *.tar.gz *.cdx.json > $(CURDIR)/.first.sha256
+	$(MAKE) wheel
+	cd $(DIST) && sha256sum --check $(CURDIR)/.first.sha256; status=$$?; rm -f $(CURDIR)/.first.sha256; exit $$status
 
 clean:
 	rm -rf $(VENV) $(VENV)-torch $(VENV)-lowest build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

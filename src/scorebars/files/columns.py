@@ -968,7 +968,8 @@ def look_alike(labels: Column, values: Column) -> bool | None:
     if not holds_numbers(labels):
         known = {value for value in labels if value is not None}
         return sum(value in known for value in values) * 2 >= len(values) or None
-    y, p = as_floats(labels), as_floats(values)
+    rows = min(len(labels), len(values))  # of a text whose rows are cut short
+    y, p = as_floats(labels[:rows]), as_floats(values[:rows])
     both = np.isfinite(y) & np.isfinite(p)
     if not both.any():
         return False

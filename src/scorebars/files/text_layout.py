@@ -111,7 +111,7 @@ def text_layout(
     skipped = skip_rows or 0
     lines = lines[:skipped] + lines[skipped : skipped + _SAMPLE]
     if not any(line.strip() for line in lines[skipped:]):
-        raise TableProblem(f"{name} is empty: it needs a line of column names and at least one row.")
+        raise _no_table(name)
     tried = [_delimiter(delimiter)] if delimiter else _DELIMITERS
     fits = [_fit(lines, one, skipped) for one in tried]
     best = max(fits, key=lambda fit: fit.rank)
@@ -126,6 +126,10 @@ def text_layout(
     titles = 0 if skip_rows is not None else start.titles
     found: dict[str, Any] = {"units": start.units, "titles": titles, "comments": bool(after), "sample": columns}
     return TextLayout(start.names, line, best.delimiter, encoding, mark, **found)
+
+
+def _no_table(name: str) -> TableProblem:
+    return TableProblem(f"{name} is empty: it needs a line of column names and at least one row.")
 
 
 def read_head(stream: BinaryIO) -> bytes:
@@ -336,9 +340,11 @@ def _are_units(row: Sequence[Any]) -> bool:
 
 def _as_it_says(lines: Sequence[str], skip: int, delimiter: str | None, name: str) -> tuple[TableHead, _Fit]:
     """The first line as names, cut at the delimiter that it holds most often; rows that do not fit are found later."""
-    first = next(line for line in lines[skip:] if line.strip() and not line.startswith("#"))
+    first = next((line for line in lines[skip:] if line.strip() and not line.lstrip().startswith("#")), "")
     cut = _delimiter(delimiter) if delimiter else max("\t;,", key=first.count)
     fit = _fit(lines, cut, skip)
+    if not fit.rows:
+        raise _no_table(name)
     names = [cell.strip() for cell in fit.rows[0]]
     if all(_looks_numeric(cell) for cell in names):
         raise TableProblem(
