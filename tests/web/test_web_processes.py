@@ -62,8 +62,7 @@ def gone(process):
 
 
 def forks_of(process):
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
-    return [int(one) for one in found.stdout.split()]
+    return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
