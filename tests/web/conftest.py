@@ -1,4 +1,4 @@
-"""One server for all tests of a file, and a visitor for each test."""
+"""One server for all tests, and a visitor for each."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from web_server import WebServer
 pytest.importorskip("starlette")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory):
     with WebServer(within=tmp_path_factory.mktemp("scratch")) as found:
         yield found

@@ -86,7 +86,7 @@ def test_the_numbers_are_the_library_s(flow, visitor, tmp_path, monkeypatch):
     at = visitor.upload("my table.csv", csv_bytes(table))
     answer = flow.partition(" ")[0]
     if answer == "covariance":
-        assert visitor.send("cov.txt", matrix_bytes(), f"{at}/covariance").status_code == 303
+        assert visitor.send("cov.txt", matrix_bytes(), f"{at}/covariance").json() == {"name": "cov.txt"}
     assert visitor.get(f"{at}/columns").status_code == 200
     metric = "accuracy_score" if table is CLASSES else "root_mean_squared_error"
     form = {**roles(table, **used), "errors": answer, **fields, "metric": metric}
@@ -157,6 +157,7 @@ def test_an_unanswered_question_is_said(visitor):
         ({**roles(NUMBERS, pred_a="pred"), "errors": "none"}, "No column is chosen as the labels"),
         ({**roles(NUMBERS, y="y", err="y", pred_a="pred"), "errors": "none"}, "Two columns are chosen as labels"),
         ({**roles(NUMBERS, **numbers), "errors": "resolution", "resolution": "wide"}, "must be a number"),
+        ({**roles(NUMBERS, **numbers), "errors": "percent", "percent": "5", "percent_column": "pct"}, "not both"),
     ):
         answer = visitor.get(f"{at}/choose", form)
         assert answer.status_code == 422 and message in answer.text, message

@@ -66,7 +66,7 @@ def test_every_answer_carries_the_policy(visitor, path):
     answer = visitor.get(path)
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "script-src 'self'" in policy and "unsafe" not in policy
-    assert "frame-ancestors 'none'" in policy and answer.headers["referrer-policy"] == "no-referrer"
+    assert "frame-ancestors 'none'" in policy and answer.headers["referrer-policy"] == "same-origin"
     assert answer.headers["x-content-type-options"] == "nosniff"
     if answer.headers["content-type"].startswith("text/html"):
         scripts = re.findall(r"<script(?![^>]*(?:src=|application/json))[^>]*>", answer.text)

@@ -309,7 +309,7 @@ class _Table:
                 raise TableProblem(f"--exclude {name}={values[0]}: no row of {self.source.name} has this value.")
             kept &= ~found
         if not kept.any():
-            raise TableProblem(f"--exclude leaves no row of {self.source.name}.")
+            raise TableProblem(f"--exclude: no row of {self.source.name} is left.")
         self.remarks.append(f"{int((~kept).sum())} of {len(kept)} rows were left out: {', '.join(exclude)}")
         return self._at(np.flatnonzero(kept))
 

@@ -85,7 +85,8 @@ def file_and_roles(
         given = given if "members" in given else {"members": ["none"], **given}
         if not set(given) & {"yerr", "yerr_percent", "limits", "cov", "repeats", "votes", "probabilities"}:
             given["yerr"] = "none"
-    given = _supposed(options).without_columns(given)
+    with said_for_python():
+        given = _supposed(options).without_columns(given)
     with (
         said_for_python(),
         opened(name, Reading(**{key: options[key] for key in READING_OPTIONS if key in options})) as source,

@@ -119,7 +119,7 @@ class Supposed:
     def _counted(self, data: TableLabels) -> ErrorModel:
         text = str(self.checked)
         if data.task != "classification":
-            raise TableProblem("--checked counts wrong class labels; the labels of this file are measured numbers.")
+            raise TableProblem("--checked is for class labels; the labels of this file are measured numbers.")
         alone = _COUNTS.fullmatch(text)
         if alone:
             return Flip.from_counts(int(alone[1]), int(alone[2]))
@@ -193,7 +193,7 @@ def _scaled(errors: Any, factor: float, data: TableLabels) -> Any:
     if data.task == "classification":
         if isinstance(errors, ErrorModel) and (not isinstance(errors, Flip) or errors.checked is not None):
             raise TableProblem(
-                "--scale-errors multiplies given probabilities of a wrong label; those that come from votes, counts or "
+                "--scale-errors is for given probabilities of a wrong label; those that come from votes, counts or "
                 "probabilities stay as they are."
             )
         q = np.asarray(errors.q if isinstance(errors, Flip) else errors, dtype=np.float64) * factor
@@ -217,7 +217,7 @@ def _with_common_part(errors: Any, size: float, data: TableLabels) -> Any:
     model: MeasurementError = error_model(errors, data.y.shape)
     if not isinstance(model, Normal) or isinstance(model, Repeats) or model.labels() is not None:
         raise TableProblem(
-            f"--systematic goes with normal errors (--yerr COLUMN or a number, or --cov), not with {type(model).__name__}."
+            f"--systematic needs normal errors (--yerr COLUMN or a number, or --cov), not with {type(model).__name__}."
         )
     if model.cov is not None:
         return Normal(cov=model.cov + size * size, kind=model.kind)

@@ -260,7 +260,9 @@ class Pages:
         if path.parent != file.folder:
             path.parent.rmdir()
         file.covariance = str(target)
-        return RedirectResponse(f"/file/{quote(file.id, safe=':')}/columns?{request.url.query}", 303)
+        if "application/json" in request.headers.get("accept", ""):
+            return _json({"name": path.name})
+        return RedirectResponse(f"{_at(file, 'columns')}?errors=covariance", 303)
 
     async def forget(self, request: Request) -> Response:
         session: Session = request.scope["session"]
@@ -269,12 +271,13 @@ class Pages:
 
     async def stop(self, request: Request) -> Response:
         session: Session = request.scope["session"]
+        back = "/"
         for file in [*session.files.values(), session.other]:
             for job in file.answers.values():
                 if job.name == request.path_params["job"]:
                     await stop(job)
-        back = request.headers.get("x-back", "/")
-        return RedirectResponse(back if back.startswith("/file/") else "/", 303)
+                    back = _at(file, "columns") if file.id else "/calculator"
+        return RedirectResponse(back, 303)
 
     async def columns(self, request: Request) -> Response:
         file, view = _file(request), View.of(request.query_params.multi_items())
@@ -285,9 +288,8 @@ class Pages:
             return _json({"schema": "scorebars/columns/1", "file": file.name, **found})
         answer, values = questions.answered(View(found["view"]), found["classes"])
         unsure = not found["sure"] and answer == "none" and not view.is_whole
-        if file.covariance and answer == "none":
-            answer = "covariance"
-        return self._columns_page(file, found, "" if unsure else answer, values)
+        answer = "" if unsure else answer
+        return self._columns_page(file, found, request.query_params.get("errors", answer), values)
 
     def _columns_page(
         self, file: HeldFile, found: dict[str, Any], answer: str, values: Mapping[str, Any], problem: str = ""
@@ -320,6 +322,7 @@ class Pages:
 
     async def result(self, request: Request) -> Response:
         file, view = _file(request), View.of(request.query_params.multi_items())
+        view = view if request.url.path.endswith(".json") else _with_suitable_metrics(view)
         if request.url.path.endswith(".json"):
             return _json((await self._found(request, file, "numbers", view))["numbers"])
         found = await self._or_ask_again(request, file, "result", view)
@@ -548,6 +551,18 @@ def _suitable(about: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [metric for metric in catalogue() if metric["task"] in tasks]
 
 
+def _with_suitable_metrics(view: View) -> View:
+    """A cut makes classes of numbers, and taking it away numbers of classes: metrics of the other kind go."""
+    task = "classification" if view.get("cut") is not None else view.get("task")
+    if task is None or not view.get("metric"):
+        return view
+    kind = {metric["name"]: metric["task"] for metric in catalogue()}
+    other = {"classification": ("regression", "forecast"), "regression": ("classification",)}[task]
+    kept = [name for name in view.get("metric") if kind.get(opt.metric_name(name.partition(":")[0])) not in other]
+    given = {name: value for name, value in view.given.items() if name != "metric"}
+    return View({**given, "metric": kept} if kept else given)
+
+
 def _panel(found: Mapping[str, Any], view: View) -> dict[str, Any]:
     """What can be changed on the page of the result."""
     about = found["about"]
@@ -566,6 +581,9 @@ def _panel(found: Mapping[str, Any], view: View) -> dict[str, Any]:
     }
     hidden = [pair for pair in view.query() if pair[0] not in shown]
     numeric = about["task"] == "regression"
+    was_numeric = numeric or view.get("cut") is not None
+    if was_numeric and not view.get("task"):  # so that a cut can be taken away again
+        hidden.append(("task", "regression"))
     plain = (
         numeric
         and not any(view.get(n) for n in ("repeats", "cov", "resolution", "limits"))
@@ -575,7 +593,7 @@ def _panel(found: Mapping[str, Any], view: View) -> dict[str, Any]:
         "metrics": metrics,
         "hidden": hidden,
         "numeric": numeric,
-        "was_numeric": numeric or view.get("cut") is not None,
+        "was_numeric": was_numeric,
         "plain": plain and about["errors"],
         "scales": about["errors"] and not any(view.get(n) for n in ("votes", "probabilities", "checked")),
         "systematic": numeric and not view.get("repeats") and not view.get("resolution"),

@@ -134,6 +134,8 @@ def _needed(form: Form, *names: str) -> list[str]:
 
 def _either(form: Form, number: str, column: str) -> str:
     found = _one(form, column) or _one(form, number).replace(",", ".")
+    if _one(form, column) and _one(form, number):
+        raise Refused("Give one number for all labels, or choose a column, not both.", 422)
     if not found:
         raise Refused("The question about errors is not answered yet: give the number, or choose the column.", 422)
     return found

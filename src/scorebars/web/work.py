@@ -46,7 +46,7 @@ _SILENT = ("weight", "by", "id", "model", "std", "members")
 
 def warm_up() -> None:
     """Load what questions need, before any process is forked."""
-    for module in ("jinja2", "pyarrow.csv", "pyarrow.dataset", "scipy.stats"):
+    for module in ("jinja2", "pyarrow.csv", "pyarrow.dataset", "scipy.stats", "matplotlib.pyplot"):
         import_module(module)
     sb.report.build([1.0, 2.0, 4.0, 5.0], [1.1, 2.2, 3.9, 5.2], yerr=0.1)
 

@@ -60,6 +60,31 @@ if (upload) {
   });
 }
 
+// A covariance matrix goes along without leaving the page, so that nothing that was chosen is lost.
+const matrix = document.getElementById("matrix-form");
+if (matrix) {
+  matrix.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const said = document.getElementById("matrix-said");
+    said.hidden = false;
+    try {
+      const answer = await fetch(matrix.action, { method: "POST", body: new FormData(matrix), headers: { Accept: "application/json" } });
+      const found = await answer.json();
+      said.textContent = found.problem || `Uploaded: ${found.name}`;
+    } catch {
+      said.textContent = "The upload was cut off. Is the server still running?";
+    }
+  });
+}
+
+// A number for all labels and a column exclude each other: what is given last counts.
+for (const choice of document.querySelectorAll(".choice")) {
+  const [number, column] = [choice.querySelector("input[type=text]"), choice.querySelector("select")];
+  if (!number || !column) continue;
+  number.addEventListener("input", () => (column.value = ""));
+  column.addEventListener("change", () => (number.value = ""));
+}
+
 // A form that is sent by itself when a value is changed and left.
 for (const form of document.querySelectorAll("form[data-again]")) {
   form.addEventListener("change", (event) => event.target.name !== "with_model" && form.requestSubmit());

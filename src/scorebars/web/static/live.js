@@ -76,6 +76,9 @@ function showPage(page) {
   if (data.matrix ? !["expected", "observed", "truth"].includes(state.view) : !["residual", "parity"].includes(state.view)) {
     state.view = data.matrix ? "expected" : "residual";
   }
+  if (!byId("metric-list").contains(document.activeElement)) {
+    byId("metric-list").replaceWith(page.getElementById("metric-list")); // a cut has other metrics than numbers
+  }
   document.querySelector(".tabs").replaceWith(page.querySelector(".tabs"));
   start();
   withChoice();
@@ -97,6 +100,7 @@ async function ask() {
       return;
     }
     showPage(page);
+    if (looked().join() !== (seen ? seen.about.join() : "")) lookHere();
     history.replaceState(null, "", address);
     byId("what-if-back").hidden = query === first.query;
     say(query === first.query ? "As at the start." : "The answer before stands below each number.");
@@ -108,12 +112,35 @@ async function ask() {
 
 // The score that is looked at, before the whole page is there, with the one before below it.
 let glance = null;
-let seen = null;
+let seen = null; // what stands in the row "now": model and metric, and the text of each answer
+
+const looked = () => [data.models[state.model], data.metrics[state.metric].name];
+
+function showGlance(about, texts, what) {
+  const same = seen && seen.about.join() === about.join();
+  for (const name of NAMES) {
+    byId(`quick-${name}`).textContent = minus(texts[name]);
+    byId(`quick-${name}-before`).textContent = same ? minus(seen.texts[name]) : "";
+  }
+  byId("quick-before").hidden = !same;
+  byId("quick-what").textContent = what;
+  byId("quick").hidden = false;
+  seen = { about, texts };
+}
+
+// Another model or metric of the view that is there already.
+function lookHere() {
+  const { answers } = data.scores[state.model][state.metric];
+  seen = null;
+  showGlance(looked(), Object.fromEntries(NAMES.map((name, k) => [name, answers[k].text])), "");
+  if (byId("repeats").value.trim() !== "1") look();
+}
+
 async function look() {
   if (glance) glance.abort();
   const mine = (glance = new AbortController());
   const asked = new URLSearchParams(queryOf());
-  const about = [data.models[state.model], data.metrics[state.metric].name];
+  const about = looked();
   asked.set("shown_model", about[0]);
   asked.set("shown_metric", about[1]);
   asked.set("anew", byId("repeats").value.trim() || "1");
@@ -125,14 +152,8 @@ async function look() {
       byId("quick-what").textContent = found.problem;
       return;
     }
-    const same = seen && seen.about.join() === about.join();
-    for (const name of NAMES) {
-      byId(`quick-${name}`).textContent = minus(found.answers[name].text);
-      byId(`quick-${name}-before`).textContent = same ? minus(seen.answers[name].text) : "";
-    }
-    byId("quick-what").textContent = found.repeats > 1 ? `measured ${found.repeats} times anew` : "";
-    byId("quick").hidden = false;
-    seen = { about, answers: found.answers };
+    const texts = Object.fromEntries(NAMES.map((name) => [name, found.answers[name].text]));
+    showGlance(about, texts, found.repeats > 1 ? `measured ${found.repeats} times anew` : "");
   } catch {
     // a newer question took its place
   }
@@ -174,9 +195,9 @@ byId("what-if-back").onclick = () => {
   form.reset();
   ask();
 };
-document.addEventListener("change", (event) => ["model", "metric"].includes(event.target.id) && (withChoice(), look()));
-document.addEventListener("click", (event) => event.target.closest("#forest button") && (withChoice(), look()));
+document.addEventListener("change", (event) => ["model", "metric"].includes(event.target.id) && (withChoice(), lookHere()));
+document.addEventListener("click", (event) => event.target.closest("#forest button") && (withChoice(), lookHere()));
 byId("what-if-show").hidden = true;
 if (matchMedia("(max-width: 760px)").matches) form.querySelector("details").open = false;
 withChoice();
-look();
+lookHere();
