@@ -359,12 +359,13 @@ class RootLoss(Loss):
 
 
 class ItsLabel(Loss):
-    """y itself: its values are those that a label may take"""
-
-    smooth = True
+    """y itself: its values are those that a label may take; p has columns where functions of them bend, or says nothing"""
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         return np.asarray(y, dtype=np.float64)
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        return p.T if p.ndim == 2 else np.empty((0, len(p)))
 
 
 class LossDifference(Loss):
