@@ -39,6 +39,9 @@ class Loss(ABC):
     smooth: bool = False
     """Whether it has derivatives of all orders, though it may bend sharply."""
 
+    bounded: bool = False
+    """Whether it is nowhere large, so that rare labels far out do not count."""
+
     precision: float = 1e-14
     """Relative accuracy to which its integrals are found; lower where its values are integrals themselves."""
 
@@ -215,6 +218,7 @@ class SymmetricPercentage(Loss):
     """2 |y - p| / (|y| + |p|), and 0 where both are 0"""
 
     degree = 0
+    bounded = True
     kinks_from_prediction = kinks_at = (0.0,)
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
