@@ -70,7 +70,7 @@ def copy_bandwidth(size: int) -> float:
 
 def timings(n: int) -> list[dict[str, Any]]:
     rows = []
-    for work in (singles(n), doubles(n // 2)):
+    for work in (singles(n), doubles(n // 2), intervals(n // 40), small(n // 4000)):
         for name, labels, size, run in work:
             least, median = milliseconds(run)
             rows.append({"what": name, "labels": labels, "bytes": size, "ms": least, "median_ms": median})
@@ -96,6 +96,22 @@ def doubles(n: int) -> Iterator[Work]:
     y, p, sigma = data(n, torch.float64)
     yield "torch l1_loss, no label errors, float64", n, 16 * n, lambda: torch.nn.functional.l1_loss(p, y)
     yield "fused kernel, all plain sums, float64", n, 24 * n, lambda: triton_sums(y, p, sigma, None)
+
+
+def intervals(n: int) -> Iterator[Work]:
+    """The same call with its 95 % interval, which needs the distribution: bins on the device, the rest on the host."""
+    y, p, sigma = data(n, torch.float32)
+    yield "sb.mean_absolute_error: observed, expected, std, float32", n, 12 * n, lambda: mae(y, p, sigma)
+    for name in ("mean_squared_error", "root_mean_squared_error", "mean_absolute_error", "r2_score"):
+        metric = getattr(sb, name)
+        yield f"sb.{name}: 95 % interval, float32", n, 12 * n, lambda metric=metric: metric(y, p, yerr=sigma).interval()
+
+
+def small(n: int) -> Iterator[Work]:
+    """What a call costs where there is little to sum."""
+    y, p, sigma = data(n, torch.float32)
+    yield "torch l1_loss and its value on the host, float32", n, 8 * n, lambda: torch.nn.functional.l1_loss(p, y).item()
+    yield "sb.mean_absolute_error: observed, expected, std, float32", n, 12 * n, lambda: mae(y, p, sigma)
 
 
 def mae(y: torch.Tensor, p: torch.Tensor, sigma: torch.Tensor) -> tuple[float, float, float]:

@@ -38,7 +38,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 OUTSIDE = {"adapters", "plot", "report", "cli", "web"}
 ALLOWED = {"numpy", "scipy", "scorebars"}
 # Imported only where there is a GPU to run it on.
-GPU_KERNEL = ROOT / "engines" / "triton_sums.py"
+ON_A_GPU = [ROOT / "engines" / "triton_sums.py", ROOT / "engines" / "device_bins.py"]
 # Where a user asks for a table of pandas or a fold of scikit-learn, the function that makes it may import it.
 WHEN_ASKED = {"_shared", "engines", *(name for name in RANK if RANK["evaluation"] <= RANK[name])}
 
@@ -109,7 +109,7 @@ def test_imports_come_from_above(path):
         assert RANK[there] < RANK[here], f"{name_of(path)} imports {name}, a layer that is not above it"
 
 
-@pytest.mark.parametrize("path", [p for p in modules() if layer_of(p) not in OUTSIDE and p != GPU_KERNEL], ids=name_of)
+@pytest.mark.parametrize("path", [p for p in modules() if layer_of(p) not in OUTSIDE and p not in ON_A_GPU], ids=name_of)
 def test_only_numpy_and_scipy(path):
     names = imports(path, inside_functions=layer_of(path) not in WHEN_ASKED)
     outside = {name.split(".")[0] for name in names} - ALLOWED - set(sys.stdlib_module_names)

@@ -69,6 +69,34 @@ def test_what_needs_the_labels_copies_them(to: To, name: str) -> None:
     assert score.sampling_std == pytest.approx(plain.sampling_std, rel=1e-12)
 
 
+@pytest.mark.parametrize("error", ["each", "one"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["mean_squared_error", "root_mean_squared_error", "mean_absolute_error", "r2_score"])
+def test_bins_of_torch_tensors_are_those_of_the_host(name: str, weighted: bool, error: str, to: To) -> None:
+    """Intervals of many labels need no copy of them; errors range over decades, and some are 0."""
+    rng = np.random.default_rng(0)
+    n = 300_000 if name == "r2_score" else 20_000
+    y = rng.normal(5.0, 2.0, n)
+    p, sigma = y + rng.normal(size=n), rng.uniform(0.1, 0.5, n)
+    if name != "r2_score":  # whose moments come from the labels where errors are so unlike
+        sigma *= np.exp(2.0 * rng.normal(size=n))
+    sigma[::100] = 0.0
+    if library_of(to(y)) != "torch":
+        pytest.skip("others are copied to the host")
+    weights = {"sample_weight": rng.uniform(0.5, 2.0, n)} if weighted else {}
+    errors = sigma if error == "each" else 0.3
+    metric = getattr(sb, name)
+    plain = metric(y, p, yerr=errors, **weights)
+    moved = {key: to(value) for key, value in weights.items()}
+    score = metric(to(y), to(p), yerr=to(errors) if error == "each" else errors, **moved)
+    for level in (0.5, 0.999):
+        assert score.interval(level) == pytest.approx(plain.interval(level), rel=1e-12)
+    answers = score._answers
+    data = getattr(answers, "inner", answers)._store.data
+    assert isinstance(data, OnDevice)
+    assert "_host" not in vars(data)
+
+
 @pytest.mark.parametrize("name", ["root_mean_squared_error", "r2_score"])
 def test_the_sums_of_very_many_labels_give_more(to: To, name: str) -> None:
     rng = np.random.default_rng(0)

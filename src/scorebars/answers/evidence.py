@@ -120,6 +120,8 @@ class Evidence:
         if not self._many:
             return None
         key = f"summary: {need}"
+        if isinstance(data, OnDevice) and key not in data.shelf and (found := data.summary(need)) is not None:
+            data.shelf[key] = found
         if key not in data.shelf:
             self.labels(need)
             sums, errors = sums_of(data, labels=need == "ratio"), cast(Normal, data.errors.normal)
@@ -127,8 +129,7 @@ class Evidence:
                 data.shelf[key] = summarise(Labels(data.y, data.p, errors.sigma, data.weight), {need}, sums=sums)
             except OverflowError:  # extreme magnitudes, which the distributions of the labels themselves can take
                 data.shelf[key] = None
-        found: Store | None = data.shelf[key]
-        return found
+        return cast("Store | None", data.shelf[key])
 
     @property
     def _many(self) -> bool:
@@ -136,6 +137,8 @@ class Evidence:
         data = self.data
         if data is None or data.n < _MANY or not data.plain_normal:
             return False
+        if data.on_device:
+            return True
         errors = cast(Normal, data.errors.normal)
         single = not errors.estimated and np.ndim(errors.repeats) == 0 and errors.repeats == 1
         return single and all(map(_readable, (data.y, data.p, errors.sigma, data.weight)))

@@ -1,9 +1,9 @@
 """Labels and predictions of torch, JAX or CuPy on a device: summed where they are, copied to the host only when asked for.
 
 (Arrays in the host's own memory are read there as NumPy arrays, without a copy, by the compiled kernel.) The sums give
-observed, expected and std of MSE, MAE, bias and the fraction within a tolerance, and for very many labels of RMSE and R2.
-What needs the labels one by one (laws and intervals, truth, perfect, other metrics) copies the arrays to the host, once,
-when it is first asked for.
+observed, expected and std of MSE, MAE, bias and the fraction within a tolerance, and for very many labels of RMSE and R2. Of
+many torch tensors the bins behind their intervals are filled on the device too. What needs the labels one by one (truth,
+other metrics) copies the arrays to the host, once, when it is first asked for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scorebars import checks
 from scorebars.arrays import FloatArray, library_of, to_host
 from scorebars.engines.array_sums import array_sums, device_of, in_doubles, namespace
 from scorebars.engines.engine import collect, is_ordinary, normal_sums, typical
+from scorebars.engines.store import Store
 from scorebars.engines.sums import NormalSums
 from scorebars.errors import Normal
 from scorebars.measured import Measured
@@ -65,6 +66,14 @@ class OnDevice(Measured):
             self.shelf[key] = found
         sums: NormalSums = self.shelf[key]
         return sums
+
+    def summary(self, need: str) -> Store | None:
+        """Bins for a distribution, filled on the device; None where the host has to do it."""
+        if library_of(self.columns.y) != "torch":
+            return None
+        from scorebars.engines.device_bins import device_summary  # imports torch
+
+        return device_summary(self.columns, need, self.sums_of(need == "ratio", None))
 
     # on the host -------------------------------------------------------------------------------
 

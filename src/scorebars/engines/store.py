@@ -276,8 +276,7 @@ def summarise(
     if sums is None:
         about = None if known is None or not math.isfinite(known.shift) else known.shift
         sums = normal_sums(labels.y, labels.p, labels.sigma, labels.weight, labels=ratio, about=about)
-    largest = max(sums.max_abs_d, sums.max_sigma, sums.max_weight, sums.max_abs_y if ratio else 0.0)
-    if sums.scale != 1 or sums.weight_scale != 1 or largest > _MOST:
+    if not ordinary(sums, ratio):
         raise OverflowError(
             f"some labels, predictions, errors or weights are too large or too small to be summed up (beyond {_MOST:.0e}): "
             "choose other units, or use scorebars.evaluate on arrays."
@@ -301,6 +300,12 @@ def summarise(
         return found
 
     return replace(reduce(Store._joined, over_chunks(chunk, labels.n, threads(), _PIECE)), sums=sums)
+
+
+def ordinary(sums: NormalSums, ratio: bool) -> bool:
+    """Whether labels with these sums are of a size that can be summed up in bins."""
+    largest = max(sums.max_abs_d, sums.max_sigma, sums.max_weight, sums.max_abs_y if ratio else 0.0)
+    return sums.scale == 1 and sums.weight_scale == 1 and largest <= _MOST
 
 
 def _abs_w2(labels: Labels) -> float:

@@ -159,7 +159,7 @@ class AllLabelsAnswers(Answers):
 
     @cached_property
     def _own_law(self) -> Law:
-        if self._exact and not self._store.kept:
+        if not self._store.kept and self._exact:
             return NormalLaw(self.observed, 0.0)
         summary = None if self.metric.ratio_law is None else self._store.summary("ratio")
         if summary is not None and self.metric.ratio_law is not None:
