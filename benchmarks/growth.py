@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from sklearn import metrics as sklearn_metrics
-from timing import machine
+from timing import Row, machine
 
 import scorebars as sb
 from scorebars.metrics.registry import declarations, entry_of
 
 RESULTS = Path(__file__).parent / "results"
-SIZES = [100, 1_000, 10_000, 100_000, 1_000_000]
+SIZES = [100, 1_000, 2_000, 10_000, 100_000, 1_000_000]
 ARGUMENTS: dict[str, dict[str, Any]] = {"fraction_within": {"tolerance": 0.5}}
 ENOUGH = 0.3
 """Seconds after which a measurement is not repeated."""
@@ -145,18 +145,32 @@ def measured(
     return found
 
 
+def written(found: dict[str, dict[int, dict[str, float]]]) -> None:
+    """Keep the table."""
+    head = f"Milliseconds of processor time. {machine()['processor']}."
+    (RESULTS / "growth.md").write_text("\n".join([head, "", *table(found)]) + "\n")
+
+
+def rows(found: dict[str, dict[int, dict[str, float]]]) -> list[Row]:
+    """The interval against 1000 draws."""
+    return [
+        Row(f"{metric}: value, std and interval", n, cost["interval"], "1000 draws of the labels", cost["draws"], 1.0)
+        for metric, sizes in found.items()
+        for n, cost in sizes.items()
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=float, default=1e6)
-    parser.add_argument("--truth", type=float, default=1e4, help="the most labels for which the truth is timed")
+    parser.add_argument("--truth", type=float, default=2e3, help="the most labels for which the truth is timed")
     parser.add_argument("--only", default="", help="part of the names of metrics")
     options = parser.parse_args()
     sizes = [n for n in SIZES if n <= options.largest]
     chosen = [name for name in names() if options.only in name]
     found = measured(sizes, chosen, int(options.truth), shown=True)
     if sizes == SIZES and not options.only:
-        head = f"Milliseconds of processor time. {machine()['processor']}."
-        (RESULTS / "growth.md").write_text("\n".join([head, "", *table(found)]) + "\n")
+        written(found)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -93,4 +95,34 @@ def classes(seconds: float) -> list[Row]:
     drawn = "100 draws with scikit-learn"
     times = least_times({drawn: loop, "ours": lambda: sb.f1_score(y, p, yerr=q).interval()}, seconds)
     rows.append(Row("f1_score: exact law and interval", few, times["ours"], drawn, times[drawn]))
+    return rows
+
+
+def comparisons() -> list[Row]:
+    """Every pair of ten models on ten thousand labels, and two models with their truth."""
+    rng, n, two_seconds, tenth = np.random.default_rng(0), 10_000, 2.0, 0.1
+    y, few = rng.normal(size=n), 2_149
+    sigma = rng.uniform(0.1, 0.6, n)
+    models = {f"m{k}": y + rng.normal(0.0, 0.5 + 0.02 * k, n) for k in range(10)}
+    pair = {name: models[name][:few] for name in ("m0", "m1")}
+    truth = rng.integers(0, 2, n)
+    labellers = {f"m{k}": np.where(rng.random(n) < 0.1 + 0.01 * k, 1 - truth, truth) for k in range(10)}
+
+    def every_pair(y: Any, models: Any, yerr: Any, metric: str) -> None:
+        found = sb.compare(y, models, yerr=yerr, metric=metric)
+        for a, b in combinations(found.models, 2):
+            found.verdict(a, b)
+        found.ranking()
+
+    works = {
+        "compare: verdict on two models by MAE, ranking": (few, tenth, (y[:few], pair, sigma[:few])),
+        "compare: verdicts on all pairs of ten models by MAE, ranking": (n, two_seconds, (y, models, sigma)),
+        "compare: verdicts on all pairs of ten models by F1, ranking": (n, two_seconds, (truth, labellers, 0.05)),
+    }
+    rows = []
+    for work, (size, limit, data) in works.items():
+        metric = "f1_score" if "F1" in work else "mean_absolute_error"
+        start = time.process_time()
+        every_pair(*data, metric=metric)
+        rows.append(Row(work, size, time.process_time() - start, f"{limit:g} s", limit, 1.0))
     return rows

@@ -1,7 +1,8 @@
 """All benchmarks as ratios against peers, in one process but for those of memory and workers. Run: make bench, or python benchmarks/run.py [--quick]
 
-Writes results/bench.json and results/bench.md with the machine's description, the figure results/growth.png of the cost
-from 1e2 to 1e8 labels, and the table in the README.
+Writes results/bench.json and results/bench.md with the machine's description, results/growth.md with every regression metric
+at every size, the figure results/growth.png of the cost from 1e2 to 1e8 labels, and the rows that users care about most
+into the README.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import dask_scaling
 import footprint
 import forecast_peers
+import growth as every_metric
 import intervals
 import peers
 import stream
@@ -22,6 +24,21 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 README = HERE.parent / "README.md"
 BEGIN, END = "<!-- bench: made by make bench -->", "<!-- end of bench -->"
+IN_README = (
+    ("mean_absolute_error: observed, expected, std", 1_000),
+    ("mean_absolute_error: observed, expected, std", 10_000_000),
+    ("evaluate: six metrics with expected and std", 10_000_000),
+    ("mean_absolute_error: value, std and interval", 10_000),
+    ("huber_loss: value, std and interval", 10_000),
+    ("mean_squared_log_error: value, std and interval", 10_000),
+    ("median_absolute_error: value, std and interval", 10_000),
+    ("spearman_correlation: value, std and interval", 10_000),
+    ("accuracy_score, a q each: exact law and interval", 1_000_000),
+    ("compare: verdicts on all pairs of ten models by MAE, ranking", 10_000),
+    ("Parquet, files on disk: RMSE, MAE, bias", 60_000_000),
+    ("dask arrays, 2 workers", 120_000_000),
+)
+"""The first row of each work and size goes into the README."""
 
 
 def measured(quick: bool) -> list[Row]:
@@ -35,6 +52,7 @@ def measured(quick: bool) -> list[Row]:
         *intervals.intervals(sizes),
         *intervals.streamed(sizes[1:]),
         *intervals.classes(seconds / 4),
+        *intervals.comparisons(),
         *footprint.peak_memory(sizes[1:]),
         *footprint.import_time(),
         *([] if quick else [*stream.rows(), *dask_scaling.rows()]),
@@ -96,6 +114,12 @@ def draw(curves: dict[str, list[tuple[int, float]]], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
+def for_readme(rows: list[Row]) -> list[Row]:
+    """The rows that users care about most."""
+    first = {(row.work, row.n): row for row in reversed(rows)}
+    return [first[key] for key in IN_README if key in first]
+
+
 def into_readme(text: str) -> None:
     """Put the table between the markers of the README."""
     readme = README.read_text()
@@ -115,12 +139,14 @@ def main() -> None:
     if options.quick:
         return
     curves = growth(int(options.largest))
-    RESULTS.mkdir(exist_ok=True)
+    found = every_metric.measured(every_metric.SIZES, every_metric.names(), 2_000)
+    every_metric.written(found)
+    rows += every_metric.rows(found)
     record = {"machine": machine(), "rows": [row.to_dict() for row in rows], "growth": curves}
     (RESULTS / "bench.json").write_text(json.dumps(record, indent=1) + "\n")
     (RESULTS / "bench.md").write_text(text + "\n")
     draw(curves, RESULTS / "growth.png")
-    into_readme(text)
+    into_readme(f"{table(for_readme(rows))}\n\nMeasured on {described()}")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,9 @@ class Loss(ABC):
     smooth: bool = False
     """Whether it has derivatives of all orders, though it may bend sharply."""
 
+    bounded: bool = False
+    """Whether it is nowhere large, so that rare labels far out do not count."""
+
     precision: float = 1e-14
     """Relative accuracy to which its integrals are found; lower where its values are integrals themselves."""
 
@@ -215,6 +218,7 @@ class SymmetricPercentage(Loss):
     """2 |y - p| / (|y| + |p|), and 0 where both are 0"""
 
     degree = 0
+    bounded = True
     kinks_from_prediction = kinks_at = (0.0,)
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
@@ -359,12 +363,13 @@ class RootLoss(Loss):
 
 
 class ItsLabel(Loss):
-    """y itself: its values are those that a label may take"""
-
-    smooth = True
+    """y itself: its values are those that a label may take; p has columns where functions of them bend, or says nothing"""
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         return np.asarray(y, dtype=np.float64)
+
+    def kinks(self, p: FloatArray) -> FloatArray:
+        return p.T if p.ndim == 2 else np.empty((0, len(p)))
 
 
 class LossDifference(Loss):

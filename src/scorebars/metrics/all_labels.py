@@ -18,6 +18,7 @@ from scorebars.answers.score import Declaration, Score
 from scorebars.answers.together.all_labels_metric import AllLabelsMetric
 from scorebars.errors import Normal
 from scorebars.errors.measurement_error import LabelErrors
+from scorebars.laws.absolute_share import absolute_share_law
 from scorebars.laws.law import Law
 from scorebars.laws.order.largest import MaxErrorLaw
 from scorebars.laws.order.median import median_law
@@ -57,6 +58,10 @@ def _rank_law(law: Callable[..., Law], data: Measured, errors: Normal) -> Law:
     return law(data.y, data.p, errors.sigma)
 
 
+def _absolute_share(data: Measured, errors: Normal) -> Law:
+    return absolute_share_law(data.labels, data.predictions, errors, data.weight)
+
+
 def _order_law(law: Callable[..., Law], data: Measured, errors: Normal) -> Law:
     return law(data.residual, errors.sigma)
 
@@ -68,7 +73,7 @@ EXPLAINED_VARIANCE = _explained_share(
     _EV, statistics.explained_variance, ExplainedVarianceLaw, EXPLAINED_VARIANCE_SUMS, centred=True
 )
 _D2_SCORE = _explaining("d2_absolute_error_score", "D2, share of absolute error explained")
-_D2 = AllLabelsMetric(_D2_SCORE, statistics.d2_absolute, None, scale="lost", least=2)
+_D2 = AllLabelsMetric(_D2_SCORE, statistics.d2_absolute, _absolute_share, scale="lost", least=2)
 _R = _correlating("pearson_correlation", "Pearson correlation")
 _PEARSON = _correlation(_R, statistics.pearson, partial(_ratio_law, PearsonLaw), PEARSON_SUMS, needs_variation=True)
 _CCC = _correlating("concordance_correlation", "Concordance correlation")
@@ -163,7 +168,8 @@ def d2_absolute_error_score(data: Measured) -> Answers:
     -----
     .. math:: D^2 = 1 - \frac{\sum|p_i-y_i|}{\sum|y_i-\mathrm{median}(y)|}
 
-    Its distribution is drawn (`method` is "simulation").
+    Its distribution is drawn (`method` is "simulation"): from drawn labels, or for many labels under normal errors from the
+    two sums, whose moments are integrals over single labels.
 
     References
     ----------

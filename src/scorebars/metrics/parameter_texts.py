@@ -124,8 +124,8 @@ _TEXTS = {
     "sample_weight": _SAMPLE_WEIGHT,
     "groups": _GROUPS,
     "rank_notes": """\
-Under normal errors its mean and variance are sums over pairs of labels, exact; above a few thousand labels they are
-drawn (`method` says so).""",
+Under normal errors its mean and variance are sums over pairs of labels, exact up to 1000 labels; above, the standard
+deviation is right to about 1 % (`method` is "delta"), or both are drawn where labels hardly overlap ("simulation").""",
     "matrix_notes": """\
 Two classes without weights: the distribution is exact. More classes: exact for few uncertain labels, else by the
 delta method or simulated with a fixed seed; `method` says which.""",

@@ -59,6 +59,8 @@ _PANELS_PER_LABEL = 3000
 _DEEPEST = 50
 _FINEST = 2.0**-42
 """Panels this narrow, relative to where they are, are not halved: their points would coincide."""
+_NEAR = np.array([-9.0, -4.0, 0.0, 4.0, 9.0])
+"""Edges in a normally distributed coordinate for losses that are nowhere large."""
 _SHRINKS = 0.2
 """A panel that at its finest holds more than this part of what it held at the checkpoint holds a divergence."""
 
@@ -166,6 +168,8 @@ class _Integrals:
     def _first_panels(self) -> Panels:
         """Between the edges of the density and the kinks of the loss."""
         n, edges = len(self.y), np.asarray(self.errors.edges)
+        if self.loss.bounded and type(self.errors).density is Continuous.density:
+            edges = _NEAR
         cuts = self.errors.coordinate(self.y, self.loss.kinks(self.p))
         cuts = np.clip(np.where(np.isnan(cuts), edges[0], cuts), edges[0], edges[-1])
         ends = np.sort(np.concatenate([np.broadcast_to(edges[:, None], (len(edges), n)), cuts]), axis=0)

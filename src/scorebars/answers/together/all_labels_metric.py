@@ -174,7 +174,7 @@ class AllLabelsAnswers(Answers):
         if errors.plain_normal and errors.normal is not None and self.metric.law is not None:
             return self.metric.law(Measured(y, p, errors, weight), errors.normal)
         rng = np.random.default_rng(_SEED)
-        count = int(min(_DRAWS, max(_CELLS * 5 // y.size, 500)))
+        count = int(min(_DRAWS, max(_CELLS // y.size, 1000)))
         step = max(1, _CELLS // 10 // y.size)
         sizes = (min(step, count - start) for start in range(0, count, step))
         return _of_draws([self.metric.values(*errors.sample_both(y, p, size, rng), weight) for size in sizes])

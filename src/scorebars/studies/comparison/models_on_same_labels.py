@@ -78,7 +78,8 @@ _DRAWS = 20_000
 _SLOW_DRAWS = 2_000
 _FORECAST_DRAWS = 5_000
 _DRAWN_UP_TO = 2_000
-"""Mean squares of up to so many labels with predictions that err are drawn; above, the normal law is as good."""
+"""Up to so many labels differences of mean absolute errors are found by quadrature, and those of mean squares with
+predictions that err are drawn; above, the normal law is as good."""
 _FEW_DRAWN = 64
 """Differences of mean absolute errors of up to so many labels are drawn: each label adds steps to their distribution."""
 _TOGETHER = 1_024
@@ -841,6 +842,8 @@ class PairedLosses(PairedMeans):
             sd = np.sqrt(self.labels.model.absolute_level().variance(y))
             moments, errors = absolute_difference(y, sd, first, second), Normal.trusted(sd)
             mean, variance = float(shares @ moments.mean), float(np.square(shares) @ moments.variance)
+            if self.n > _DRAWN_UP_TO or variance == 0:
+                return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
         law = mean_law(LossDifference(self.loss), errors, y, both, shares, mean, variance)
         few = (
             mean is not None and isinstance(law, FourierLaw) and self.n <= _FEW_DRAWN
