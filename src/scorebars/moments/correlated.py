@@ -108,7 +108,10 @@ def variance_in_batches(loss: Loss, data: Measured) -> float:
     density /= density.sum()
     batches = int(errors.batch.max()) + 1
     within, first, second = 0.0, np.zeros(batches), np.zeros(batches)
-    centre = np.bincount(errors.batch, a * label_moments(loss, own, y, p).mean, minlength=batches)
+    mean = np.where(a > 0, label_moments(loss, errors, y, p).mean, 0.0)
+    if not np.all(np.isfinite(mean)):
+        return math.inf
+    centre = np.bincount(errors.batch, a * mean, minlength=batches)
     for z, share in zip(nodes, density, strict=True):
         found = label_moments(loss, own, y + z * shift, p)
         within += share * float(np.sum(np.square(a) * found.variance, where=a > 0))
