@@ -36,7 +36,7 @@ source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}
 nitpicky = False
 default_role = "py:obj"
 smartquotes = False  # --yerr stays --yerr
-suppress_warnings = ["config.cache", "toc.empty_glob"]
+suppress_warnings = ["config.cache"]
 
 # Pages with code cells. What a cell printed is kept for as long as neither the cell nor the package changes.
 _SOURCE = hashlib.sha256()
