@@ -109,7 +109,9 @@ def test_imports_come_from_above(path):
         assert RANK[there] < RANK[here], f"{name_of(path)} imports {name}, a layer that is not above it"
 
 
-@pytest.mark.parametrize("path", [p for p in modules() if layer_of(p) not in OUTSIDE and p not in ON_A_GPU], ids=name_of)
+@pytest.mark.parametrize(
+    "path", [p for p in modules() if layer_of(p) not in OUTSIDE and p not in ON_A_GPU], ids=name_of
+)
 def test_only_numpy_and_scipy(path):
     names = imports(path, inside_functions=layer_of(path) not in WHEN_ASKED)
     outside = {name.split(".")[0] for name in names} - ALLOWED - set(sys.stdlib_module_names)
