@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/scorebars/engines/*.c)
 
 .PHONY: demo report test test-sklearn test-lowest test-slow test-coverage test-torch test-browser bench docs docs-links lint clean \
-    wheel reproducible sanitize fuzz mutate line-coverage accuracy
+    wheel reproducible sanitize fuzz line-coverage accuracy
 
 $(VENV)/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
@@ -107,7 +107,7 @@ fuzz: $(VENV)/installed-test  ## damaged files, states and arguments, for some m
 sanitize: $(VENV)/installed-test  ## the C kernels under the address and undefined-behaviour sanitizers
 	tools/sanitize.sh $(BIN)/python
 
-accuracy: $(VENV)/installed-test  ## every closed form against 50 digits: minutes; writes docs/accuracy.md
+accuracy: $(VENV)/installed-test  ## every closed form against 50 digits: minutes; writes docs/evidence/closed-forms.md
 	$(BIN)/python tests/accuracy/measure_accuracy.py
 
 line-coverage: $(VENV)/installed-test  ## which lines no test runs

@@ -1,6 +1,6 @@
 """How exact are closed forms and distributions? Each against mpmath on a grid of at least 2,000 points, in units of the last place.
 
-``python tests/accuracy/measure_accuracy.py`` writes worst_errors.csv here and docs/accuracy.md. `test_accuracy.py` repeats it on a
+``python tests/accuracy/measure_accuracy.py`` writes worst_errors.csv here and docs/evidence/closed-forms.md. `test_accuracy.py` repeats it on a
 thin grid and fails when a digit is lost. Exact values come from formulas in as many digits as cancellation needs, never from the
 functions that are judged.
 """
@@ -27,7 +27,7 @@ from scorebars.moments import label_moments
 from scorebars.numerics import special
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "accuracy.md"
+PAGE = HERE.parents[1] / "docs" / "evidence" / "closed-forms.md"
 POINTS = 2000
 SMALLEST = 2.3e-308
 """Below, doubles have fewer digits; such values are not judged."""

@@ -27,7 +27,7 @@ from scorebars.laws.fourier import Addends, FourierLaw, addends, joined
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.samples import SampleLaw
-from scorebars.losses import Covered, Loss, RootLoss, Within
+from scorebars.losses import Covered, IntervalScore, Loss, RootLoss, Within
 from scorebars.moments import label_moments
 
 _DRAWS = 50_000
@@ -57,6 +57,7 @@ _MUCH = 0.02
 _PIECES = 64
 _FEW_STEPS = 16
 """The mean of fewer labels that take single values has steps, which a series of waves does not show."""
+_RARE = 1e-3
 _QUICK_LOOK = np.array([0.02, 0.16, 0.5, 0.84, 0.98])
 
 
@@ -96,11 +97,18 @@ def mean_law(
     single = len(y) == 1 and shares[0] == 1 and alone and not errors.discrete
     if single and loss.sublevel(float(p[0]), 1.0) is not None:
         return OneLabelLaw(loss, errors, float(y[0]), float(p[0]), mean, variance)
-    if math.isfinite(std) and has_nodes(errors) and not (errors.discrete and len(y) < _FEW_STEPS):
+    if math.isfinite(std) and has_nodes(errors) and not _has_steps(loss, errors, y, p):
         law = _summed(loss, errors, y, p, shares, mean, std)
         if law.affordable:
             return law
     return _drawn(loss, errors, y, p, shares)
+
+
+def _has_steps(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> bool:
+    """Whether the mean takes single values with a probability that shows: few counts, or all labels in their intervals."""
+    if isinstance(loss, IntervalScore):
+        return float(np.prod(label_moments(Covered(), errors, y, p).mean)) > _RARE
+    return errors.discrete and len(y) < _FEW_STEPS
 
 
 def _summed(
