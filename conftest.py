@@ -12,6 +12,8 @@ if find_spec("torchmetrics") is None:
     collect_ignore += ["src/scorebars/adapters/torchmetrics.py"]
 if find_spec("triton") is None:
     collect_ignore += ["src/scorebars/engines/triton_sums.py"]
+if find_spec("torch") is None:
+    collect_ignore += ["src/scorebars/engines/device_bins.py"]
 
 
 @pytest.fixture(autouse=True)

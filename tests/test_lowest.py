@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 
 def release(version):
     """1.26.0 as (1, 26): what pyproject.toml leaves out does not count."""
-    return tuple(int(part) for part in version.split("."))
+    return tuple(int(part) for part in version.partition(";")[0].split("."))
 
 
 def asked_for():

@@ -62,7 +62,7 @@ def test_texts_of_a_project_are_there():
         "CONTRIBUTING",
         "CHANGELOG",
         "paper/paper",
-        "docs/checklists",
+        "docs/inside/checklists",
     ):
         assert len((ROOT / f"{name}.md").read_text(encoding="utf-8")) > 500
     for name in PROJECT["license-files"]:

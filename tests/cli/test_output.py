@@ -83,7 +83,7 @@ def test_missing_libraries_end_with_3(run, tmp_path, monkeypatch, name, module, 
 
 
 def test_unexpected_failures_end_with_4(run, masses, monkeypatch):
-    monkeypatch.setattr("scorebars.cli.evaluate_command._evaluation", lambda *_: {}["nothing"])
+    monkeypatch.setattr("scorebars.cli.evaluate_command.evaluation_of", lambda *_: {}["nothing"])
     done = run("evaluate", masses)
     assert done.exit_code == 4
     assert "This is a bug; --debug (before the command) shows where." in " ".join(done.stderr.split())

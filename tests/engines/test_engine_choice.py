@@ -67,7 +67,7 @@ def test_kernel_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("wish", ["0", "-1", "two", "1.5"])
 def test_threads_must_be_a_number(monkeypatch: pytest.MonkeyPatch, wish: str) -> None:
     monkeypatch.setenv("SCOREBARS_THREADS", wish)
-    with pytest.raises(ValueError, match=f"SCOREBARS_THREADS must be a whole number of at least 1, got '{wish}'"):
+    with pytest.raises(ValueError, match=f"SCOREBARS_THREADS must be a whole number from 1 to 1024, got '{wish}'"):
         engine.threads()
 
 

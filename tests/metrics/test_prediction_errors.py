@@ -25,7 +25,7 @@ BATCHES = np.arange(N) // 3
 FAMILIES = {
     name: model
     for _, name, model in table.pairs()
-    if isinstance(model, sb.errors.MeasurementError) and model.common_scale is None
+    if isinstance(model, sb.errors.MeasurementError) and model.common_scale is None and not model.estimated
 }
 ESTIMATED = {
     "dof of each": sb.Normal(np.linspace(0.2, 0.4, N), dof=6),

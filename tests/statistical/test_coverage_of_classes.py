@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from coverage import assert_covers, effort, slowly
+from simulated_coverage import assert_covers, effort, slowly
 
 import scorebars as sb
 from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities

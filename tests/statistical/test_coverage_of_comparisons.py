@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from coverage import effort
+from simulated_coverage import effort
 
 import scorebars as sb
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from coverage import effort, repeated, share_inside
+from simulated_coverage import effort, repeated, share_inside
 
 import scorebars as sb
 

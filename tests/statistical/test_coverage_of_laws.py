@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from coverage import assert_covers
+from simulated_coverage import assert_covers
 
 import scorebars as sb
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from coverage import assert_covers, effort, repeated, slowly
+from simulated_coverage import assert_covers, effort, repeated, slowly
 
 import scorebars as sb
 from scorebars.answers.intervals import next_share

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from coverage import assert_covers, slowly
+from simulated_coverage import assert_covers, slowly
 
 import scorebars as sb
 from scorebars.errors import LogNormal

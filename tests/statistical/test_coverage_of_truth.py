@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from coverage import assert_covers, effort, repeated, slowly
+from simulated_coverage import assert_covers, effort, repeated, slowly
 
 import scorebars as sb
 

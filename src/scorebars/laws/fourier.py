@@ -211,13 +211,14 @@ class FourierLaw(Law):
         density = np.maximum(1.0 / (high - low) + np.sum(wave.real, axis=-1), 0.0)
         return np.clip(under, 0.0, 1.0), density / self._std()
 
-    def grid(self) -> tuple[FloatArray, float]:
-        """Points so close that sums of the density times their distance are integrals."""
-        (low, high), w, _ = self._series
+    def grid(self) -> tuple[FloatArray, FloatArray]:
+        """Points so close that sums over them are integrals, and the probability of each: one fast transform."""
+        (low, high), w, phi = self._series
         count = 4 * max(w.size, 128)
         step = (high - low) / count
         z = low + step * (np.arange(count) + 0.5)
-        return np.asarray(self._mean() + self._std() * z), self._std() * step
+        waves = np.fft.fft(np.concatenate([[0.0], phi * np.exp(-1j * w * z[0])]), count).real
+        return np.asarray(self._mean() + self._std() * z), np.maximum(1.0 / (high - low) + waves, 0.0) * step
 
     def _inside_window(self, x: float) -> bool:
         low, high = self._series[0]
@@ -256,9 +257,9 @@ class RootOfSum(SquareRoot):
     def _deficit(self) -> float:
         """sqrt(mu) - E sqrt(X) = E (sqrt(X) - sqrt(mu))^2 / (2 sqrt(mu))."""
         law, size = self.square, math.sqrt(self.square._mean())
-        x, step = law.grid()
+        x, probability = law.grid()
         change = np.square(np.sqrt(np.maximum(x, 0.0)) - size)
-        return float(np.sum(change * law._at(x)[1])) * step / (2.0 * size)
+        return float(change @ probability) / (2.0 * size)
 
     def _pdf(self, x: float) -> float:
         return 2.0 * x * self.square._pdf(x * x)

@@ -73,7 +73,7 @@ def mean_squared_error(data: Measured) -> Answers:
     $sampl
     >>> s = sb.mean_squared_error(y, p, yerr=logp.yerr)
     >>> print(f"{s.observed:.4f}", s, s.truth, s.perfect)
-    0.2579 0.259 ± 0.010 (labels) ± 0.087 (sample) 0.256 ± 0.010 (labels) ± 0.091 (sample) 0.00138 ± 0.00078 (labels)
+    0.2579 0.259 ± 0.010 (labels) ± 0.087 (sample) 0.256 ± 0.010 (labels) ± 0.093 (sample) 0.00138 ± 0.00078 (labels)
     """
     return SquaredAnswers.of(_MSE, SquaredError(), data)
 
