@@ -132,7 +132,7 @@ class Normal(LocationScale):
     >>> counties = sb.datasets.load_acs_poverty()
     >>> y, p, sigma = counties.y, counties.predictions["ridge"], counties.yerr
     >>> print(sb.mean_squared_error(y, p, yerr=sigma).truth)
-    4.98 ± 0.33 (labels) ± 0.74 (sample)
+    4.98 ± 0.33 (labels) ± 0.75 (sample)
     >>> print(sb.mean_squared_error(y, p, yerr=sb.Normal(sigma, scale_error=0.2)).truth)
     5.0 ± 1.1 (labels) ± 0.7 (sample)
     """
