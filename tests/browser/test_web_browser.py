@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
 
 import scorebars as sb
 
@@ -15,6 +14,7 @@ from web_tables import CLASSES, COVARIANCE, GUESS, NUMBERS, REPEATS, SIGMA, VOTE
 from web_server import WebServer
 
 pytestmark = pytest.mark.browser
+expect = pytest.importorskip("playwright.sync_api").expect
 VIEW = "y=y&pred=pred_a&pred=pred_b&yerr=err&metric=root_mean_squared_error"
 
 

@@ -169,10 +169,13 @@ def test_streams_work_on_several_threads(tmp_path, monkeypatch):
     texts[150_000] = "n.d."
     path = tmp_path / "large.csv"
     path.write_text("y;pred\n" + "".join(f"{a};{b}\n" for a, b in zip(texts, texts[::-1], strict=True)))
-    seen, update = set(), sb.Accumulator.update
+    seen, update, second = set(), sb.Accumulator.update, threading.Event()
 
     def noted(self, *arguments, **options):
         seen.add(threading.current_thread().name)
+        if len(seen) > 1:
+            second.set()
+        second.wait(20)  # one quick thread must not take every piece before the next has started
         return update(self, *arguments, **options)
 
     monkeypatch.setattr(sb.Accumulator, "update", noted)

@@ -44,6 +44,10 @@ _SILENT = ("weight", "by", "id", "model", "std", "members")
 """Columns that the command line guesses unless it is told that there are none."""
 
 
+_SIGNS_OF_TOO_MUCH = ("malloc", "allocate", "launch worker thread", "start new thread")
+"""What libraries say in place of a MemoryError; a new thread needs memory for its stack."""
+
+
 def warm_up() -> None:
     """Load what questions need, before any process is forked."""
     for module in ("jinja2", "pyarrow.csv", "pyarrow.dataset", "scipy.stats", "matplotlib.pyplot"):
@@ -64,7 +68,7 @@ def answer(folder: Path) -> None:
         except MemoryError:
             found = {"problem": _too_much(question)}
         except Exception as why:  # a reader that stumbles over a damaged file
-            if "malloc" in str(why) or "allocate" in str(why):
+            if any(sign in str(why) for sign in _SIGNS_OF_TOO_MUCH):
                 found = {"problem": _too_much(question)}
             else:
                 found = {
