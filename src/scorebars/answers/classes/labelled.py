@@ -25,6 +25,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars import checks
 from scorebars.answers.evidence import NOT_KEPT
 from scorebars.answers.score import UndefinedEstimate
 from scorebars.arrays import FloatArray
@@ -36,7 +37,6 @@ from scorebars.laws.counts.correlated_flips import conditional_flip_probabilitie
 from scorebars.moments.confusion_moments import most_likely_confusion
 from scorebars.moments.majority_error import majority_error, majority_of_some, majority_rows
 from scorebars.moments.vote_difficulty import vote_difficulty
-from scorebars.numerics.memory import require_memory
 
 Indices = NDArray[np.intp]
 Cases = list[tuple[float, FloatArray]]
@@ -130,7 +130,7 @@ class Labelled:
 
     @cached_property
     def probabilities(self) -> FloatArray:
-        require_memory(
+        checks.require_memory(
             16 * len(self.shown) * self.k,
             f"the probabilities of {self.k:,} classes for each of {len(self.shown):,} labels",
             "Merge rare classes, score a part of the labels, or use accuracy_score, which needs no more for more classes.",

@@ -113,7 +113,7 @@ def once(method: _Method) -> _Method:
 class ComparedMetric(ChosenMetric):
     """A declared metric with its options."""
 
-    @property
+    @cached_property
     def declaration(self) -> Declaration:
         return cast(Declaration, super().declaration)
 
