@@ -415,9 +415,7 @@ def compare(
     chosen = compared_metric(metric, options)
     if task is not None and chosen.declaration.task != task:
         raise ValueError(f"{chosen.name} is a metric of {chosen.declaration.task}, but task is {task!r}.")
-    made = models_on_same_labels(
-        chosen, data.y_true, models, data.yerr, data.sample_weight, data.prederr, bool(shared_prederr), data.groups
-    )
+    made = models_on_same_labels(chosen, data, bool(shared_prederr))
     if isinstance(data.yerr, Censored) and data.yerr.limited:
         warnings.append(data.yerr.said())
     if chosen.name == "mean_absolute_error" and isinstance(made, PairedLosses) and made.noisy():

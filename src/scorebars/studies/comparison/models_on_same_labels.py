@@ -43,6 +43,7 @@ from scorebars.arrays import FloatArray, to_host
 from scorebars.errors import Censored, MeasurementError, Normal
 from scorebars.errors.measurement_error import held_labels
 from scorebars.evaluation.scoring import ChosenMetric, chosen_metric
+from scorebars.evaluation.study_data import StudyData
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
 from scorebars.laws.fourier import FourierLaw
@@ -1090,43 +1091,25 @@ class PairedAccuracies(PairedMeans):
 # from what a user passes -------------------------------------------------------------------------
 
 
-def models_on_same_labels(
-    metric: ComparedMetric,
-    y_true: Any,
-    models: Mapping[str, Any],
-    yerr: Any,
-    sample_weight: Any,
-    prederr: Mapping[str, Any],
-    shared_prederr: bool,
-    groups: Any = None,
-) -> ModelsOnSameLabels:
+def models_on_same_labels(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
     """These models under this metric."""
-    if sample_weight is not None:
+    if given.sample_weight is not None:
         metric.require_weights_taken("Compare without weights, or by another metric.")
     found: ModelsOnSameLabels
     if metric.declaration.task == "regression":
-        found = _with_numbers(metric, y_true, models, yerr, sample_weight, prederr, shared_prederr)
-    elif prederr:
+        found = _with_numbers(metric, given, shared_prederr)
+    elif given.prederr:
         raise ValueError(f"{metric.name} takes no prederr: only metrics of measured numbers have prediction errors.")
     else:
-        make = _with_forecasts if metric.declaration.task == "forecast" else _with_classes
-        found = make(metric, y_true, models, yerr, sample_weight)
-    return (found if groups is None else found.with_groups(group_codes(groups, found.n))).checked()
+        found = (_with_forecasts if metric.declaration.task == "forecast" else _with_classes)(metric, given)
+    return (found if given.groups is None else found.with_groups(group_codes(given.groups, found.n))).checked()
 
 
-def _with_numbers(
-    metric: ComparedMetric,
-    y_true: Any,
-    models: Mapping[str, Any],
-    yerr: Any,
-    sample_weight: Any,
-    prederr: Mapping[str, Any],
-    shared_prederr: bool,
-) -> ModelsOnSameLabels:
+def _with_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
     declaration = metric.declaration
     data: dict[str, Measured] = {}
-    for name, p in models.items():
-        one = call.measured(y_true, p, yerr, sample_weight, prederr.get(name))
+    for name, p in given.models.items():
+        one = call.measured(given.y_true, p, given.yerr, given.sample_weight, given.prederr.get(name))
         if len(one) > 1:
             raise ValueError("compare takes one output at a time: y_true has several columns.")
         one[0].require_valid()
@@ -1157,13 +1140,11 @@ def _with_numbers(
     return found
 
 
-def _with_forecasts(
-    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
-) -> ModelsOnSameLabels:
+def _with_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
     data: dict[str, Measured] = {}
     loss: Loss | None = None
-    for name, given in models.items():
-        answers = metric.score(y_true, given, yerr, sample_weight)._answers
+    for name, forecast in given.models.items():
+        answers = metric.score(given.y_true, forecast, given.yerr, given.sample_weight)._answers
         if not isinstance(answers, MeanLoss | LimitedLoss):
             raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
         data[name], loss = answers.data if isinstance(answers, LimitedLoss) else answers._labels(), answers.loss
@@ -1199,20 +1180,18 @@ def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> Models
     return PairedLimits(limits, loss, root, metric, *others)
 
 
-def _with_classes(
-    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
-) -> ModelsOnSameLabels:
-    y = class_array(held_labels(yerr) if y_true is None else y_true, "y_true")
+def _with_classes(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+    y = class_array(held_labels(given.yerr) if given.y_true is None else given.y_true, "y_true")
     n = len(y)
     of_classes = "y_pred" in metric.parameters
     predictions = {
         name: class_array(p, "y_pred") if of_classes else np.asarray(to_host(p), dtype=np.float64)
-        for name, p in models.items()
+        for name, p in given.models.items()
     }
     for name, p in predictions.items():
         checks.same_length(y, p, "y_true", f"y_pred[{name!r}]")
-    weight = checks.weights(sample_weight, n)
-    model = class_model(yerr, n)
+    weight = checks.weights(given.sample_weight, n)
+    model = class_model(given.yerr, n)
     model.check_labels(y)
     named = metric.options.get("labels")
     shown = [y, *([] if named is None else [np.asarray(named)]), *(predictions.values() if of_classes else ())]
