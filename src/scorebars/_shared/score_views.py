@@ -136,9 +136,12 @@ class Record(NamedTuple):
     """The errors that the first error bar counts."""
 
 
-def answers_of(score: Score, names: Iterable[str], level: float | None = None) -> dict[str, Answer]:
-    """The answers of these names (and "noise_share"), with intervals where a `level` is given."""
-    return score._record(names, level).answers
+def answers_of(score: Score, names: Iterable[str], level: float | None = None, repeats: float = 1) -> dict[str, Answer]:
+    """The answers of these names (and "noise_share"), with intervals where a `level` is given.
+
+    `remeasured` is for labels that are measured `repeats` times anew.
+    """
+    return score._record(names, level, repeats).answers
 
 
 def answer_records(answers: Mapping[str, Answer]) -> list[dict[str, float | str | None]]:
@@ -176,14 +179,15 @@ def metric_data(record: Record, unit: str | None) -> MetricData:
     return MetricData(of.name, of.title, record.direction, unit_of(record, unit), counted(record.n, "label"))
 
 
-def table_rows(scores: Iterable[Score], level: float, unit: str | None) -> list[TableRow]:
-    """The rows of a table of scores of labels in this unit."""
-    records = [score._record(("expected", *_BARE), level, bare=_BARE) for score in scores]
+def table_rows(scores: Iterable[Score], level: float, unit: str | None, anew: int = 1) -> list[TableRow]:
+    """The rows of a table of scores of labels in this unit; a last cell for labels measured `anew` > 1 times."""
+    bare = (*_BARE, "remeasured") if anew > 1 else _BARE
+    records = [score._record(("expected", *bare), level, anew, bare) for score in scores]
     return [TableRow(metric_data(record, unit), _cells(record.answers)) for record in records]
 
 
 def _cells(answers: Mapping[str, Answer]) -> list[str]:
-    expected, observed, truth, perfect, share = answers.values()
+    expected, observed, truth, perfect, share, *anew = answers.values()
     std = expected.std
     ends = [rounded(end, std) for end in (expected.low, expected.high) if end is not None]
     return [
@@ -193,6 +197,7 @@ def _cells(answers: Mapping[str, Answer]) -> list[str]:
         truth.cell,
         perfect.labels_only,
         "-" if share.value is None else percent(share.value),
+        *(answer.labels_only for answer in anew),
     ]
 
 
@@ -222,9 +227,9 @@ def with_named_errors(holder: Score | Estimate, together: bool = False) -> str:
     return with_both_errors(float(holder), holder.std, sampling_std(holder), unit)
 
 
-def flat(score: Score, level: float = 0.95) -> dict[str, float | int | str | None]:
+def flat(score: Score, level: float = 0.95, repeats: float = 1) -> dict[str, float | int | str | None]:
     """All answers under flat names, plain floats, for loggers and JSON."""
-    answers = answers_of(score, (*ANSWER_NAMES, "noise_share", "sampling_std"), level)
+    answers = answers_of(score, (*ANSWER_NAMES, "noise_share", "sampling_std"), level, repeats)
     out: dict[str, float | int | str | None] = {"name": score.name, "n": score.n}
     out |= {name: getattr(score, name) for name in ("observed", "expected", "correction", "std")}
     out |= {"interval_low": answers["expected"].low, "interval_high": answers["expected"].high}

@@ -54,6 +54,10 @@ def evaluate(
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.", metavar="P")] = 0.95,
+    anew: Annotated[
+        int,
+        typer.Option(help="remeasured: how often each label is measured anew; shown if above 1.", metavar="N", min=1),
+    ] = 1,
     positive: Annotated[
         str | None,
         typer.Option(help="Of two classes the one that precision, recall, F1 and AUC are about.", metavar="CLASS"),
@@ -101,9 +105,9 @@ def evaluate(
         about = {"source": source.name, "level": level, "omitted": omitted, "columns": roles.to_dict()}
     out.put(
         "evaluate",
-        table=lambda: _shown(result, level, unit, out),
-        json=lambda: as_json({**(found := result.to_dict(level)), **about, "scores": found["scores"]}),
-        csv=lambda: as_csv(result.rows(level)),
+        table=lambda: _shown(result, level, anew, unit, out),
+        json=lambda: as_json({**(found := result.to_dict(level, anew)), **about, "scores": found["scores"]}),
+        csv=lambda: as_csv(result.rows(level, anew)),
         latex=result.to_latex,
         markdown=result.to_markdown,
         sentence=lambda: sentences_of(result, result.metrics if metric else result.metrics[:1], unit),
@@ -132,14 +136,15 @@ def sentences_of(result: Any, metrics: Sequence[str], unit: str | None) -> str:
     return "\n\n".join(lines)
 
 
-def _shown(result: Any, level: float, unit: str | None, out: PaperOptions) -> str:
+def _shown(result: Any, level: float, anew: int, unit: str | None, out: PaperOptions) -> str:
     """The evaluation for people: a block for each metric, a line for each model, the best by the first metric first."""
     interval = f"{level * 100:g} % (labels)"
     models, groups = result.ranked(), result.groups
     names = ["model"] if groups == [None] else ["model", "group"]
     head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
+    head += [f"measured {anew} times anew ± labels"] if anew > 1 else []
     lines = [(model, metric, group) for metric in result.metrics for model, group in product(models, groups)]
-    rows = dict(zip(lines, table_rows([result.scores[line] for line in lines], level, unit), strict=True))
+    rows = dict(zip(lines, table_rows([result.scores[line] for line in lines], level, unit, anew), strict=True))
     parts: list[Any] = []
     for metric in dict.fromkeys(metric for _, metric, _ in lines):
         of = {(model, group): row for (model, by, group), row in rows.items() if by == metric}
