@@ -466,7 +466,7 @@ def test_a_file_that_stays_is_read(tmp_path):
 
 def test_a_pipe_is_no_file_that_could_change(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    from scorebars.files.unchanged import mark_of
+    from scorebars.files.formats import mark_of
 
     assert mark_of(tmp_path / "pipe") is None
     assert mark_of(tmp_path / "nothing") is None

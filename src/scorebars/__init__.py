@@ -30,6 +30,7 @@ _NAMES = {
     ),
     "metrics.chi_squared": "intrinsic_scatter reduced_chi_squared",
     "metrics.class_scores": "average_precision_score brier_score_loss log_loss roc_auc_score top_k_accuracy_score",
+    "metrics.class_shares": "f1_score fbeta_score jaccard_score precision_score recall_score specificity_score",
     "metrics.forecast_scores": "crps dawid_sebastiani_score interval_coverage interval_score log_score",
     "metrics.mean_losses": (
         "fraction_within huber_loss log_cosh_loss mean_absolute_error mean_absolute_percentage_error mean_error "
@@ -37,8 +38,7 @@ _NAMES = {
         "root_mean_squared_log_error symmetric_mean_absolute_percentage_error"
     ),
     "metrics.predicted_classes": (
-        "accuracy_score balanced_accuracy_score cohen_kappa_score confusion_matrix f1_score fbeta_score jaccard_score "
-        "matthews_corrcoef precision_score recall_score specificity_score zero_one_loss"
+        "accuracy_score balanced_accuracy_score cohen_kappa_score confusion_matrix matthews_corrcoef zero_one_loss"
     ),
     "answers.classes.confusion_matrix": "ConfusionMatrix",
     "answers.means.squared": "ChiSquaredScore",

@@ -1,4 +1,7 @@
-"""Array types, and arrays of torch, JAX and CuPy: told apart without importing any of them, and brought to the host."""
+"""Array types, and arrays of other libraries: told apart without importing any of them, and made plain.
+
+Those of torch, JAX and CuPy are brought to the host; quantities with a unit, as astropy has them, are brought to one unit.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,32 @@ def to_host(values: Any) -> Any:
         return (tensor.float() if short else tensor).numpy()
     array = np.asarray(values)
     return array.astype(np.float32) if short else array
+
+
+def has_unit(value: Any) -> bool:
+    """Whether the values are a quantity with a unit."""
+    return getattr(value, "unit", None) is not None and hasattr(value, "to_value")
+
+
+def in_one_unit(**values: Any) -> tuple[list[Any], Any]:
+    """The values as plain numbers in the unit of the first, and that unit; None where there are no units."""
+    named = {name: has_unit(value) for name, value in values.items()}
+    if not any(named.values()):
+        return list(values.values()), None
+    without = [name for name, has in named.items() if not has]
+    first = next(name for name, has in named.items() if has)
+    unit = values[first].unit
+    if without:
+        raise ValueError(f"{first} is in {unit} but {without[0]} has no unit. Give {without[0]} a unit too.")
+    plain = []
+    for name, value in values.items():
+        try:
+            plain.append(value.to_value(unit))
+        except Exception:
+            raise ValueError(
+                f"{name} is in {value.unit}, which cannot be converted to {unit}, the unit of {first}."
+            ) from None
+    return plain, unit
 
 
 _MOST_MARKS = 1 << 16

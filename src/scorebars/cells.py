@@ -37,6 +37,11 @@ def is_missing_mark(text: str) -> bool:
     return text.strip().translate(_DASHES).lower() in MISSING_MARKS
 
 
+def missing_marks(cells: Iterable[Any]) -> int:
+    """How many cells say that nothing is there."""
+    return sum(isinstance(cell, str) and is_missing_mark(cell) for cell in cells)
+
+
 @cache
 def _grammar(decimal: str) -> re.Pattern[str]:
     point, group = (r"\.", ",") if decimal == "." else (",", r"\.")
@@ -225,6 +230,11 @@ def without_brackets(text: str) -> str:
     """A unit without the brackets around it."""
     text = text.strip()
     return text[1:-1].strip() if len(text) > 1 and (text[0], text[-1]) in (("(", ")"), ("[", "]")) else text
+
+
+def names_and_units(columns: Iterable[str]) -> dict[str, tuple[str, str | None]]:
+    """The names of columns without their units, and the units."""
+    return {column: name_and_unit(column) for column in columns}
 
 
 def name_and_unit(column: str) -> tuple[str, str | None]:

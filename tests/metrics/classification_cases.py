@@ -3,18 +3,18 @@
 import numpy as np
 
 from scorebars.errors import ClassFlip, Flip, LabelProbabilities, Thresholded, Transition, Votes
-from scorebars.metrics import class_scores, predicted_classes
+from scorebars.metrics import class_scores, class_shares, predicted_classes
 
 OF_CLASSES = {
     "accuracy_score": (predicted_classes.accuracy_score, {}),
     "zero_one_loss": (predicted_classes.zero_one_loss, {}),
     "balanced_accuracy_score": (predicted_classes.balanced_accuracy_score, {}),
-    "precision_score": (predicted_classes.precision_score, {}),
-    "recall_score": (predicted_classes.recall_score, {}),
-    "specificity_score": (predicted_classes.specificity_score, {}),
-    "f1_score": (predicted_classes.f1_score, {}),
-    "fbeta_score": (predicted_classes.fbeta_score, {"beta": 0.5}),
-    "jaccard_score": (predicted_classes.jaccard_score, {}),
+    "precision_score": (class_shares.precision_score, {}),
+    "recall_score": (class_shares.recall_score, {}),
+    "specificity_score": (class_shares.specificity_score, {}),
+    "f1_score": (class_shares.f1_score, {}),
+    "fbeta_score": (class_shares.fbeta_score, {"beta": 0.5}),
+    "jaccard_score": (class_shares.jaccard_score, {}),
     "matthews_corrcoef": (predicted_classes.matthews_corrcoef, {}),
     "cohen_kappa_score": (predicted_classes.cohen_kappa_score, {"replace_undefined_by": 0.0}),
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.numerics import memory
+from scorebars import checks
 
 N, K = 1000, 200
 RNG = np.random.default_rng(0)
@@ -15,7 +15,7 @@ Q = RNG.uniform(0.01, 0.2, N)
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    monkeypatch.setattr(memory, "free_memory", lambda: 1 << 30)
+    monkeypatch.setattr(checks, "free_memory", lambda: 1 << 30)
 
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy_score", "matthews_corrcoef", "cohen_kappa_score", "f1_score"])
@@ -33,17 +33,17 @@ def test_the_confusion_matrix_itself(small_machine):
 
 
 def test_probabilities_of_each_label(monkeypatch):
-    monkeypatch.setattr(memory, "_ALWAYS", 1 << 20)
-    monkeypatch.setattr(memory, "free_memory", lambda: 1 << 20)
+    monkeypatch.setattr(checks, "_ALWAYS", 1 << 20)
+    monkeypatch.setattr(checks, "free_memory", lambda: 1 << 20)
     with pytest.raises(ValueError, match=r"the probabilities of 200 classes for each of 1,000 labels needs"):
         _ = sb.balanced_accuracy_score(Y, P, yerr=Q).std
 
 
 def test_accuracy_needs_no_more_for_more_classes(monkeypatch):
-    monkeypatch.setattr(memory, "_ALWAYS", 0)
-    monkeypatch.setattr(memory, "free_memory", lambda: 1)
+    monkeypatch.setattr(checks, "_ALWAYS", 0)
+    monkeypatch.setattr(checks, "free_memory", lambda: 1)
     assert 0 < sb.accuracy_score(Y, P, yerr=Q).std < 0.1
 
 
 def test_free_memory_is_a_number():
-    assert 1 << 20 < memory.free_memory() <= 1 << 62
+    assert 1 << 20 < checks.free_memory() <= 1 << 62

@@ -17,6 +17,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 _OBEYED = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
@@ -44,6 +45,15 @@ def printable_lines(text: object) -> str:
     two\x07
     """
     return "\n".join(map(printable, str(text).split("\n")))
+
+
+def printable_rows(rows: Iterable[Iterable[Any]]) -> list[list[Any]]:
+    """The texts in the cells of a table made printable; other cells stay.
+
+    >>> printable_rows([["a\\x07", 1]])
+    [['a\\\\x07', 1]]
+    """
+    return [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
 
 
 def html_text(text: object) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks, tables
-from scorebars.arrays import FloatArray, to_host
+from scorebars.arrays import PLAIN, FloatArray, has_unit, to_host
 from scorebars.errors import ClassError, ErrorModel, MeasurementError, Normal, SplitNormal
 from scorebars.forecasts.given_forecast import forecast_of, is_forecast
-from scorebars.forecasts.units import has_unit
 
 _MOST_CORRELATED = 5_000
 """Correlations of `uncertainties` variables become a covariance matrix up to this many labels."""
@@ -25,10 +25,11 @@ def named_predictions(y_pred: Any) -> dict[str, Any]:
         raise ValueError(
             "y_pred is missing: give predictions, or name the columns of a table: evaluate(table, y=, pred=)."
         )
-    if is_forecast(y_pred):
-        return {"model": y_pred}
-    names = None if hasattr(y_pred, "dtype") else tables.column_names(y_pred)
-    if names is not None:
+    if isinstance(y_pred, Mapping):
+        models = {str(name): y_pred[name] for name in y_pred}
+    elif type(y_pred) not in PLAIN and is_forecast(y_pred):
+        models = {"model": y_pred}
+    elif not hasattr(y_pred, "dtype") and (names := tables.column_names(y_pred)) is not None:
         models = {str(name): y_pred[name] for name in names}
     else:
         shape = np.shape(y_pred if hasattr(y_pred, "shape") else checks.any_array(y_pred, "y_pred", "numbers"))
@@ -44,7 +45,7 @@ def named_predictions(y_pred: Any) -> dict[str, Any]:
 
 def as_forecast(given: Any) -> Any:
     """A `Forecast` of what can only be meant as one, such as (mean, std); other predictions as they are."""
-    return forecast_of(given) if is_forecast(given) else given
+    return forecast_of(given) if type(given) not in PLAIN and is_forecast(given) else given
 
 
 # what labels bring along ---------------------------------------------------------------------------
@@ -62,8 +63,10 @@ class PlainData(NamedTuple):
 
 def take(y_true: Any, y_pred: Any, yerr: Any, prederr: Any = None) -> PlainData:
     """Plain arrays from what the user has; what is plain already passes through untouched."""
-    plain = type(y_true) is np.ndarray and y_true.dtype.kind != "O" and not has_unit(yerr) and not has_unit(prederr)
-    if plain and type(y_pred) is np.ndarray and y_pred.dtype.kind != "O":
+    arrays = all(
+        values is None or (type(values) is np.ndarray and values.dtype.kind != "O") for values in (y_true, y_pred)
+    )
+    if arrays and all(type(errors) in PLAIN or not has_unit(errors) for errors in (yerr, prederr)):
         return PlainData(y_true, y_pred, yerr, None, prederr)
     if _is_uncertain(y_pred):
         y_pred, prederr = _uncertain_predictions(y_pred, prederr, y_true)

@@ -136,13 +136,11 @@ class Record(NamedTuple):
     """The errors that the first error bar counts."""
 
 
-def record_of(score: Score, names: Iterable[str] = (), level: float | None = None) -> Record:
-    """Metric, labels and the answers of these names (and "noise_share"), with intervals where a `level` is given."""
-    return score._record(names, level)
-
-
 def answers_of(score: Score, names: Iterable[str], level: float | None = None, repeats: float = 1) -> dict[str, Answer]:
-    """The answers alone; `remeasured` is for labels that are measured `repeats` times anew."""
+    """The answers of these names (and "noise_share"), with intervals where a `level` is given.
+
+    `remeasured` is for labels that are measured `repeats` times anew.
+    """
     return score._record(names, level, repeats).answers
 
 
@@ -152,11 +150,44 @@ def answer_records(answers: Mapping[str, Answer]) -> list[dict[str, float | str 
     return [{**records[0], "text": number(answers["observed"].value, 6)}, *records[1:]]  # it has no error of its own
 
 
-def table_cells(score: Score, level: float) -> list[str]:
-    """Observed, expected, interval, truth, perfect, noise share for a table; a dash for what cannot be estimated."""
-    expected = score._record(("expected",), level).answers["expected"]
-    others = score._record(("observed", "truth", "perfect", "noise_share")).answers
-    observed, truth, perfect, share = others.values()
+_BARE = ("observed", "truth", "perfect", "noise_share")
+"""What tables show without an interval."""
+
+
+class TableRow(NamedTuple):
+    """What a table shows of one score, and what is said above it."""
+
+    metric: MetricData
+    cells: list[str]
+    """Observed, expected, its interval, truth, perfect, noise share; a dash for what cannot be estimated."""
+
+
+class MetricData(NamedTuple):
+    """What a page or a table has to know of a metric."""
+
+    name: str
+    title: str
+    direction: str
+    unit: str
+    labels: str
+    """How many there are."""
+
+
+def metric_data(record: Record, unit: str | None) -> MetricData:
+    """Of a metric of labels in this unit."""
+    of = record.declaration
+    return MetricData(of.name, of.title, record.direction, unit_of(record, unit), counted(record.n, "label"))
+
+
+def table_rows(scores: Iterable[Score], level: float, unit: str | None, anew: int = 1) -> list[TableRow]:
+    """The rows of a table of scores of labels in this unit; a last cell for labels measured `anew` > 1 times."""
+    bare = (*_BARE, "remeasured") if anew > 1 else _BARE
+    records = [score._record(("expected", *bare), level, anew, bare) for score in scores]
+    return [TableRow(metric_data(record, unit), _cells(record.answers)) for record in records]
+
+
+def _cells(answers: Mapping[str, Answer]) -> list[str]:
+    expected, observed, truth, perfect, share, *anew = answers.values()
     std = expected.std
     ends = [rounded(end, std) for end in (expected.low, expected.high) if end is not None]
     return [
@@ -166,6 +197,7 @@ def table_cells(score: Score, level: float) -> list[str]:
         truth.cell,
         perfect.labels_only,
         "-" if share.value is None else percent(share.value),
+        *(answer.labels_only for answer in anew),
     ]
 
 
@@ -489,11 +521,25 @@ def law_curve(law: Law, low: float, high: float, n: int) -> Curve:
     return Curve(x, np.maximum(np.exp(-0.5 * score(x) ** 2) / np.sqrt(2 * np.pi) * score(x, 1), 0.0), False)
 
 
-def score_data(score: Score, level: float, unit: str | None) -> dict[str, Any]:
-    """One score of labels in `unit`: texts for reading, numbers for drawing (None where there is none)."""
-    record = record_of(score, (*ANSWER_NAMES, "noise_share"), level)
-    law, std, sentences = score.distribution, score.std, score.explain().splitlines()
+class ScoreData(NamedTuple):
+    """One score for a page: texts for reading, numbers for drawing (None where there is none)."""
+
+    metric: MetricData
+    values: dict[str, Any]
+
+
+def score_data(scores: Iterable[Score], level: float, unit: str | None) -> list[ScoreData]:
+    """What a page shows of scores of labels in `unit`."""
+    return [_data_of(score, level, unit) for score in scores]
+
+
+def _data_of(score: Score, level: float, unit: str | None) -> ScoreData:
+    record = score._record((*ANSWER_NAMES, "noise_share"), level)
     answers, share = record.answers, record.answers["noise_share"].value
+    truth = answers["truth"]
+    # for label errors and sample together, where the sample adds something and that is known
+    total = score.truth.total_interval(level) if truth.sample and math.isfinite(truth.sample) else None
+    law, std, sentences = score.distribution, score.std, score.explain().splitlines()
     noise = "" if share is None else percent(share)
     records, tail, sentence = answer_records(answers), unit_of(record, unit), for_paper(record, unit)
     plain = rounded(record.observed, answers["expected"].std)
@@ -501,27 +547,19 @@ def score_data(score: Score, level: float, unit: str | None) -> dict[str, Any]:
         shown["cell"] = plain if name == "observed" else answers[name].cell
         if shown["value"] is not None and tail:
             shown["text"] = f"{shown['text']} {tail}"
-    total = _total_data(score, answers["truth"], level)
     explained = [line for line in sentences if not line.startswith("Warning: ")]
     warnings = [line.removeprefix("Warning: ") for line in sentences if line.startswith("Warning: ")]
-    return {
+    values = {
         "law": _law_data(law, float(score), std, record.n),
         "answers": records,
-        "total": total,
+        "total": None if total is None else Answer(truth.value, truth.std, None, *total).to_dict(),
         "noise": noise,
         "method": law.method,
         "sentence": sentence,
         "explained": explained,
         "warnings": warnings,
     }
-
-
-def _total_data(score: Score, truth: Answer, level: float) -> dict[str, Any] | None:
-    """Where the truth lies for label errors and sample together; None where the sample adds nothing or is not known."""
-    if not truth.sample or not math.isfinite(truth.sample):
-        return None
-    low, high = score.truth.total_interval(level)
-    return Answer(truth.value, truth.std, low=low, high=high).to_dict()
+    return ScoreData(metric_data(record, unit), values)
 
 
 def _law_data(law: Law, middle: float, std: float, n: int) -> dict[str, Any] | None:

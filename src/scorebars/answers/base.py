@@ -207,7 +207,7 @@ class Answers(ABC):
 
     def _resized(self, factor: FloatArray | float) -> Answers:
         """The same metric of the same labels with errors `factor` times as large."""
-        raise NotImplementedError(f"{type(self).__name__} knows the sizes of its label errors")
+        raise UndefinedEstimate(f"{self.declaration.name} takes the sizes of label errors as known, not as estimates.")
 
     _items_hold_sizes = True
     """Whether the scatter of the items holds that of sizes which were estimated label by label."""

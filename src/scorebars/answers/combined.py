@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.base import Answers
+from scorebars.answers.base import Answers, ChangedAnswers
 from scorebars.answers.intervals import IntervalAt, Symmetric, affine, times
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.size_errors import Asked
@@ -324,7 +324,7 @@ _MOSTLY_NOISE = (
 )
 
 
-class PredictionErrorAnswers(Answers):
+class PredictionErrorAnswers(ChangedAnswers):
     """One metric of predictions with standard errors of their own.
 
     If labels were redrawn, so would be the predictions: `expected`, its distribution and `truth`, which is that of the
@@ -339,9 +339,8 @@ class PredictionErrorAnswers(Answers):
     _data: Measured
 
     def __init__(self, both: Answers, repeats: FloatArray | float = 1.0) -> None:
-        self._both, self.repeats = both, repeats
-        self.declaration, self.n, self.kind = both.declaration, both.n, both.kind
-        self.observed, self.expected = both.observed, both.expected
+        super().__init__(both)
+        self.repeats = repeats
 
     @classmethod
     def of_data(cls, make: Callable[[Measured], Answers], data: Measured) -> PredictionErrorAnswers:
@@ -370,16 +369,6 @@ class PredictionErrorAnswers(Answers):
     def _alone(self) -> Answers:
         """The answers with the errors of the labels alone."""
         return self._make(self._data.of_labels())
-
-    @property
-    def std(self) -> float:
-        return self._both.std
-
-    def law(self) -> Law:
-        return self._both.law()
-
-    def _truth(self) -> Estimate:
-        return self._both._truth()
 
     def _with_known_sizes(self) -> Estimate:
         """Berkson error of the labels goes forward, the errors of the predictions go back."""
@@ -427,11 +416,8 @@ class PredictionErrorAnswers(Answers):
     def _shared_variance(self) -> float:
         return self._alone._shared_variance()
 
-    def noise_share(self) -> float | None:
-        return self._both.noise_share()
-
     def sampling_std(self) -> float:
-        return (self._alone if self._berkson else self._both).sampling_std()
+        return (self._alone if self._berkson else self.inner).sampling_std()
 
     def total_interval(self, level: float) -> Interval:
         return self._alone.total_interval(level)
@@ -440,9 +426,6 @@ class PredictionErrorAnswers(Answers):
         found = self._alone.warnings()
         noisy = not found and (self.noise_share() or 0.0) > 0.5
         return [_COUNTED, *found, *([_MOSTLY_NOISE] if noisy else [])]
-
-    def why_undefined(self) -> str:
-        return self._both.why_undefined()
 
 
 def with_prediction_errors(make: Callable[[Measured], Answers], data: Measured) -> Answers:

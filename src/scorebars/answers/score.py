@@ -7,7 +7,7 @@ answers is computed when it is first asked for, by the `Answers` object that the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -282,9 +282,12 @@ class Score(float):
         """What a perfect model would score on these labels: the noise floor, or the noise ceiling."""
         return self._answers.floor
 
-    def _record(self, names: Iterable[str], level: float | None = None, repeats: float = 1) -> Record:
-        """Metric, labels and the answers of these names, with their intervals where a `level` is given."""
-        of, asked = self._answers, {name: self._answer(name, level, repeats) for name in names}
+    def _record(
+        self, names: Iterable[str], level: float | None = None, repeats: float = 1, bare: Collection[str] = ()
+    ) -> Record:
+        """Metric, labels and the answers of these names; where a `level` is given with intervals, but for the `bare` ones."""
+        of = self._answers
+        asked = {name: self._answer(name, None if name in bare else level, repeats) for name in names}
         about = (of.declaration, of.declaration.direction, of.n, of.kind, of.unit, of.observed)
         return Record(*about, asked, of.counted_errors)
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 import scorebars as sb
 from scorebars._shared.escaping import printable
-from scorebars._shared.score_views import QUESTIONS, answers_of, counted, record_of, table_cells, unit_of
+from scorebars._shared.score_views import QUESTIONS, MetricData, table_rows
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
 from scorebars.cli.console import Failure
@@ -139,36 +139,27 @@ def sentences_of(result: Any, metrics: Sequence[str], unit: str | None) -> str:
 def _shown(result: Any, level: float, anew: int, unit: str | None, out: PaperOptions) -> str:
     """The evaluation for people: a block for each metric, a line for each model, the best by the first metric first."""
     interval = f"{level * 100:g} % (labels)"
-    parts, models = [], result.ranked()
-    for metric in result.metrics:
-        parts += _block(result, metric, models, level, anew, unit, interval)
+    models, groups = result.ranked(), result.groups
+    names = ["model"] if groups == [None] else ["model", "group"]
+    head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
+    head += [f"measured {anew} times anew ± labels"] if anew > 1 else []
+    lines = [(model, metric, group) for metric in result.metrics for model, group in product(models, groups)]
+    rows = dict(zip(lines, table_rows([result.scores[line] for line in lines], level, unit, anew), strict=True))
+    parts: list[Any] = []
+    for metric in dict.fromkeys(metric for _, metric, _ in lines):
+        of = {(model, group): row for (model, by, group), row in rows.items() if by == metric}
+        cells = [
+            [*(model, "all" if group is None else group)[: len(names)], *row.cells]
+            for (model, group), row in of.items()
+        ]
+        parts += [_title(next(iter(of.values())).metric, metric), *grid(head, cells, names), ""]
     return out.screen(*parts[:-1], meanings={**_COLUMNS, interval: "of expected, from the label errors alone"})
 
 
-def _block(
-    result: Any, metric: str, models: Sequence[str], level: float, anew: int, unit: str | None, interval: str
-) -> list[Any]:
-    grouped = result.groups != [None]
-    names = ["model", *(["group"] if grouped else [])]
-    head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
-    scores = {(model, group): result.scores[model, metric, group] for model, group in product(models, result.groups)}
-    rows = [
-        [model, *(["all" if group is None else group] if grouped else []), *table_cells(score, level)]
-        for (model, group), score in scores.items()
-    ]
-    if anew > 1:
-        head.append(f"measured {anew} times anew ± labels")
-        for row, score in zip(rows, scores.values(), strict=True):
-            row.append(answers_of(score, ["remeasured"], repeats=anew)["remeasured"].labels_only)
-    return [_title(next(iter(scores.values())), metric, unit), *grid(head, rows, names), ""]
-
-
-def _title(score: sb.Score, metric: str, unit: str | None) -> Text:
+def _title(about: MetricData, metric: str) -> Text:
     """Name, options, direction and unit of a metric."""
-    record = record_of(score)
-    declared, its, count = record.declaration, unit_of(record, unit), counted(record.n, "label")
-    title = f"{declared.title} {metric.removeprefix(declared.name)}".strip()
-    parts = [record.direction, *([f"in {its}"] if its else []), count]
+    title = f"{about.title} {metric.removeprefix(about.name)}".strip()
+    parts = [about.direction, *([f"in {about.unit}"] if about.unit else []), about.labels]
     return Text.assemble((title, "bold"), (f"  {', '.join(parts)}", "dim"))
 
 

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.escaping import csv_cell, printable
+from scorebars._shared.escaping import csv_cell, printable_rows
 from scorebars._shared.shown import first_rows
 from scorebars._shared.writing import require_apart, write_text
 from scorebars.cli.console import Failure, colour_on, note, rendered, warn, width_of, write_nowhere
@@ -159,6 +159,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequen
     # as few tables as can be, none wider than it must
     parts = next(p for p in (_side_by_side(others, widths, r) for r in range(least, room + 1)) if len(p) == count)
     folded = {name for name, width in zip(head, widths, strict=True) if name in _NAMES or width > room}
+    rows = printable_rows(rows)
     shown: list[Any] = []
     for part in parts:
         chosen = [*names, *part]
@@ -185,7 +186,7 @@ def _table(
         justify: Any = "left" if name in left else "right"
         table.add_column(name, justify=justify, no_wrap=name not in folded, overflow="fold", vertical="bottom")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return table
 
 

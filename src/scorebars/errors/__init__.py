@@ -39,14 +39,16 @@ the truth is the label plus an error (a set point, a calibrated posterior).
 
 from scorebars.errors.asymmetric import LogNormal, SplitNormal
 from scorebars.errors.censored import Censored
-from scorebars.errors.class_error import ClassError, ClassFlip, Flip, LabelProbabilities, Thresholded, Transition, Votes
+from scorebars.errors.class_error import ClassError, ClassFlip, Flip, LabelProbabilities, Transition
 from scorebars.errors.counts_and_draws import Empirical, Poisson
 from scorebars.errors.measurement_error import ErrorModel, MeasurementError
 from scorebars.errors.normal import Normal
 from scorebars.errors.relative import Relative
 from scorebars.errors.repeats import Repeats
 from scorebars.errors.symmetric import Laplace, Rounding, StudentT, Triangular, Uniform
+from scorebars.errors.thresholded import Thresholded
 from scorebars.errors.verified import Verified
+from scorebars.errors.votes import Votes
 
 __all__ = ["ClassError", "ClassFlip", "Flip", "LabelProbabilities", "Thresholded", "Transition", "Votes"]
 __all__ += [

@@ -166,7 +166,7 @@ class ChosenMetric:
     function: Callable[..., Any]
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def declaration(self) -> Declaration | None:
         """What is declared of the metric; None for a function of the user's own."""
         found = getattr(self.function, "declaration", None)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scorebars import checks, tables
 from scorebars._shared.given_data import named_predictions
-from scorebars.arrays import library_of, to_host
+from scorebars.arrays import PLAIN, library_of, to_host
 from scorebars.errors import ErrorModel, MeasurementError, Verified
 from scorebars.forecasts import Forecast, forecast_of
 from scorebars.forecasts.given_forecast import is_forecast
@@ -193,8 +193,7 @@ def study_data(
         y_true, models, yerr, sample_weight, by = _from_table(y_true, y_pred, y, pred, yerr, sample_weight, by)
     else:
         table, models = None, named_predictions(y_pred)
-    if any(map(is_forecast, models.values())):
-        models = {name: _as_forecast(p, y_true, yerr) if is_forecast(p) else p for name, p in models.items()}
+    models = {name: _with_forecast(p, y_true, yerr) for name, p in models.items()}
     of_predictions = errors_of_predictions(prederr, models, table)
     if by is not None or nan_policy == "omit":  # rows are picked on the host
         y_true, yerr, sample_weight, by, groups = map(to_host, (y_true, yerr, sample_weight, by, groups))
@@ -203,9 +202,11 @@ def study_data(
     arguments = {"y_true": y_true, **{f"y_pred[{name!r}]": p for name, p in models.items()}}
     arguments |= {"yerr": yerr, "sample_weight": sample_weight, "by": by, "groups": groups}
     arguments |= {f"prederr[{name!r}]": errors for name, errors in of_predictions.items()}
-    tables.same_rows(**arguments)
     data = StudyData(y_true, models, yerr, sample_weight, by, prederr=of_predictions, groups=groups)
     omit, missing = nan_policy == "omit", np.array(False)
+    if not omit and by is None and groups is None and all(type(value) in PLAIN for value in arguments.values()):
+        return data  # the metrics look in their one pass
+    tables.same_rows(**arguments)
     for argument, value in arguments.items():
         if value is None or isinstance(value, ErrorModel):
             continue
@@ -235,8 +236,10 @@ def study_data(
     return data.rows(np.flatnonzero(~missing))._replace(omitted=int(missing.sum()))
 
 
-def _as_forecast(given: Any, y_true: Any, yerr: Any) -> Forecast:
-    """A forecast of as many labels as there are."""
+def _with_forecast(given: Any, y_true: Any, yerr: Any) -> Any:
+    """What is meant as a forecast as one of as many labels as there are; other predictions as they are."""
+    if type(given) in PLAIN or not is_forecast(given):
+        return given
     held = yerr.labels() if y_true is None and isinstance(yerr, ErrorModel) else y_true
     return forecast_of(given, None if held is None else len(held))
 

@@ -20,7 +20,7 @@ answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.cells import name_and_unit, read_cells
+from scorebars.cells import name_and_unit, names_and_units, read_cells
 from scorebars.files.formats import Column, TableSource
 from scorebars.files.problem import TableProblem
 
@@ -515,13 +515,16 @@ def _given_members(columns: Sequence[str], members: Sequence[str]) -> list[list[
 # names ---------------------------------------------------------------------------------------------
 
 
-def plain_name(column: str) -> str:
-    """The name of a column as it is compared: lower case, words joined by underscores, without its unit.
+def plain_names(columns: Iterable[str]) -> dict[str, str]:
+    """The names of columns as they are compared: lower case, words joined by underscores, without their units.
 
-    >>> plain_name("Measured value (MeV)"), plain_name("yTrue"), plain_name("y-err"), plain_name("+/-")
-    ('measured_value', 'y_true', 'y_err', '±')
+    >>> list(plain_names(["Measured value (MeV)", "yTrue", "y-err", "+/-"]).values())
+    ['measured_value', 'y_true', 'y_err', '±']
     """
-    name = name_and_unit(column)[0]
+    return {column: _plain_name(name) for column, (name, _) in names_and_units(columns).items()}
+
+
+def _plain_name(name: str) -> str:
     if re.fullmatch(r"\s*(±|\+\s*/?\s*[-−])\s*", name):
         return "±"
     name = re.sub(r"([a-z])(True|Pred|Err|Error|Std|Obs|Exp|Sigma|Unc)", r"\1_\2", name)
@@ -577,9 +580,10 @@ class _Guess:
     ) -> None:
         self.columns, self.sample, self.declared, self.units = columns, sample, declared, units
         self.coordinates = coordinates
+        self.plain = plain_names(columns)
         self.by_name: dict[str, str] = {}
-        for column in columns:
-            self.by_name.setdefault(plain_name(column), column)
+        for column, name in self.plain.items():
+            self.by_name.setdefault(name, column)
         self.error_names = {
             name: found
             for name, column in self.by_name.items()
@@ -636,7 +640,7 @@ class _Guess:
 
     def _labels(self) -> str | None:
         plain = [self.by_name[name] for name in _LABELS if name in self.by_name]
-        if plain and plain_name(plain[0]) in ("y_true", "y", "ytrue"):
+        if plain and self.plain[plain[0]] in ("y_true", "y", "ytrue"):
             return plain[0]
         if not plain:
             plain = [self.by_name[name] for name in _WEAK_LABELS if name in self.by_name]
@@ -700,7 +704,7 @@ class _Guess:
 
     def errors(self, labels: str, predicted: Sequence[str]) -> _Errors:
         """The errors of these labels; what looks like them and leaves a doubt is asked about."""
-        name, flip = plain_name(labels), self.first(_FLIPS)
+        name, flip = self.plain[labels], self.first(_FLIPS)
         in_cells = self.sample is not None and labels in self.sample and _errors_in_cells(self.sample[labels])
         if labels in self.declared:
             return _Errors(self.declared[labels])
@@ -803,10 +807,10 @@ class _Guess:
         column = found.yerr
         if not isinstance(column, str):
             return
-        name = plain_name(column)
-        words, called = set(name.split("_")), self.error_names[name].of == plain_name(labels)
+        name = self.plain[column]
+        words, called = set(name.split("_")), self.error_names[name].of == self.plain[labels]
         place = self.columns.index(column)
-        before = plain_name(self.columns[place - 1]) if place else ""
+        before = self.plain[self.columns[place - 1]] if place else ""
         predicted = self._is_prediction(before) or self._may_be_prediction(before) or before in ("mean", "mu")
         if predicted and not called and (not self.error_names[name].of or words & _SPREAD_WORDS):
             raise TableProblem(
@@ -871,7 +875,7 @@ class _Guess:
         """Predictions ``pred_x_1``, ``pred_x_2``, ``pred_x_3``, ... of numbers that are not all whole: one ensemble."""
         groups: dict[str, dict[int, str]] = {}
         for column in predicted:
-            found = re.fullmatch(r"(.+)_(\d+)", plain_name(column))
+            found = re.fullmatch(r"(.+)_(\d+)", self.plain[column])
             if found and found[1] not in _PREDICTED | {"y_pred", "y_hat"} and self._has_decimals(column):
                 groups.setdefault(found[1], {})[int(found[2])] = column
         several = [numbered for numbered in groups.values() if len(numbered) >= _FEWEST_MEMBERS]
@@ -898,7 +902,7 @@ class _Guess:
         """Predictions that have a column called their spread."""
         found = []
         for column in predicted:
-            name = plain_name(column)
+            name = self.plain[column]
             own = [
                 self.by_name[n]
                 for n, error in self.error_names.items()
@@ -934,7 +938,7 @@ class _Guess:
 
 def id_is_unique(roles: Roles) -> bool:
     """Whether the column of ids is one in which an entry should occur once; a column called name need not be."""
-    return roles.id is not None and (not roles.guessed_id or plain_name(roles.id) in _SURE_IDS)
+    return roles.id is not None and (not roles.guessed_id or plain_names([roles.id])[roles.id] in _SURE_IDS)
 
 
 def _without_numbers(name: str) -> set[str]:

@@ -19,7 +19,7 @@ from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Vote
 from scorebars.errors.censored import limit_sides
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
-from scorebars.files.columns import Roles, id_is_unique, plain_name, roles_of
+from scorebars.files.columns import Roles, id_is_unique, plain_names, roles_of
 from scorebars.files.formats import Column, Folder, Reading, Shipped, TableSource, TextFile, no_rows, opened
 from scorebars.files.problem import TableProblem
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
@@ -253,7 +253,7 @@ class _Table:
             return self
         found = self.cells.get(name)
         side = np.zeros(len(self.rows)) if found is None else found.side
-        flag = next((c for c in self.source.columns if plain_name(c) in _limit_flags(name)), None)
+        flag = _limit_flag(name, self.source.columns)
         if flag is not None and not side.any():
             side = self._marked(name, flag)
         if not side.any():
@@ -583,10 +583,15 @@ def excluded_rows(exclude: Sequence[str], columns: Sequence[str]) -> dict[str, l
     return found
 
 
-def _limit_flags(name: str) -> tuple[str, ...]:
-    base = plain_name(name)
-    ends = ("lim", "_lim", "_limit_flag", "_limit", "_is_ul", "_ul", "_uplim", "_is_limit", "_censored")
-    return (*(f"{base}{end}" for end in ends), f"l_{base}", f"is_ul_{base}", "is_ul")
+_LIMIT_ENDS = ("lim", "_lim", "_limit_flag", "_limit", "_is_ul", "_ul", "_uplim", "_is_limit", "_censored")
+
+
+def _limit_flag(labels: str, columns: Sequence[str]) -> str | None:
+    """The column that marks which labels are limits; None where there is none."""
+    plain = plain_names([labels, *columns])
+    base = plain[labels]
+    flags = {*(f"{base}{end}" for end in _LIMIT_ENDS), f"l_{base}", f"is_ul_{base}", "is_ul"}
+    return next((column for column in columns if plain[column] in flags), None)
 
 
 def task_of(columns: Mapping[str, Column], roles: Roles) -> tuple[str, str]:

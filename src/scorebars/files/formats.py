@@ -8,12 +8,13 @@ import io
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -27,10 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import datasets
-from scorebars.cells import MISSING_MARKS, is_missing_mark, name_and_unit, read_cells
+from scorebars.cells import MISSING_MARKS, is_missing_mark, names_and_units, read_cells
 from scorebars.files.problem import TableProblem
 from scorebars.files.text_layout import TextLayout, latin_of, opened_text, read_head, table_head, text_layout
-from scorebars.files.unchanged import unchanged
 
 Column = NDArray[Any]
 PREFIX = "dataset:"
@@ -103,8 +103,7 @@ class TableSource(ABC):
 
     def units(self, names: Sequence[str]) -> dict[str, str]:
         """The units of those columns that have one."""
-        found = {name: name_and_unit(name)[1] for name in names}
-        return {name: unit for name, unit in found.items() if unit}
+        return {name: unit for name, (_, unit) in names_and_units(names).items() if unit}
 
     def declared_errors(self) -> dict[str, str]:
         """Columns whose metadata name another column as their standard error."""
@@ -919,3 +918,48 @@ def _standard_input(options: Reading) -> Iterator[TableSource]:
         found = options.format or next((k for magic, k in _BEGINNINGS.items() if start.startswith(magic)), None)
         found = found or ("excel" if start.startswith(_ZIP) else "csv")
         yield _file(path, replace(options, format=found), "standard input")
+
+
+# files that stay what they are while they are read ---------------------------------------------------
+#
+# A file that is replaced or written to between two pieces would give a mixture of old and new rows, and no reader notices.
+
+Mark = tuple[int, int, int, int]
+"""Device, number, size and time of the last change of a file."""
+
+
+def mark_of(path: str | os.PathLike[str]) -> Mark | None:
+    """What tells a file from another; None for what is no regular file, such as a pipe, and where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def marks_of(files: Iterable[str | os.PathLike[str]]) -> dict[str, Mark | None]:
+    """The marks of files before they are read, for `require_unchanged` afterwards."""
+    return {os.fspath(file): mark_of(file) for file in files}
+
+
+def require_unchanged(before: Mapping[str, Mark | None]) -> None:
+    """Refuse what was read if a file is no longer the one that was opened."""
+    for path, mark in before.items():
+        if mark is not None and mark_of(path) != mark:
+            what = "was replaced or written to" if os.path.exists(path) else "was removed"
+            raise TableProblem(
+                f"{path} {what} while it was being read, so its rows may be a mixture of old and new ones. Wait until the file "
+                "is complete, or read a copy of it."
+            )
+
+
+@contextmanager
+def unchanged(files: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
+    """Files that must be the same at the end as at the beginning; an error that a change explains is told as the change."""
+    before = marks_of(files)
+    try:
+        yield
+    except Exception:
+        require_unchanged(before)
+        raise
+    require_unchanged(before)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from scorebars.cells import decimal_mark, is_missing_mark, is_unit, read_cells, without_brackets
+from scorebars.cells import decimal_mark, is_unit, missing_marks, read_cells, without_brackets
 from scorebars.files.problem import TableProblem
 
 _HEAD = 1 << 18
@@ -329,7 +329,7 @@ def _looks_numeric(cell: Any) -> bool:
 
 def _is_row_of_values(row: Sequence[Any], numeric: Sequence[int]) -> bool:
     cells = [row[j] for j in numeric]
-    numbers, gone = sum(map(_looks_numeric, cells)), sum(isinstance(c, str) and is_missing_mark(c) for c in cells)
+    numbers, gone = sum(map(_looks_numeric, cells)), missing_marks(cells)
     return (numbers > 0 or gone == len(cells)) and 2 * (numbers + gone) >= len(cells)
 
 

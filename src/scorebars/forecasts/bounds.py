@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scorebars import checks
-from scorebars.arrays import FloatArray
+from scorebars.arrays import FloatArray, in_one_unit
 from scorebars.forecasts.forecast import Forecast, check_claims
-from scorebars.forecasts.units import in_one_unit
 
 
 class IntervalForecast(Forecast):

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scorebars import checks
-from scorebars.arrays import FloatArray, IntArray
+from scorebars.arrays import FloatArray, IntArray, in_one_unit
 from scorebars.errors import MeasurementError
 from scorebars.errors.estimated_sizes import EstimatedSizes
 from scorebars.errors.repeats import scatter_of
 from scorebars.forecasts.forecast import Forecast, SeenForecast, check_claims
 from scorebars.forecasts.tabulated import rank_in_rows
-from scorebars.forecasts.units import in_one_unit
 from scorebars.numerics.special import folded_mean
 
 _LEFT_OUT = 8

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from scorebars import tables
-from scorebars.arrays import to_host
+from scorebars.arrays import has_unit, to_host
 from scorebars.forecasts.ensemble import EnsembleForecast
 from scorebars.forecasts.forecast import Forecast
 from scorebars.forecasts.law_forecast import LawForecast
 from scorebars.forecasts.normal_forecast import NormalForecast
-from scorebars.forecasts.units import has_unit
 
 ForecastLike = Any
 """What metrics take as a forecast: see `forecast_of`."""

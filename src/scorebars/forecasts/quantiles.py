@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from scorebars import checks
-from scorebars.arrays import FloatArray
+from scorebars.arrays import FloatArray, in_one_unit
 from scorebars.errors import MeasurementError
 from scorebars.forecasts.forecast import Forecast, check_claims
-from scorebars.forecasts.units import in_one_unit
 
 
 class QuantileForecast(Forecast):

@@ -9,15 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from scorebars.answers.base import Answers
 from scorebars.answers.combined import LinearAnswers
 from scorebars.answers.limited import LimitedOrder, concordance_of_pairs, tau_of_pairs
-from scorebars.answers.score import Declaration, Score
+from scorebars.answers.score import Declaration
 from scorebars.answers.together.all_labels_metric import AllLabelsMetric
 from scorebars.errors import Normal
-from scorebars.errors.measurement_error import LabelErrors
 from scorebars.laws.absolute_share import absolute_share_law
 from scorebars.laws.law import Law
 from scorebars.laws.order.largest import MaxErrorLaw
@@ -29,12 +27,9 @@ from scorebars.laws.ranking.rank_correlations import kendall_law, somers_law, sp
 from scorebars.measured import Measured
 from scorebars.metrics.call import (
     of_all_labels,
-    one_score,
-    one_score_by,
     regression_declaration,
     regression_metric,
 )
-from scorebars.metrics.registry import declares
 from scorebars.moments import statistics
 from scorebars.moments.label_noise import CONCORDANCE_SUMS, EXPLAINED_VARIANCE_SUMS, PEARSON_SUMS, R2_SUMS, SumPair
 
@@ -183,16 +178,8 @@ def d2_absolute_error_score(data: Measured) -> Answers:
     return of_all_labels(_D2, data)
 
 
-@declares(_R)
-def pearson_correlation(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    *,
-    yerr: LabelErrors = None,
-    prederr: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-) -> Score:
+@regression_metric(_R, one_output=True)
+def pearson_correlation(data: Measured) -> Answers:
     r"""How closely do predictions follow the labels on a straight line, and how well do the labels let us know it?
 
     $one_weighted
@@ -214,19 +201,11 @@ def pearson_correlation(
     >>> print(f"{s.observed:.4f}", s, s.truth)
     0.9028 0.896 ± 0.006 (labels) ± 0.018 (sample) 0.908 ± 0.005 (labels) ± 0.018 (sample)
     """
-    return one_score(_PEARSON, y_true, y_pred, yerr, prederr, sample_weight, groups)
+    return of_all_labels(_PEARSON, data)
 
 
-@declares(_CCC)
-def concordance_correlation(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    *,
-    yerr: LabelErrors = None,
-    prederr: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-) -> Score:
+@regression_metric(_CCC, one_output=True)
+def concordance_correlation(data: Measured) -> Answers:
     r"""How closely do predictions agree with the labels, scale and offset included?
 
     $one_weighted
@@ -246,18 +225,11 @@ def concordance_correlation(
     >>> print(f"{s.observed:.4f}", s)
     0.9004 0.893 ± 0.006 (labels) ± 0.019 (sample)
     """
-    return one_score(_CONCORDANCE, y_true, y_pred, yerr, prederr, sample_weight, groups)
+    return of_all_labels(_CONCORDANCE, data)
 
 
-@declares(_RHO)
-def spearman_correlation(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    *,
-    yerr: LabelErrors = None,
-    prederr: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-) -> Score:
+@regression_metric(_RHO, one_output=True)
+def spearman_correlation(data: Measured) -> Answers:
     r"""How closely does the order of the predictions follow that of the labels (by ranks)?
 
     $one_output
@@ -279,18 +251,11 @@ def spearman_correlation(
     >>> print(f"{s.observed:.4f}", s)
     0.7091 0.72 ± 0.02 (labels) ± 0.24 (sample)
     """
-    return one_score(_SPEARMAN, y_true, y_pred, yerr, prederr, groups=groups)
+    return of_all_labels(_SPEARMAN, data)
 
 
-@declares(_TAU)
-def kendall_correlation(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    *,
-    yerr: LabelErrors = None,
-    prederr: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-) -> Score:
+@regression_metric(_TAU, one_output=True)
+def kendall_correlation(data: Measured) -> Answers:
     r"""How often do predictions order a pair as the labels do?
 
     $one_output
@@ -312,18 +277,11 @@ def kendall_correlation(
     >>> print(f"{s.observed:.4f}", s)
     0.5273 0.54 ± 0.03 (labels) ± 0.25 (sample)
     """
-    return one_score(_KENDALL, y_true, y_pred, yerr, prederr, groups=groups)
+    return of_all_labels(_KENDALL, data)
 
 
-@declares(_C_INDEX)
-def concordance_index(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    *,
-    yerr: LabelErrors = None,
-    prederr: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-) -> Score:
+@regression_metric(_C_INDEX, one_output=True)
+def concordance_index(data: Measured) -> Answers:
     r"""In what share of the pairs of labels do the predictions have the right order?
 
     $one_output
@@ -348,24 +306,13 @@ def concordance_index(
     >>> print(f"{s.observed:.4f}", s)
     0.7636 0.77 ± 0.02 (labels) ± 0.13 (sample)
     """
-    return one_score_by(_concordance_answers, "concordance_index", y_true, y_pred, yerr, prederr, groups=groups)
-
-
-def _concordance_answers(data: Measured) -> Answers:
     if data.limited:
         return LimitedOrder(_C_INDEX, data, concordance_of_pairs)
     return LinearAnswers(_C_INDEX, of_all_labels(_SOMERS, data), 0.5, 0.5)
 
 
-@declares(_LARGEST)
-def max_error(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    *,
-    yerr: LabelErrors = None,
-    prederr: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-) -> Score:
+@regression_metric(_LARGEST, one_output=True)
+def max_error(data: Measured) -> Answers:
     r"""How large is the worst residual, and how much of it may be label error?
 
     $one_output
@@ -388,7 +335,7 @@ def max_error(
     >>> print(f"{s.observed:.4f}", s)
     0.8900 0.891 ± 0.039 (labels) ± 0.052 (sample)
     """
-    return one_score(_MAXIMUM, y_true, y_pred, yerr, prederr, groups=groups)
+    return of_all_labels(_MAXIMUM, data)
 
 
 @regression_metric(_MIDDLE, by_variance=True)

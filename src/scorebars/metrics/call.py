@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from inspect import signature
@@ -80,10 +80,11 @@ def regression_declaration(
     low: float = 0.0,
     high: float = math.inf,
     perfect: float = 0.0,
+    task: str = "regression",
     **more: Any,
 ) -> Declaration:
-    """The declaration of a regression metric: as a rule an error, the smaller the better; a share where 1 is perfect."""
-    return Declaration(name, title, perfect == 1.0, "regression", low, high, degree, perfect, **more)
+    """The declaration of a metric of numbers: as a rule an error, the smaller the better; a share where 1 is perfect."""
+    return Declaration(name, title, perfect == 1.0, task, low, high, degree, perfect, **more)
 
 
 def regression_metric(
@@ -91,15 +92,18 @@ def regression_metric(
     *,
     flatten: bool = False,
     by_variance: bool = False,
+    one_output: bool = False,
     of_forecast: Callable[..., Score | None] | None = None,
-) -> Callable[[Callable[..., Answers]], Callable[..., Score | Scores]]:
+) -> Callable[[Callable[..., Answers]], Callable[..., Any]]:
     """Make a public metric of a function that finds the answers from checked data and its own options.
 
-    The public function takes what every regression metric takes, and these options. See `score` for the rest. Predictions
-    that `of_forecast` knows as a forecast it scores itself.
+    The public function takes what every regression metric takes, and these options; with `one_output` labels of one output
+    only, and weights where the declaration says so. See `score` for the rest. Predictions that `of_forecast` knows as a
+    forecast it scores itself.
     """
+    not_taken = {"multioutput", *(() if declaration.weights else ("sample_weight",))} if one_output else set()
 
-    def public(make: Callable[..., Answers]) -> Callable[..., Score | Scores]:
+    def public(make: Callable[..., Answers]) -> Callable[..., Any]:
         def metric(
             y_true: ArrayLike | None,
             y_pred: ArrayLike,
@@ -116,27 +120,32 @@ def regression_metric(
                 if several is not None:
                     return several
             maker = partial(make, **options) if options else make
-            found = score(maker, y_true, y_pred, yerr, sample_weight, multioutput, flatten, by_variance, prederr)
+            found: Score | Scores
+            if one_output:
+                _require_default(declaration.name, not_taken, sample_weight=sample_weight, multioutput=multioutput)
+                found = _one_score(maker, declaration.name, y_true, y_pred, yerr, sample_weight, prederr)
+            else:
+                found = score(maker, y_true, y_pred, yerr, sample_weight, multioutput, flatten, by_variance, prederr)
             return found if groups is None else in_groups(found, groups, sample_weight, y_true)
 
-        take_over(metric, make, signature(metric))
-        return declares(declaration, make)(metric)
+        shown = signature(metric)
+        if one_output:
+            taken = [one for name, one in shown.parameters.items() if name not in not_taken]
+            shown = shown.replace(parameters=taken, return_annotation="Score")
+        take_over(metric, make, shown)
+        return declares(declaration, None if one_output else make)(metric)
 
     return public
 
 
-def one_score(
-    metric: AllLabelsMetric,
-    y_true: Any,
-    y_pred: Any,
-    yerr: Any,
-    prederr: Any,
-    sample_weight: Any = None,
-    groups: Any = None,
-) -> Score:
-    """The Score of a metric that takes one output only."""
-    make = partial(of_all_labels, metric)
-    return one_score_by(make, metric.declaration.name, y_true, y_pred, yerr, prederr, sample_weight, groups)
+_DEFAULTS = {"sample_weight": None, "multioutput": "uniform_average"}
+
+
+def _require_default(name: str, not_taken: Collection[str], **given: Any) -> None:
+    """Refuse arguments that this metric does not have, as Python does."""
+    for argument in not_taken:
+        if given[argument] is not _DEFAULTS[argument]:
+            raise TypeError(f"{name}() got an unexpected keyword argument {argument!r}")
 
 
 def in_groups(found: Found, groups: Any, sample_weight: Any, y_true: Any) -> Found:
@@ -146,25 +155,14 @@ def in_groups(found: Found, groups: Any, sample_weight: Any, y_true: Any) -> Fou
     return result
 
 
-def one_score_by(
-    make: Maker,
-    name: str,
-    y_true: Any,
-    y_pred: Any,
-    yerr: Any,
-    prederr: Any,
-    sample_weight: Any = None,
-    groups: Any = None,
-) -> Score:
-    """The Score of one output by the function that finds its answers."""
+def _one_score(make: Maker, name: str, y_true: Any, y_pred: Any, yerr: Any, weight: Any, prederr: Any) -> Score:
+    """The Score of a metric that takes one output only."""
     if isinstance(yerr, Verified):
         require_no_prederr(prederr)
-        plain = partial(one_score_by, make, name)
-        found = verified_numbers(lambda y, e: plain(y, y_pred, e, None, sample_weight), y_true, yerr, sample_weight)
-        return found if groups is None else in_groups(found, groups, sample_weight, y_true)
-    data = one_output(y_true, y_pred, yerr, sample_weight, name, prederr)
-    found = scored(with_prediction_errors(make, data), data.unit)
-    return found if groups is None else in_groups(found, groups, sample_weight, y_true)
+        plain = partial(_one_score, make, name)
+        return verified_numbers(lambda y, e: plain(y, y_pred, e, weight, None), y_true, yerr, weight)
+    data = one_output(y_true, y_pred, yerr, weight, name, prederr)
+    return scored(with_prediction_errors(make, data), data.unit)
 
 
 def one_output(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, name: str, prederr: Any = None) -> Measured:

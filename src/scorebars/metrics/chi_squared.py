@@ -9,25 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars import checks
-from scorebars.answers.base import Answers
-from scorebars.answers.limited import NO_LIMITS
 from scorebars.answers.means.intrinsic_scatter import most_likely, of_uncertain_sizes, unit_chi_squared
 from scorebars.answers.means.limited_scatter import limited_scatter
-from scorebars.answers.means.squared import ChiSquaredAnswers, ChiSquaredOfBoth, ChiSquaredScore, pulls
+from scorebars.answers.means.squared import ChiSquaredScore, chi_squared_answers
 from scorebars.answers.score import Estimate, UndefinedMomentWarning
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
 from scorebars.errors.measurement_error import LabelErrors
-from scorebars.losses import SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics.call import in_groups, one_output, prediction_errors, regression_declaration
 from scorebars.metrics.registry import declares
 from scorebars.moments.extra_variance import in_own_units
 
-_CHI_SQUARED = regression_declaration("reduced_chi_squared", "Reduced chi-squared", 0, keeps="pulls")
+CHI_SQUARED = regression_declaration("reduced_chi_squared", "Reduced chi-squared", 0, keeps="pulls")
 
 
-@declares(_CHI_SQUARED)
+@declares(CHI_SQUARED)
 def reduced_chi_squared(
     y_true: ArrayLike | None,
     y_pred: ArrayLike,
@@ -91,20 +88,11 @@ def reduced_chi_squared(
     """
     if yerr is None and prederr is None:
         raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
-    answers = reduced_squared(one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared", prederr))
-    score = ChiSquaredScore(answers)
+    data = one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared", prederr)
+    score = ChiSquaredScore(chi_squared_answers(CHI_SQUARED, data))
     if score.undefined:
         warnings.warn(score.undefined, UndefinedMomentWarning, stacklevel=2)
     return score if groups is None else in_groups(score, groups, sample_weight, y_true)
-
-
-def reduced_squared(data: Measured) -> Answers:
-    """The answers for labels, predictions and errors that were checked before."""
-    if data.limited:
-        raise ValueError(NO_LIMITS.format("reduced_chi_squared"))
-    if data.errors.of_predictions() is not None:
-        return ChiSquaredOfBoth.of_both(_CHI_SQUARED, SquaredError(), data)
-    return ChiSquaredAnswers.of(_CHI_SQUARED, SquaredError(), pulls(data))
 
 
 _METHODS = {"ml": most_likely, "chi2": unit_chi_squared}

@@ -281,7 +281,7 @@ def roc_auc_score(
     data, scores = _multiclass(y, model, scores, labels, given.sample_weight)
     if multi_class == "ovr":
         return _averaged_ranking(_AUC, 1.0, data, scores, average)
-    if average is None:
+    if average is None:  # scikit-learn raises the same
         raise NotImplementedError("average=None is not implemented for multi_class='ovo'. Use 'macro' or 'weighted'.")
     return Score(PairwiseAuc(_AUC, data, scores, weighted=average == "weighted"))
 

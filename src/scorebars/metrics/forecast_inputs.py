@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from scorebars import checks, tables
 from scorebars._shared.given_data import take
-from scorebars.answers.score import Declaration
 from scorebars.errors.measurement_error import held_labels
 from scorebars.errors.normal import error_model
 from scorebars.forecasts import Forecast, IntervalForecast, forecast_of
 from scorebars.forecasts.given_forecast import member_dimension
 from scorebars.measured import Measured
-from scorebars.metrics.call import of_ordinary_size
+from scorebars.metrics.call import of_ordinary_size, regression_declaration
 
-
-def forecast_declaration(
-    name: str,
-    title: str,
-    degree: int | None,
-    low: float = 0.0,
-    high: float = np.inf,
-    perfect: float = 0.0,
-    takes: str = "forecast",
-) -> Declaration:
-    """The declaration of a score of forecasts: the smaller the better, or a share where 1 is perfect."""
-    return Declaration(name, title, perfect == 1.0, "forecast", low, high, degree, perfect, takes=takes, keeps="scores")
+forecast_declaration = partial(regression_declaration, task="forecast", takes="forecast", keeps="scores")
+"""The declaration of a score of forecasts."""
 
 
 def forecast_data(y_true: Any, forecast: Any, yerr: Any, sample_weight: Any, claims: str = "truth") -> Measured:

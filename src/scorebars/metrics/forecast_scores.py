@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars import checks
+from scorebars.answers.base import Answers
 from scorebars.answers.means.forecast_answers import CoverageAnswers, CrpsAnswers, ForecastAnswers, QuadraticAnswers
-from scorebars.answers.score import Score
+from scorebars.answers.score import Declaration, Score
 from scorebars.errors.measurement_error import LabelErrors
 from scorebars.forecasts import EnsembleForecast
 from scorebars.forecasts.given_forecast import ForecastLike
@@ -18,7 +21,7 @@ from scorebars.losses import Covered, Crps, DawidSebastiani, IntervalScore, LogS
 from scorebars.measured import Measured
 from scorebars.metrics.call import in_groups, scored
 from scorebars.metrics.forecast_inputs import forecast_data, forecast_declaration, interval_data
-from scorebars.metrics.registry import declares
+from scorebars.metrics.registry import declares, take_over
 
 _CRPS = forecast_declaration("crps", "Continuous ranked probability score", 1)
 _LOG = forecast_declaration("log_score", "Log score", None, low=-math.inf)
@@ -29,16 +32,36 @@ _COVERAGE = forecast_declaration(
 )
 
 
-@declares(_CRPS)
-def crps(
-    y_true: ArrayLike | None,
-    forecast: ForecastLike,
-    *,
-    yerr: LabelErrors = None,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    estimator: str = "plain",
-) -> Score:
+def _forecast_metric(declaration: Declaration) -> Callable[[Callable[..., Answers]], Callable[..., Score]]:
+    """Make a public score of forecasts of a function that finds the answers from checked data and its own options."""
+
+    def public(make: Callable[..., Answers]) -> Callable[..., Score]:
+        def metric(
+            y_true: ArrayLike | None,
+            forecast: ForecastLike,
+            *,
+            yerr: LabelErrors = None,
+            sample_weight: ArrayLike | None = None,
+            groups: ArrayLike | None = None,
+            **options: Any,
+        ) -> Score:
+            data = forecast_data(y_true, forecast, yerr, sample_weight)
+            return _score(make(data, **options), data, groups, sample_weight, y_true)
+
+        take_over(metric, make, signature(metric))
+        return declares(declaration)(metric)
+
+    return public
+
+
+def _score(answers: Answers, data: Measured, groups: Any, sample_weight: Any, y_true: Any) -> Score:
+    """The score, its items taken together in groups where these are given."""
+    found = scored(answers, data.unit)
+    return found if groups is None else in_groups(found, groups, sample_weight, y_true)
+
+
+@_forecast_metric(_CRPS)
+def crps(data: Measured, *, estimator: str = "plain") -> Answers:
     r"""How far are the forecasts from the labels, spread and all, and how well do the labels let us know it?
 
     The continuous ranked probability score generalises the absolute error to distributions, in the unit of the labels.
@@ -76,25 +99,17 @@ def crps(
     """
     if estimator not in ("plain", "fair"):
         raise ValueError(f"estimator must be 'plain' or 'fair', got {estimator!r}.")
-    data = forecast_data(y_true, forecast, yerr, sample_weight)
     if estimator == "fair" and not isinstance(data.p, EnsembleForecast):
         raise ValueError(
             f"estimator='fair' is for ensembles, whose members are a sample: {data.p!r} is a whole distribution. Leave it out."
         )
     if estimator == "fair" and data.p.size < 2:
         raise ValueError("estimator='fair' needs at least 2 members: one has no spread. Use estimator='plain'.")
-    return _of_items(scored(CrpsAnswers.of(_CRPS, Crps(estimator), data), data.unit), groups, sample_weight, y_true)
+    return CrpsAnswers.of(_CRPS, Crps(estimator), data)
 
 
-@declares(_LOG)
-def log_score(
-    y_true: ArrayLike | None,
-    forecast: ForecastLike,
-    *,
-    yerr: LabelErrors = None,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-) -> Score:
+@_forecast_metric(_LOG)
+def log_score(data: Measured) -> Answers:
     r"""How improbable are the labels under the forecasts, and how well do the labels let us know it?
 
     Minus the logarithm of the forecast's density at the label: the smaller the better. Also called ignorance, and negative
@@ -124,21 +139,13 @@ def log_score(
     >>> print(f"{s.observed:.4f} {s.expected:.4f} {s.truth:.4f} {s.perfect:.4f}")
     0.2323 0.3747 0.0899 -0.1905
     """
-    data = forecast_data(y_true, forecast, yerr, sample_weight)
     loss = LogScore()
     family = ForecastAnswers if loss.terms(data.p[:1]) is None else QuadraticAnswers
-    return _of_items(scored(family.of(_LOG, loss, data), data.unit), groups, sample_weight, y_true)
+    return family.of(_LOG, loss, data)
 
 
-@declares(_DSS)
-def dawid_sebastiani_score(
-    y_true: ArrayLike | None,
-    forecast: ForecastLike,
-    *,
-    yerr: LabelErrors = None,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-) -> Score:
+@_forecast_metric(_DSS)
+def dawid_sebastiani_score(data: Measured) -> Answers:
     r"""How improbable are the labels, if only mean and spread of the forecasts count?
 
     $forecast
@@ -162,16 +169,8 @@ def dawid_sebastiani_score(
     >>> print(f"{s.observed:.4f} {s.expected:.4f} {s.truth:.4f}")
     -1.3733 -1.0885 -1.6581
     """
-    data = forecast_data(y_true, forecast, yerr, sample_weight)
     _require_spread(data)
-    return _of_items(
-        scored(QuadraticAnswers.of(_DSS, DawidSebastiani(), data), data.unit), groups, sample_weight, y_true
-    )
-
-
-def _of_items(found: Score, groups: Any, sample_weight: Any, y_true: Any) -> Score:
-    """The score, its items taken together in groups where these are given."""
-    return found if groups is None else in_groups(found, groups, sample_weight, y_true)
+    return QuadraticAnswers.of(_DSS, DawidSebastiani(), data)
 
 
 def _require_spread(data: Measured) -> None:
@@ -230,9 +229,7 @@ def interval_score(
     """
     level = checks.probability(level, "level")
     data = interval_data(y_true, lower, upper, level, yerr, sample_weight, claims)
-    return _of_items(
-        scored(ForecastAnswers.of(_INTERVAL, IntervalScore(level), data), data.unit), groups, sample_weight, y_true
-    )
+    return _score(ForecastAnswers.of(_INTERVAL, IntervalScore(level), data), data, groups, sample_weight, y_true)
 
 
 @declares(_COVERAGE)
@@ -288,4 +285,4 @@ def interval_coverage(
     """
     level = None if level is None else checks.probability(level, "level")
     data = interval_data(y_true, lower, upper, level, yerr, sample_weight, claims)
-    return _of_items(scored(CoverageAnswers.of(_COVERAGE, Covered(), data), data.unit), groups, sample_weight, y_true)
+    return _score(CoverageAnswers.of(_COVERAGE, Covered(), data), data, groups, sample_weight, y_true)

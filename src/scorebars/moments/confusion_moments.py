@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scorebars import checks
 from scorebars.arrays import FloatArray
-from scorebars.numerics.memory import require_memory
 
 ConfusionMetric = Callable[[FloatArray], Any]  # (..., K, K) -> (...)
 _STEP = 2e-3
@@ -58,7 +58,7 @@ class ConfusionMoments:
 
 def require_room(k: int, power: int) -> None:
     """Refuse arrays of k^power numbers for k classes, of which two are needed at a time, where they do not fit."""
-    require_memory(
+    checks.require_memory(
         16 * k**power,
         f"the covariance of a confusion matrix of {k:,} classes",
         "Merge rare classes, or use accuracy_score, whose memory does not grow with the number of classes.",

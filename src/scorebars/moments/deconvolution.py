@@ -188,7 +188,7 @@ class Deconvolution:
         product = self._mixture.likelihood * self.weights
         return np.asarray(product / product.sum(axis=1, keepdims=True))
 
-    @property
+    @cached_property
     def effective_labels(self) -> float:
         """As many labels of equal weight would know as much."""
         return 1.0 / float(np.sum(self.cells.square))

@@ -232,19 +232,6 @@ def positive(matrix: FloatArray) -> FloatArray:
 RatioKind = Literal["lost", "ratio", "root"]
 
 
-def value_of(kind: RatioKind, x: float, y: float) -> float:
-    """1 - x/y, x/y or x/sqrt(y)."""
-    return 1.0 - x / y if kind == "lost" else x / y if kind == "ratio" else x / math.sqrt(y)
-
-
-def slope_of(kind: RatioKind, x: float, y: float) -> FloatArray:
-    """Its derivatives by x and y."""
-    if kind == "root":
-        return np.array([1.0, -0.5 * x / y]) / math.sqrt(y)
-    sign = -1.0 if kind == "lost" else 1.0
-    return sign * np.array([1.0, -x / y]) / y
-
-
 Parts = tuple[FloatArray, FloatArray, FloatArray]
 """X and Y (2,), half their derivatives by each value (2, n), and what each item contributes to them (2, n)."""
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +19,7 @@ import scorebars as sb
 from scorebars._shared.answer_colours import ANSWER_COLOURS
 from scorebars._shared.escaping import json_text
 from scorebars._shared.given_data import as_forecast, named_predictions, plain_array
-from scorebars._shared.score_views import QUESTIONS, record_of, score_data, shortened, unit_of
+from scorebars._shared.score_views import QUESTIONS, MetricData, score_data, shortened
 from scorebars._shared.writing import require_apart, write_text
 from scorebars.report import sections
 
@@ -54,6 +54,7 @@ def build(
     columns: Mapping[str, Any] | None = None,
     command: str | None = None,
     code: str | None = None,
+    whole: bool = True,
 ) -> str:
     """How good are these models, and how well do the labels know it? The answer as one HTML page.
 
@@ -85,6 +86,8 @@ def build(
         What `compare` returned for these labels and models, for a metric of the page that is not compared by itself.
     checks : mapping, optional
         What `check_errors` returned for these labels and some of the models, to be shown instead of computed again.
+    whole : bool
+        False for the header, sections and data alone, without scripts and style, to be put into a page of yours.
 
     Returns
     -------
@@ -98,55 +101,6 @@ def build(
     >>> "<title>Three labels</title>" in page
     True
     """
-    return _filled(
-        _whole_page,
-        y_true,
-        predictions,
-        evaluation=evaluation,
-        comparison=comparison,
-        checks=checks,
-        level=level,
-        yerr=yerr,
-        sample_weight=sample_weight,
-        metrics=metrics,
-        task=task,
-        ids=ids,
-        unit=unit,
-        title=title,
-        source=source,
-        columns=columns,
-        command=command,
-        code=code,
-    )
-
-
-def parts(y_true: Any, predictions: Any, **options: Any) -> str:
-    """The header, sections and data of the page that `build` makes, without the scripts and the style, for a page around it."""
-    return _filled(lambda context: _template("parts.html.j2", context), y_true, predictions, **options)
-
-
-def _filled(
-    render: Callable[[Mapping[str, Any]], str],
-    y_true: Any,
-    predictions: Any,
-    *,
-    evaluation: sb.Evaluation | None = None,
-    comparison: sb.Comparison | None = None,
-    checks: Mapping[str, sb.ErrorCheck] | None = None,
-    level: float = 0.95,
-    yerr: Any = None,
-    sample_weight: Any = None,
-    metrics: Any = None,
-    task: str | None = None,
-    ids: Any = None,
-    unit: str | None = None,
-    title: str | None = None,
-    source: str | None = None,
-    columns: Mapping[str, Any] | None = None,
-    command: str | None = None,
-    code: str | None = None,
-) -> str:
-    """The page, as `render` makes it from what it shows."""
     if not 0 < level < 1:
         raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
     every = {name: as_forecast(p) for name, p in named_predictions(predictions).items()}
@@ -172,8 +126,10 @@ def _filled(
     notes = [_NO_ERRORS] if yerr is None and labels.bars is None else []
     notes += dict.fromkeys(filter(None, [score.undefined for of in scores.values() for score in of.values()]))
     told = labels.unit or None
-    found = {name: [score_data(score, level, told) for score in of.values()] for name, of in scores.items()}
-    kinds = [_metric_data(name, of[shown[0]], numeric, told) for name, of in scores.items()]
+    seen = score_data([score for of in scores.values() for score in of.values()], level, told)
+    of_metric = {name: seen[k * len(shown) : (k + 1) * len(shown)] for k, name in enumerate(names)}
+    kinds = [_metric_data(name, of[0].metric, numeric) for name, of in of_metric.items()]
+    found = {name: [one.values for one in of] for name, of in of_metric.items()}
     contests = sections.contest_data(scores, partial(sb.compare, y_true, given, **options), comparison, told)
     doubts: list[Any] = [None] * len(given) if numeric else []
     if numeric and known:
@@ -221,15 +177,20 @@ def _filled(
         or sections.code_lines(asked, labels.values, every, yerr, source, columns, weighted, level, labels.unit),
     }
     if not numeric:
-        return render(context)
+        return _filled(context, whole)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     most = min(len(labels.values), sections.MOST_POINTS)
     while True:  # the page without points is small: this ends
         data["points"] = sections.point_data(labels, drawn, names, weight, most)
-        page = render(context)
+        page = _filled(context, whole)
         if len(page.encode()) <= _LARGEST_PAGE or most <= 1:
             return page
         most //= 2
+
+
+def parts(y_true: Any, predictions: Any, **options: Any) -> str:
+    """The header, sections and data of the page alone, for a page around it."""
+    return build(y_true, predictions, **options, whole=False)
 
 
 def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options: Any) -> None:
@@ -251,19 +212,14 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
         warnings.warn(f"{os.fspath(path)}: an older file was replaced.", stacklevel=2)
 
 
-def _metric_data(name: str, score: sb.Score, numeric: bool, unit: str | None) -> dict[str, Any]:
+def _metric_data(name: str, of: MetricData, numeric: bool) -> dict[str, Any]:
     """What the page has to know of a metric."""
-    record = record_of(score)
-    return {
-        "name": name,
-        "title": record.declaration.title,
-        "way": record.direction,
-        "unit": unit_of(record, unit),
-        "part": sections.PARTS[name][0] if numeric and name in sections.PARTS else None,
-    }
+    part = sections.PARTS[name][0] if numeric and name in sections.PARTS else None
+    return {"name": name, "title": of.title, "way": of.direction, "unit": of.unit, "part": part}
 
 
-def _template(name: str, context: Mapping[str, Any]) -> str:
+def _filled(context: Mapping[str, Any], whole: bool) -> str:
+    """The template filled in, with the page's own style and script inside; only these may run, by their hashes."""
     try:
         import jinja2
     except ImportError as why:
@@ -275,15 +231,14 @@ def _template(name: str, context: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    text = environment.get_template(name).render(**context)
+    template = environment.get_template("page.html.j2")
+    if whole:
+        style, script = page_style(), page_script()
+        hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
+        text = template.render(**context, style=style, script=script, **hashes)
+    else:
+        text = "".join(template.blocks["parts"](template.new_context(dict(context))))
     return json_text(text)  # half a pair of UTF-16 in a name cannot be written to a file
-
-
-def _whole_page(context: Mapping[str, Any]) -> str:
-    """The template filled in, with the page's own style and script inside; only these may run, by their hashes."""
-    style, script = page_style(), page_script()
-    hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
-    return _template("page.html.j2", {**context, "style": style, "script": script, **hashes})
 
 
 def page_style() -> str:

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from scorebars import tables
 from scorebars.errors import ErrorModel
 from scorebars.evaluation.study_data import error_columns, predicted_columns
-from scorebars.files.formats import dataset_of, files_in_pieces, opened
+from scorebars.files.formats import Mark, dataset_of, files_in_pieces, marks_of, opened, require_unchanged
 from scorebars.files.problem import said_for_python
-from scorebars.files.unchanged import Mark, marks_of, require_unchanged
 from scorebars.streaming.batches import argument_of
 
 ROWS = 1 << 20

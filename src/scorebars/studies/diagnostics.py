@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy.special import chdtr, chdtrc, ndtr, ndtri
 from scorebars._shared.score_views import counted, left_out
 from scorebars._shared.shown import Shown, View
 from scorebars.answers.base import PER_CENT
-from scorebars.answers.means.squared import chi_squared_quantile, pvalues_of, squared_law
+from scorebars.answers.means.squared import chi_squared_answers, perfect_chi_squared, pvalues_of, squared_law
 from scorebars.answers.score import Interval
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import Censored, MeasurementError, Normal
@@ -25,7 +25,7 @@ from scorebars.laws.samples import SampleLaw
 from scorebars.losses import SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import call
-from scorebars.metrics.chi_squared import reduced_squared
+from scorebars.metrics.chi_squared import CHI_SQUARED
 
 _DEFAULT_SHARE = 0.2
 _DOUBT = 0.01
@@ -297,14 +297,14 @@ def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[f
     normal = errors.normal
     if normal is not None:
         if normal.independent or _regular(normal):
-            answers = reduced_squared(part)
-            scale = _scales(answers.observed, lambda q: chi_squared_quantile(answers, q))
+            answers = chi_squared_answers(CHI_SQUARED, part)
+            scale = _scales(answers.observed, perfect_chi_squared(answers))
             return answers.observed, float(answers.perfect()), *pvalues_of(answers), scale
         # labels known exactly in some combination: the sum of squared pulls has a distribution of its own
         inverse = 1.0 / errors.label_variance(np.asarray(part.y, dtype=np.float64))
         law: Law = squared_law(normal.label_level(), np.zeros(count), inverse)
         unit = count / float(np.sum(inverse))
-        scale = _scales(observed, lambda q: float(law.ppf(q)) / unit)
+        scale = _scales(observed, law, unit)
         return observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit)), scale
     if _impossible(part).any():
         return observed, 1.0, 1.0, 0.0, _ANY_SCALE
@@ -313,12 +313,15 @@ def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[f
     law = mean_law(SquaredError(), errors, centre, centre + _offset(errors, centre), shares)
     least = 1.0 / (len(law.draws) + 1.0) if isinstance(law, SampleLaw) else 0.0
     low, high = (max(p, least) for p in (float(law.cdf(observed)), float(law.sf(observed))))
-    return observed, float(law.mean), low, high, _scales(observed, lambda q: float(law.ppf(q)))
+    return observed, float(law.mean), low, high, _scales(observed, law)
 
 
-def _scales(observed: float, quantile: Callable[[float], float]) -> Interval:
-    """The factors of all errors with which the observed chi-squared is neither too large nor too small, at 95 %."""
-    most, least = (quantile(q) for q in (0.975, 0.025))
+def _scales(observed: float, perfect: Law, unit: float = 1.0) -> Interval:
+    """The factors of all errors with which the observed chi-squared is neither too large nor too small, at 95 %.
+
+    `perfect` is the distribution of `unit` times the chi-squared of a perfect model.
+    """
+    most, least = float(perfect.ppf(0.975)) / unit, float(perfect.ppf(0.025)) / unit
     return Interval(
         math.sqrt(observed / most) if most > 0 else math.inf, math.sqrt(observed / least) if least > 0 else math.inf
     )

@@ -19,6 +19,7 @@ from scorebars.answers.classes.confusion_answers import OfPositives, Share, conf
 from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.score import Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
+from scorebars.errors.class_error import CountableRates
 from scorebars.laws.counts.confusion_law import UncertainConfusion
 from scorebars.laws.counts.weighted_bernoulli import BernoulliSum
 from scorebars.laws.discrete import DiscreteLaw
@@ -223,6 +224,7 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
             slopes = -np.einsum("al,bk->klab", rows.T @ counts, rows)
         slopes = slopes[np.ix_(self._keep, self._keep)].reshape(-1, data.k, data.k)
         model = data.model if data.own is None else data.own  # of votes, the errors of their majority
+        assert isinstance(model, CountableRates)
         return checked.covariance(model.rate_slopes(slopes, data.classes))
 
     def _products(self, rows: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
 from scorebars.answers.score import Declaration, UndefinedEstimate
 from scorebars.arrays import FloatArray
-from scorebars.errors.class_error import regular_inverse
+from scorebars.errors.class_error import CountableRates, regular_inverse
 from scorebars.laws.ranking.ranked_values import ScoreGroups, average_precision, partial_auc
 
 _MOST_AMPLIFIED = 1e9
@@ -104,6 +104,7 @@ class ItemStates(Labelled):
                 step[entry] = times * _STEP
                 changed = self.carried_by(regular_inverse(rows + step) if classical else rows + step)
                 moved[entry] += part * float(np.add.reduce(slopes * changed, axis=None)) / (12 * _STEP)
+        assert isinstance(self.model, CountableRates)
         return self.model.rate_slopes(moved, self.cells.classes)
 
     @property

@@ -25,18 +25,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars import checks
+from scorebars.answers.classes.majority_labels import majority_model
 from scorebars.answers.evidence import NOT_KEPT
 from scorebars.answers.score import UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.engines.class_counts import BINS_BELOW_HALF, ClassCounts, rows_of
-from scorebars.errors import ClassError, ClassFlip, Flip, Transition, Votes
+from scorebars.errors import ClassError, Flip, Votes
 from scorebars.errors.checked_rates import CheckedRates, DrawnRates
-from scorebars.errors.class_error import Classes, regular_inverse
+from scorebars.errors.class_error import CountableRates, regular_inverse
 from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
 from scorebars.moments.confusion_moments import most_likely_confusion
-from scorebars.moments.majority_error import majority_error, majority_of_some, majority_rows
-from scorebars.moments.vote_difficulty import vote_difficulty
-from scorebars.numerics.memory import require_memory
+from scorebars.moments.majority_error import majority_of_some
 
 Indices = NDArray[np.intp]
 Cases = list[tuple[float, FloatArray]]
@@ -130,7 +130,7 @@ class Labelled:
 
     @cached_property
     def probabilities(self) -> FloatArray:
-        require_memory(
+        checks.require_memory(
             16 * len(self.shown) * self.k,
             f"the probabilities of {self.k:,} classes for each of {len(self.shown):,} labels",
             "Merge rare classes, score a part of the labels, or use accuracy_score, which needs no more for more classes.",
@@ -306,7 +306,7 @@ class Labelled:
         Rates beyond the point where labels say nothing of the true classes are left out (nan): the counted ones are on
         its other side.
         """
-        assert self.checked is not None and self.own is not None
+        assert self.checked is not None and isinstance(self.own, CountableRates)
         rows = self.own.transitions(self.checked.draws(count), self.classes)
         if self.kind == "berkson":
             return rows
@@ -593,75 +593,3 @@ def require_away_from_chance(q: FloatArray, classes: int, score: str) -> None:
     if np.any(np.abs(1.0 - q * ratio) < ratio / BINS_BELOW_HALF):
         what = f"{score} against the truth, with some q close to {1 - 1 / classes:g},"
         raise UndefinedEstimate(NOT_KEPT.format(what=what))
-
-
-# labels by majority of several votes ----------------------------------------------------------------
-
-
-class ItemTransitions(ClassError):
-    """A transition matrix for each item."""
-
-    per_label = ("matrices",)
-
-    def __init__(self, matrices: FloatArray) -> None:
-        self.kind, self.matrices = "classical", matrices
-
-    def transition(self, classes: Classes) -> FloatArray:
-        return self.matrices
-
-
-def majority_model(model: ClassError, votes: int | NDArray[np.int64], classes: Classes) -> ClassError | None:
-    """The error model of labels by majority of `votes` fresh votes, ties by lot; None where a vote has no transition.
-
-    Of `Votes` it is that of the votes at hand.
-    """
-    if isinstance(model, Flip):
-        return Flip(majority_error(model.q, int(votes), len(classes)), kind=model.kind)
-    if isinstance(model, ClassFlip | Transition):
-        return Transition(majority_rows(model.transition(classes), int(votes)), classes, kind=model.kind)
-    if isinstance(model, Votes) and model.transition(classes) is not None:
-        return _voted(model)
-    return None
-
-
-class VotedTransition(Transition):
-    """How the label that wins a vote shows the true class, as the votes themselves tell it."""
-
-    doubt = ""
-    """What the votes say against the assumptions."""
-    caveat = ""
-    """What they cannot say."""
-
-
-_FEW_VOTES = (
-    "two or three votes an item cannot show whether some items are harder than others, so the intervals leave room for "
-    "it"
-)
-
-
-def _voted(model: Votes) -> VotedTransition:
-    """The error model of labels by majority, or by raters of known skill."""
-    k, n = len(model.classes()), len(model.counts)
-    if model.shown_as is not None and model.votes is not None:
-        found = VotedTransition(model.shown_as[0], model.classes())
-        found.checked = DrawnRates(
-            found.matrix, model.shown_as[1:], f"the votes of {model.votes.shape[1]} raters on {n} items"
-        )
-        return found
-    difficulty = vote_difficulty(model.counts)
-    repeats, times = np.unique(np.asarray(model.repeats), return_counts=True)
-    each = [t / n * float(majority_error(model.vote_error, int(r), k)) for r, t in zip(repeats, times, strict=True)]
-    wrong, drawn, doubt = math.fsum(each), difficulty.drawn, ""
-    if difficulty.clear:
-        doubt = (
-            f"items differ in difficulty: votes scatter more than one error rate of {model.vote_error:.3f} allows (dispersion "
-            f"{difficulty.dispersion:.2f}), so the majority is taken to be wrong on {difficulty.majority:.2%} of the items, "
-            f"not on {wrong:.2%}"
-        )
-        wrong = difficulty.majority
-    caveat = _FEW_VOTES if int(repeats[-1]) in (2, 3) else ""
-    rows = Flip(np.append(drawn, wrong)).transition(model.classes())
-    found = VotedTransition(rows[-1], model.classes())
-    found.checked = DrawnRates(rows[-1], rows[:-1], f"the votes on {n} items")
-    found.doubt, found.caveat = doubt, caveat
-    return found

@@ -8,7 +8,7 @@ other; those of the squared error have a file of their own.
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -373,25 +373,30 @@ class SignedAnswers(MeanLoss):
     def _forward(self, level: Level) -> Law:
         if self._store.plain or self._labels().errors.normal is not None:
             if level is PERFECT:
-                return NormalLaw(0.0, math.sqrt(self._mean_error_variance(None)))
+                return NormalLaw(0.0, math.sqrt(self._mean_error_variance))
             return NormalLaw(self.expected, self.std)
-        if level is PERFECT and math.isfinite(variance := self._mean_error_variance(None)):
+        if level is PERFECT and math.isfinite(variance := self._mean_error_variance):
             shift = weighted_mean(self._labels(), lambda y, p, errors: y - errors.mean(y))
             return NormalLaw(shift, math.sqrt(variance), "delta")
         return super()._forward(level)
 
-    def _mean_error_variance(self, repeats: FloatArray | float | None) -> float:
-        """Variance of the mean of the label errors, each label the mean of `repeats` (None: as those at hand are)."""
+    @cached_property
+    def _mean_error_variance(self) -> float:
+        """Variance of the mean of the label errors."""
+        return self._variance_at(self._labels().errors.repeats if self._store.kept else 1.0)
+
+    def _variance_at(self, repeats: FloatArray | float) -> float:
+        """The same for fresh labels, each the mean of `repeats`."""
         if not self._store.kept:
-            return self.std**2 / (1.0 if repeats is None else float(repeats))
+            return self.std**2 / float(repeats)
         data = self._labels()
-        own = data.errors.repeats if repeats is None else repeats
-        return data.errors.variance_of_sum(data.labels, data.shares, own)
+        return data.errors.variance_of_sum(data.labels, data.shares, repeats)
 
     def _back(self, level: Level) -> Estimate:
-        old = self._mean_error_variance(None)
+        old = self._mean_error_variance
         if level is not TRUTH:
-            return self._symmetric(self.observed, math.sqrt(old + self._mean_error_variance(level.repeats)), "unbiased")
+            assert level.repeats is not None
+            return self._symmetric(self.observed, math.sqrt(old + self._variance_at(level.repeats)), "unbiased")
         if not self._store.kept:
             value, scatter = self.observed, self._item_variance()
         else:
@@ -410,7 +415,7 @@ class SignedAnswers(MeanLoss):
         return _squared_shares(data, data.label_variance)
 
     def _systematic_variance(self, data: Measured) -> float:
-        return max(self._mean_error_variance(None) - self._label_variance(), 0.0)
+        return max(self._mean_error_variance - self._label_variance(), 0.0)
 
     def _about_noise(self) -> list[str]:
         low, high = self.floor.interval(0.95)

@@ -26,7 +26,7 @@ from scorebars.answers.clustered import ClusteredAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers, in_ordinary_units
 from scorebars.answers.evidence import Evidence, sampling_variance, unit_and_sums, weighted_mean
 from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, root_of
-from scorebars.answers.limited import LimitedLoss
+from scorebars.answers.limited import NO_LIMITS, LimitedLoss
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.answers.size_errors import Asked
@@ -43,7 +43,7 @@ from scorebars.laws.quadratic.quadratic_form import compress_nodes
 from scorebars.laws.quadratic.ratio_moments import root_moments
 from scorebars.laws.samples import SampleLaw
 from scorebars.laws.variance_ratio import VarianceRatio, mean_of_ratios, weighted_ratio
-from scorebars.losses import Loss
+from scorebars.losses import Loss, SquaredError
 from scorebars.measured import Measured
 
 _NORMAL = 1e-10
@@ -416,9 +416,18 @@ class ChiSquaredOfBoth(ChiSquaredAnswers):
         return SquaredAnswers(self.declaration, self.loss, Evidence(self.label_part))._remeasured(repeats)
 
 
-def chi_squared_quantile(answers: Answers, q: float) -> float:
-    """What a perfect model's reduced chi-squared is below with probability q, errors of the given size."""
-    return float(_of_pulls(answers)._forward(PERFECT).ppf(q))
+def chi_squared_answers(declaration: Declaration, data: Measured) -> Answers:
+    """The answers for labels, predictions and errors that were checked before."""
+    if data.limited:
+        raise ValueError(NO_LIMITS.format(declaration.name))
+    if data.errors.of_predictions() is not None:
+        return ChiSquaredOfBoth.of_both(declaration, SquaredError(), data)
+    return ChiSquaredAnswers.of(declaration, SquaredError(), pulls(data))
+
+
+def perfect_chi_squared(answers: Answers) -> Law:
+    """The distribution of a perfect model's reduced chi-squared, errors of the given size."""
+    return _of_pulls(answers)._forward(PERFECT)
 
 
 def _of_pulls(answers: Answers) -> ChiSquaredAnswers:

@@ -28,7 +28,7 @@ from scorebars.arrays import FloatArray
 from scorebars.engines.store import Store
 from scorebars.errors import MeasurementError
 from scorebars.measured import Measured
-from scorebars.moments.label_noise import LabelNoise, QuadraticSums, RatioKind, SumPair, positive, slope_of, value_of
+from scorebars.moments.label_noise import LabelNoise, QuadraticSums, RatioKind, SumPair, positive
 
 _POINTS = 200
 NOTHING_LEFT = (
@@ -50,6 +50,19 @@ def degrees_of_squares(n: int) -> float:
     degrees of freedom makes intervals of ratios hold from 30 labels on.
     """
     return max((n - 1) / 5.0, 1.0)
+
+
+def value_of(kind: RatioKind, x: float, y: float) -> float:
+    """1 - x/y, x/y or x/sqrt(y)."""
+    return 1.0 - x / y if kind == "lost" else x / y if kind == "ratio" else x / math.sqrt(y)
+
+
+def slope_of(kind: RatioKind, x: float, y: float) -> FloatArray:
+    """Its derivatives by x and y."""
+    if kind == "root":
+        return np.array([1.0, -0.5 * x / y]) / math.sqrt(y)
+    outer = -1.0 if kind == "lost" else 1.0
+    return outer * np.array([1.0, -x / y]) / y
 
 
 @dataclass(frozen=True, eq=False)

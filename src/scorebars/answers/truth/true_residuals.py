@@ -265,7 +265,7 @@ class MeanOfLoss:
     @cached_property
     def _fitted_mean(self) -> float:
         fit = self.residuals.fit
-        return float(fit.smooth_weights @ fit.averaged(self._values)) if self._jumps else fit.mean_of(self._values)
+        return float(fit.smooth_weights @ self._averaged) if self._jumps else fit.mean_of(self._values)
 
     # how well it is known ----------------------------------------------------------------------
 
@@ -306,9 +306,18 @@ class MeanOfLoss:
         low, high = centre - math.hypot(share * below, scatter), centre + math.hypot(share * above, scatter)
         return Interval(min(low, self.value), max(high, self.value))
 
+    @cached_property
+    def _averaged(self) -> FloatArray:
+        """The loss at each grid point, the same for all cells."""
+        return self.residuals.fit.averaged(self._values)
+
+    @cached_property
+    def _influence(self) -> FloatArray:
+        """How the items' mean loss changes with the weight of each grid point."""
+        return self.residuals.fit.item_influence(self._values)
+
     def _for_items(self, level: float) -> Interval:
-        fit = self.residuals.fit
-        moved = fit.averaged(self._values) if self._jumps else fit.item_influence(self._values)
+        moved = self._averaged if self._jumps else self._influence
         return self._ends(moved, self.widened * half_width_in_std(level), self._item_variance)
 
     def std(self) -> float:
@@ -328,12 +337,12 @@ class MeanOfLoss:
         parts, fit = self.residuals, self.residuals.fit
         quantile = half_width_in_std(level, max(fit.effective_labels + len(parts.known) - 1.0, 1.0))
         if self.prediction is None:
-            ends = self._ends(fit.averaged(self._values), quantile, self._sampling_variance, parts.clustering)
+            ends = self._ends(self._averaged, quantile, self._sampling_variance, parts.clustering)
         else:  # a loss of label and prediction adds the scatter of the items' losses
             means = fit._item_means(self._values)
             fitted = parts.fitted_share**2 * float(fit.cells.square @ np.square(means - self.value))
             known = float(np.sum(np.square(parts.known_share * (self._known_losses - self.value))))
-            ends = self._ends(fit.item_influence(self._values), quantile, fitted + known + self._item_variance)
+            ends = self._ends(self._influence, quantile, fitted + known + self._item_variance)
         return kept_between(*ends, self.low, self.high)
 
     def bootstrap_of(self, data: Measured) -> Callable[[int, np.random.Generator, str], Estimate] | None:

@@ -11,25 +11,41 @@ from typing import Any
 
 import numpy as np
 
+from scorebars import checks
 from scorebars._shared.score_views import counted, left_out, unit_of
 from scorebars._shared.shown import Shown, Table, View
 from scorebars.answers.base import Answers
+from scorebars.answers.classes.labelled import Labelled
+from scorebars.answers.clustered import group_codes
 from scorebars.answers.combined import in_units
 from scorebars.answers.intervals import IntervalAt, Symmetric
+from scorebars.answers.limited import LimitedLoss, censored
+from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
-from scorebars.arrays import FloatArray
+from scorebars.arrays import FloatArray, to_host
 from scorebars.errors import Censored
+from scorebars.errors.measurement_error import held_labels
 from scorebars.evaluation.scoring import task_of_metrics
-from scorebars.evaluation.study_data import PREDERR_OF_FILES, assumed_task, study_data
+from scorebars.evaluation.study_data import PREDERR_OF_FILES, StudyData, assumed_task, study_data
 from scorebars.files.file_study import FILE_OPTIONS, study_in_file
 from scorebars.forecasts import Forecast
 from scorebars.laws.law import Law, StudentLaw
+from scorebars.losses import Loss, SquaredError
+from scorebars.measured import Measured
+from scorebars.metrics import call
+from scorebars.metrics.class_inputs import all_classes, class_array, class_model
 from scorebars.studies.comparison.models_on_same_labels import (
+    ComparedClasses,
+    ComparedMetric,
+    ComparedNumbers,
+    ModelsOnLimits,
     ModelsOnSameLabels,
+    PairedLimits,
     PairedLosses,
+    PredictionErrors,
     compared_metric,
-    models_on_same_labels,
 )
+from scorebars.studies.comparison.paired_accuracies import PairedAccuracies
 
 _NO_PERFECT = "a difference of two models has no perfect value: ask each model's own score."
 _OTHER_REPEATS = (
@@ -415,11 +431,125 @@ def compare(
     chosen = compared_metric(metric, options)
     if task is not None and chosen.declaration.task != task:
         raise ValueError(f"{chosen.name} is a metric of {chosen.declaration.task}, but task is {task!r}.")
-    made = models_on_same_labels(
-        chosen, data.y_true, models, data.yerr, data.sample_weight, data.prederr, bool(shared_prederr), data.groups
-    )
+    made = _models_on_same_labels(chosen, data, bool(shared_prederr))
     if isinstance(data.yerr, Censored) and data.yerr.limited:
         warnings.append(data.yerr.said())
     if chosen.name == "mean_absolute_error" and isinstance(made, PairedLosses) and made.noisy():
         warnings.append(_NOISY_MAE)
     return Comparison(str(chosen), list(models), level, sampling, rope, made, warnings, data.omitted)
+
+
+# the models, from what a user passes ---------------------------------------------------------------
+
+
+def _models_on_same_labels(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
+    """The models of a study under one metric, by the formulas that hold for it."""
+    if given.sample_weight is not None:
+        metric.require_weights_taken("Compare without weights, or by another metric.")
+    found: ModelsOnSameLabels
+    if metric.declaration.task == "regression":
+        found = _with_numbers(metric, given, shared_prederr)
+    elif given.prederr:
+        raise ValueError(f"{metric.name} takes no prederr: only metrics of measured numbers have prediction errors.")
+    else:
+        found = (_with_forecasts if metric.declaration.task == "forecast" else _with_classes)(metric, given)
+    return (found if given.groups is None else found.with_groups(group_codes(given.groups, found.n))).checked()
+
+
+def _with_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
+    declaration = metric.declaration
+    data: dict[str, Measured] = {}
+    for name, p in given.models.items():
+        one = call.measured(given.y_true, p, given.yerr, given.sample_weight, given.prederr.get(name))
+        if len(one) > 1:
+            raise ValueError("compare takes one output at a time: y_true has several columns.")
+        one[0].require_valid()
+        data[name] = one[0]
+    scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
+    data = {name: one.scaled(scale) for name, one in data.items()}
+    first = next(iter(data.values()))
+    of_predictions = {name: one.errors.of_predictions() for name, one in data.items()}
+    sd = {name: np.asarray(errors.sigma) for name, errors in of_predictions.items() if errors is not None}
+    arguments = (
+        metric,
+        ComparedNumbers(first.y, first.errors.of_labels()),
+        {name: np.asarray(one.p, float) for name, one in data.items()},
+        first.weight,
+        (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
+        PredictionErrors(sd, shared_prederr),
+    )
+    if isinstance(first.errors, Censored):
+        return _with_limits(first, *arguments)
+    if declaration.name == "root_mean_squared_error":
+        return PairedLosses(SquaredError(), True, *arguments)
+    found = ModelsOnSameLabels(*arguments)
+    answers = found._answers(next(iter(data)))
+    if isinstance(answers, MeanLoss):
+        paired = PairedLosses(answers.loss, False, *arguments)
+        paired.found = found.found
+        return paired
+    return found
+
+
+def _with_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+    data: dict[str, Measured] = {}
+    loss: Loss | None = None
+    for name, forecast in given.models.items():
+        answers = metric.score(given.y_true, forecast, given.yerr, given.sample_weight)._answers
+        if not isinstance(answers, MeanLoss | LimitedLoss):
+            raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
+        data[name], loss = answers.data if isinstance(answers, LimitedLoss) else answers._labels(), answers.loss
+    claims = {name: one.p.claims for name, one in data.items()}
+    if len(set(claims.values())) > 1:
+        told = ", ".join(f"{name} the {claim}" for name, claim in claims.items())
+        raise ValueError(
+            f"the forecasts claim different things ({told}), so their scores cannot be compared. A forecast of the truth "
+            "becomes one of the label by forecast.seen_through(yerr)."
+        )
+    first = next(iter(data.values()))
+    arguments = (
+        metric,
+        ComparedNumbers(first.y, first.errors),
+        {name: one.p for name, one in data.items()},
+        first.weight,
+    )
+    assert loss is not None
+    return (
+        PairedLimits(censored(first), loss, False, *arguments)
+        if first.limited
+        else PairedLosses(loss, False, *arguments)
+    )
+
+
+def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> ModelsOnSameLabels:
+    limits = censored(data)
+    root = metric.declaration.name == "root_mean_squared_error"
+    answers = metric.score(data.y, data.p, limits, data.weight)._answers
+    loss = SquaredError() if root else answers.loss if isinstance(answers, LimitedLoss) else None
+    if loss is None:
+        return ModelsOnLimits(limits, metric, *others)
+    return PairedLimits(limits, loss, root, metric, *others)
+
+
+def _with_classes(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+    y = class_array(held_labels(given.yerr) if given.y_true is None else given.y_true, "y_true")
+    n = len(y)
+    of_classes = "y_pred" in metric.parameters
+    predictions = {
+        name: class_array(p, "y_pred") if of_classes else np.asarray(to_host(p), dtype=np.float64)
+        for name, p in given.models.items()
+    }
+    for name, p in predictions.items():
+        checks.same_length(y, p, "y_true", f"y_pred[{name!r}]")
+    weight = checks.weights(given.sample_weight, n)
+    model = class_model(given.yerr, n)
+    model.check_labels(y)
+    named = metric.options.get("labels")
+    shown = [y, *([] if named is None else [np.asarray(named)]), *(predictions.values() if of_classes else ())]
+    classes = all_classes(model, *shown)
+    data = Labelled(classes, np.searchsorted(classes, y), None, model, weight)
+    first = next(iter(predictions.values()))
+    arguments = (metric.with_all_classes(classes, first), ComparedClasses(data), predictions, weight)
+    if metric.declaration.name in ("accuracy_score", "zero_one_loss") and not metric.options:
+        return PairedAccuracies(*arguments)
+    return ModelsOnSameLabels(*arguments)

@@ -19,7 +19,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
 from operator import methodcaller
@@ -28,33 +27,25 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars import checks
 from scorebars.answers.classes.confusion_answers import ConfusionAnswers
 from scorebars.answers.classes.labelled import Labelled
-from scorebars.answers.classes.over_rates import OverRates, said_of_rates
-from scorebars.answers.clustered import group_codes, grouped
+from scorebars.answers.classes.over_rates import OverRates
+from scorebars.answers.clustered import grouped
 from scorebars.answers.intervals import IntervalAt, Symmetric
-from scorebars.answers.limited import LimitedLoss, best_label, censored
-from scorebars.answers.means.mean_loss import MeanLoss
+from scorebars.answers.limited import best_label
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, halved_change, widened
 from scorebars.answers.together.all_labels_metric import AllLabelsAnswers
-from scorebars.arrays import FloatArray, to_host
+from scorebars.arrays import FloatArray
 from scorebars.errors import Censored, MeasurementError, Normal
-from scorebars.errors.measurement_error import held_labels
 from scorebars.evaluation.scoring import ChosenMetric, chosen_metric
 from scorebars.laws.affine import ScaledLaw
-from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
 from scorebars.laws.fourier import FourierLaw
 from scorebars.laws.law import Law, NormalLaw, StudentLaw
 from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.mean_loss_law import mean_law
-from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, ItsLabel, Loss, LossDifference, SquaredError
-from scorebars.measured import Measured
-from scorebars.metrics import call
-from scorebars.metrics.class_inputs import all_classes, class_array, class_model
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import absolute_difference, squared_difference
 
@@ -113,7 +104,7 @@ def once(method: _Method) -> _Method:
 class ComparedMetric(ChosenMetric):
     """A declared metric with its options."""
 
-    @property
+    @cached_property
     def declaration(self) -> Declaration:
         return cast(Declaration, super().declaration)
 
@@ -1001,225 +992,3 @@ class ModelsOnLimits(ModelsOnSameLabels):
         low, high = (np.where(self._limits.limits, end, row)[index] for end in (self._limits.lower, self._limits.upper))
         weight = None if self.weight is None else self.weight[index]
         return float(self.metric.score(None, self.predictions[name][index], Censored(low, high), weight).observed)
-
-
-class PairedAccuracies(PairedMeans):
-    """Shares of labels that the prediction meets, or misses: exact through the items on which two models differ."""
-
-    labels: ComparedClasses
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._sign = 1.0 if self.declaration.greater_is_better else -1.0
-        self._codes = {name: np.searchsorted(self.labels.data.classes, p) for name, p in self.predictions.items()}
-
-    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
-        met = (rows == self.predictions[name]).astype(np.float64)
-        return met if self._sign > 0 else 1.0 - met
-
-    def _met(self, table: FloatArray, name: str) -> FloatArray:
-        """The entry of each item's row that belongs to its prediction."""
-        return np.asarray(table[np.arange(self.n), self._codes[name]])
-
-    def expected_items(self, name: str) -> FloatArray:
-        met = sum(chance * self._met(p, name) for chance, p in self.labels.cases)
-        return np.asarray(met if self._sign > 0 else 1.0 - met)
-
-    @once
-    def law(self, a: str, b: str) -> Law:
-        differ = self._codes[a] != self._codes[b]
-        total = float(self.n) if self.weight is None else float(self.weight.sum())
-        weights = None if self.weight is None else self.weight[differ]
-        first, second = (a, b) if self._sign > 0 else (b, a)
-        laws = [
-            accuracy_difference_law(self._met(p, first)[differ], self._met(p, second)[differ], total, weights)
-            for _, p in self.labels.cases
-        ]
-        return laws[0] if len(laws) == 1 else MixtureLaw(laws, [chance for chance, _ in self.labels.cases])
-
-    def common_std(self, a: str, b: str) -> float:
-        means = np.array([np.sum(self.shares * (self._met(p, a) - self._met(p, b))) for _, p in self.labels.cases])
-        chances = np.array([chance for chance, _ in self.labels.cases])
-        return math.sqrt(float(chances @ np.square(means - chances @ means)))
-
-    def truth(self, a: str, b: str) -> Estimate:
-        """U_i = 1[true class is a's] - 1[... b's], each by its unbiased estimate from the label.
-
-        Given the truth its variance is E U_i^2 - E 1[...] - E 1[...] on items where the predictions differ, which U_i and
-        the indicators themselves estimate without bias.
-        """
-        data = self.labels.data
-        indicators = data.indicators
-        first, second = self._met(indicators, a), self._met(indicators, b)
-        differ = self._codes[a] != self._codes[b]
-        terms = np.where(differ, first - second, 0.0)
-        own = np.where(differ, np.square(terms) - first - second, 0.0)
-        variance, common = max(float(np.sum(np.square(self.shares) * own)), 0.0), 0.0
-        step = data.shared_step(of_truth=True)
-        if step is not None:
-            moved = self.shares * (self._met(step, a) - self._met(step, b))
-            off = float(np.sum(moved)) ** 2 - float(np.sum(np.square(moved)))
-            common = max(data.shared_correlation * off, 0.0)
-        value, std = self._sign * float(np.sum(self.shares * terms)), math.sqrt(variance + common)
-        total = self._total(value, self._sign * terms, math.sqrt(common))
-        if data.checked is not None:
-            return self._over_rates(a, b, value, variance, total.std)
-        interval = Symmetric(value, std, -1.0, 1.0)
-        return Estimate(value, std, method="unbiased", interval=interval, total_interval=total)
-
-    def _over_rates(self, a: str, b: str, value: float, variance: float, total: float) -> Estimate:
-        """The same where the error rates were counted: they move both models, and a difference by what they leave of it."""
-        data = self.labels.data
-        assert data.checked is not None
-        one_hot = np.eye(data.k)
-        slopes = self._sign * self.shares[:, None] * (one_hot[self._codes[a]] - one_hot[self._codes[b]])
-        by_rate = data.rate_slopes(slopes)
-        values = data.sums_by(data.drawn_rows(1000), slopes)
-        rates = data.checked.variance(by_rate)
-        interval = OverRates(value, values, np.full(1000, variance), by_rate, data.checked, 0.0, -1.0, 1.0)
-        return Estimate(
-            value,
-            math.sqrt(variance + rates),
-            method="unbiased",
-            note=said_of_rates(data.checked, rates, variance + rates),
-            interval=interval,
-            total_interval=replace(interval, fixed=np.full(1000, total**2), df=max(self.n - 1, 1)),
-        )
-
-
-# from what a user passes -------------------------------------------------------------------------
-
-
-def models_on_same_labels(
-    metric: ComparedMetric,
-    y_true: Any,
-    models: Mapping[str, Any],
-    yerr: Any,
-    sample_weight: Any,
-    prederr: Mapping[str, Any],
-    shared_prederr: bool,
-    groups: Any = None,
-) -> ModelsOnSameLabels:
-    """These models under this metric."""
-    if sample_weight is not None:
-        metric.require_weights_taken("Compare without weights, or by another metric.")
-    found: ModelsOnSameLabels
-    if metric.declaration.task == "regression":
-        found = _with_numbers(metric, y_true, models, yerr, sample_weight, prederr, shared_prederr)
-    elif prederr:
-        raise ValueError(f"{metric.name} takes no prederr: only metrics of measured numbers have prediction errors.")
-    else:
-        make = _with_forecasts if metric.declaration.task == "forecast" else _with_classes
-        found = make(metric, y_true, models, yerr, sample_weight)
-    return (found if groups is None else found.with_groups(group_codes(groups, found.n))).checked()
-
-
-def _with_numbers(
-    metric: ComparedMetric,
-    y_true: Any,
-    models: Mapping[str, Any],
-    yerr: Any,
-    sample_weight: Any,
-    prederr: Mapping[str, Any],
-    shared_prederr: bool,
-) -> ModelsOnSameLabels:
-    declaration = metric.declaration
-    data: dict[str, Measured] = {}
-    for name, p in models.items():
-        one = call.measured(y_true, p, yerr, sample_weight, prederr.get(name))
-        if len(one) > 1:
-            raise ValueError("compare takes one output at a time: y_true has several columns.")
-        one[0].require_valid()
-        data[name] = one[0]
-    scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
-    data = {name: one.scaled(scale) for name, one in data.items()}
-    first = next(iter(data.values()))
-    of_predictions = {name: one.errors.of_predictions() for name, one in data.items()}
-    sd = {name: np.asarray(errors.sigma) for name, errors in of_predictions.items() if errors is not None}
-    arguments = (
-        metric,
-        ComparedNumbers(first.y, first.errors.of_labels()),
-        {name: np.asarray(one.p, float) for name, one in data.items()},
-        first.weight,
-        (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
-        PredictionErrors(sd, shared_prederr),
-    )
-    if isinstance(first.errors, Censored):
-        return _with_limits(first, *arguments)
-    if declaration.name == "root_mean_squared_error":
-        return PairedLosses(SquaredError(), True, *arguments)
-    found = ModelsOnSameLabels(*arguments)
-    answers = found._answers(next(iter(data)))
-    if isinstance(answers, MeanLoss):
-        paired = PairedLosses(answers.loss, False, *arguments)
-        paired.found = found.found
-        return paired
-    return found
-
-
-def _with_forecasts(
-    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
-) -> ModelsOnSameLabels:
-    data: dict[str, Measured] = {}
-    loss: Loss | None = None
-    for name, given in models.items():
-        answers = metric.score(y_true, given, yerr, sample_weight)._answers
-        if not isinstance(answers, MeanLoss | LimitedLoss):
-            raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
-        data[name], loss = answers.data if isinstance(answers, LimitedLoss) else answers._labels(), answers.loss
-    claims = {name: one.p.claims for name, one in data.items()}
-    if len(set(claims.values())) > 1:
-        told = ", ".join(f"{name} the {claim}" for name, claim in claims.items())
-        raise ValueError(
-            f"the forecasts claim different things ({told}), so their scores cannot be compared. A forecast of the truth "
-            "becomes one of the label by forecast.seen_through(yerr)."
-        )
-    first = next(iter(data.values()))
-    arguments = (
-        metric,
-        ComparedNumbers(first.y, first.errors),
-        {name: one.p for name, one in data.items()},
-        first.weight,
-    )
-    assert loss is not None
-    return (
-        PairedLimits(censored(first), loss, False, *arguments)
-        if first.limited
-        else PairedLosses(loss, False, *arguments)
-    )
-
-
-def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> ModelsOnSameLabels:
-    limits = censored(data)
-    root = metric.declaration.name == "root_mean_squared_error"
-    answers = metric.score(data.y, data.p, limits, data.weight)._answers
-    loss = SquaredError() if root else answers.loss if isinstance(answers, LimitedLoss) else None
-    if loss is None:
-        return ModelsOnLimits(limits, metric, *others)
-    return PairedLimits(limits, loss, root, metric, *others)
-
-
-def _with_classes(
-    metric: ComparedMetric, y_true: Any, models: Mapping[str, Any], yerr: Any, sample_weight: Any
-) -> ModelsOnSameLabels:
-    y = class_array(held_labels(yerr) if y_true is None else y_true, "y_true")
-    n = len(y)
-    of_classes = "y_pred" in metric.parameters
-    predictions = {
-        name: class_array(p, "y_pred") if of_classes else np.asarray(to_host(p), dtype=np.float64)
-        for name, p in models.items()
-    }
-    for name, p in predictions.items():
-        checks.same_length(y, p, "y_true", f"y_pred[{name!r}]")
-    weight = checks.weights(sample_weight, n)
-    model = class_model(yerr, n)
-    model.check_labels(y)
-    named = metric.options.get("labels")
-    shown = [y, *([] if named is None else [np.asarray(named)]), *(predictions.values() if of_classes else ())]
-    classes = all_classes(model, *shown)
-    data = Labelled(classes, np.searchsorted(classes, y), None, model, weight)
-    first = next(iter(predictions.values()))
-    arguments = (metric.with_all_classes(classes, first), ComparedClasses(data), predictions, weight)
-    if metric.declaration.name in ("accuracy_score", "zero_one_loss") and not metric.options:
-        return PairedAccuracies(*arguments)
-    return ModelsOnSameLabels(*arguments)
