@@ -8,7 +8,8 @@ which stands for c_k labels:
     sum_i f(u_i) = sum_k c_k f(t_k),     c_k = sum_i L_k(u_i),     L_k the Lagrange polynomials of these points.
 
 Cells are halved until the coefficients that follow the last of mean and variance are negligible. This serves losses that bend
-in one place: those of residuals under normal errors, and those of the ratio y / p under log-normal ones.
+in one place: those of residuals under normal errors, and those of the ratio y / p under log-normal ones. It serves the share
+of residuals within a tolerance, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.polynomial import chebyshev
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import LogNormal, MeasurementError, Normal
 from scorebars.errors.asymmetric import log_ratio
-from scorebars.losses import Loss
+from scorebars.losses import Loss, Within
 from scorebars.moments.closed_forms import label_moments
 from scorebars.moments.numerical import Moments
 
@@ -107,7 +108,11 @@ class _Plan(NamedTuple):
 
 
 def _plan_for(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> _Plan | None:
-    if not loss.continuous or loss.of_forecast or not errors.independent or np.any(errors.error_bar(y) <= 0):
+    if loss.of_forecast or not errors.independent or np.any(errors.error_bar(y) <= 0):
+        return None
+    if type(errors) is Normal and type(loss) is Within:
+        return _shares(loss.tolerance)
+    if not loss.continuous:
         return None
     if type(errors) is Normal and loss.of_residual and (loss.bend or loss.kinks_from_prediction == (0.0,)):
         return _Plan(_residuals, _of_residuals, loss.bend)  # type: ignore[arg-type]
@@ -122,6 +127,18 @@ def _residuals(errors: Normal, y: FloatArray, p: FloatArray) -> tuple[FloatArray
 
 def _of_residuals(distance: FloatArray, sigma: FloatArray) -> _Labels:
     return Normal.trusted(sigma), distance, np.zeros(sigma.size)
+
+
+def _shares(tolerance: float) -> _Plan:
+    """Chances to be within a tolerance, which are even in the residual: its distance from there."""
+
+    def numbers(errors: Normal, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.abs(y - p) - tolerance, np.broadcast_to(errors.total, y.shape)
+
+    def labels(distance: FloatArray, sigma: FloatArray) -> _Labels:
+        return Normal.trusted(sigma), tolerance + distance, np.zeros(sigma.size)
+
+    return _Plan(numbers, labels)  # type: ignore[arg-type]
 
 
 def _ratios(errors: LogNormal, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
