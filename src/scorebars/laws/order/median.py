@@ -9,7 +9,8 @@ probability that k errors are at most s and the others above t,
 
 Labels that lie on one side of the middle whatever their errors are only count. Where one or two others remain, the
 median is their mean absolute error. A few: the first formula. More: the second at some dozen x, interpolated between
-them; of very many labels some thousand stand for all in the sums over P_i(x). Draws serve where labels with very small errors, which make steps, are among many others or an even number.
+them; of very many labels some thousand stand for all in the sums over P_i(x). Draws serve where labels with very small
+errors, which make steps, are among many others or an even number.
 """
 
 from __future__ import annotations
