@@ -34,10 +34,10 @@ _Index = NDArray[np.intp]
 _TRIPLES = 64  # labels
 _REACH = 8.5
 _OCTAVES = 3  # labels whose errors lie within a factor 2^3 share a grid
-_COARSE = 0.4  # grid step over the smallest error
+_COARSE = 0.55  # grid step over the smallest error
 _FINE = 0.01  # over the smallest error of the class, where much sharper labels exist
 _MOST_POINTS = 20_000_000  # labels times grid points, for each class of errors
-_BLOCK = 1 << 16
+_BLOCK = 1 << 15
 
 
 def rank_sum_moments(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> tuple[float, float]:
