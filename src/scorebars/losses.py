@@ -39,6 +39,9 @@ class Loss(ABC):
     smooth: bool = False
     """Whether it has derivatives of all orders, though it may bend sharply."""
 
+    bend: float = 0.0
+    """Residuals over which it bends at its kinks, where it does not do so sharply."""
+
     bounded: bool = False
     """Whether it is nowhere large, so that rare labels far out do not count."""
 
@@ -162,6 +165,7 @@ class LogCosh(Loss):
     """log cosh(y - p)"""
 
     of_residual = smooth = True
+    bend = 1.0
     kinks_from_prediction = (-20.0, -4.0, 0.0, 4.0, 20.0)  # where a wide error meets the narrow bend at the prediction
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:

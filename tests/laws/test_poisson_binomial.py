@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from scorebars.laws.counts.poisson_binomial import PoissonBinomial, _log_factors, convolve_steps
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial, _log_factors, around_rank, convolve_steps
 from scorebars.laws.discrete import Atoms
 
 CASES = {
@@ -192,3 +192,18 @@ def test_characteristic_function_agrees_with_the_product_over_trials(shape, last
         single = _log_factors(p, w, t)
         np.testing.assert_allclose(log_size, single.real, rtol=1e-12, atol=2e-12)
         np.testing.assert_allclose(phase, single.imag, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [30, 500, 3000])
+def test_many_numbers_of_trials_around_a_rank(n):
+    p = np.clip(np.random.default_rng(n).normal(0.45, 0.2, (5, n)), 0.0, 1.0)
+    rank = int(0.46 * n)
+    found = around_rank(p, None, rank)
+    for row, chances in zip(p, found.T, strict=True):
+        law = PoissonBinomial(row)
+        exact = law.cdf(rank - 1), law.cdf(rank) - law.cdf(rank - 1), law.sf(rank)
+        assert chances == pytest.approx(exact, abs=2e-14)
+    twice = around_rank(p, np.full(n, 2.0), 2 * rank)
+    assert twice == pytest.approx(around_rank(np.repeat(p, 2, axis=1), None, 2 * rank), abs=1e-13)
+    for far in (-1, 0, n, n + 5):
+        assert np.sum(around_rank(p, None, far), axis=0) == pytest.approx(1.0, abs=1e-12)

@@ -28,6 +28,7 @@ from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Wit
 from scorebars.measured import SAFE, Measured, near_one
 from scorebars.moments import label_moments
 from scorebars.moments.correlated import correlated_variance
+from scorebars.moments.representatives import MANY, Representatives, representatives
 
 _MANY = 8192
 """From this many labels on distributions are built from bins, in flat memory."""
@@ -262,8 +263,24 @@ _FROM_SUMS: dict[type[Loss], Callable[[NormalSums], tuple[float, float, float]]]
 }
 
 
+def representatives_of(loss: Loss, data: Measured) -> Representatives | None:
+    """Labels that stand for very many which count alike; found once for all who ask by the same loss."""
+    if data.n <= MANY or data.weight is not None or data.on_device:
+        return None
+    known = data.shelf.get("representatives")
+    if known is None or known[0] is not loss:
+        known = loss, representatives(loss, data.errors, data.labels, data.predictions)
+        data.shelf["representatives"] = known
+    return cast("Representatives | None", known[1])
+
+
 def in_blocks(loss: Loss, data: Measured) -> Totals:
     """Of any errors, label by label; forecasts, which cost more, on several threads."""
+    few = representatives_of(loss, data)
+    if few is not None:
+        mean, variance = few.totals()
+        seen = weighted_mean(data, lambda y, p, _: loss(y, p))
+        return seen, mean / data.n, math.sqrt(max(variance, 0.0)) / data.n
     if isinstance(data.p, Forecast) and data.plain_normal:
         step = data.step
         parts = over_chunks(

@@ -93,8 +93,9 @@ def _moments_of_sums(
         )
         x -= np.add.reduceat(nodes.mass * x, first, axis=1)[:, label]
         x *= w[part][label]
-        covariance += (x * nodes.mass) @ x.T
-        third += np.power(x[:2], 3) @ nodes.mass
+        weighed = x * nodes.mass
+        covariance += weighed @ x.T
+        third += np.einsum("kn,kn,kn->k", x[:2], x[:2], weighed[:2])
     return covariance * (y.size / count), third * (y.size / count)
 
 

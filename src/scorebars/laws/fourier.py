@@ -32,7 +32,7 @@ _ORDER = 16
 _FACTORIALS = np.cumprod([1.0, *range(1, _ORDER + 1)])
 _FEW = 256
 """So few labels need no cumulants."""
-_REACHES = (7.0, 28.0, 112.0)
+REACHES = (7.0, 28.0, 112.0)
 """Up to these w, in units of 1 / std, the cumulants of small labels shall serve, tried in turn."""
 _SERVES = 0.6
 """Cumulants serve while w (m / 16!)^(1/16), with the 16th moment m of the label, is at most this."""
@@ -63,6 +63,12 @@ class Addends(NamedTuple):
     nodes: LossNodes
     cumulants: FloatArray
     reach: FloatArray
+
+    @classmethod
+    def none(cls) -> Addends:
+        """Of no labels."""
+        nothing = np.empty(0)
+        return cls(LossNodes(np.zeros(1, dtype=np.intp), nothing, nothing), np.empty((_ORDER + 1, 0)), nothing)
 
     def small(self, reach: float) -> tuple[LossNodes, FloatArray]:
         """Those for which cumulants do not serve up to `reach`, and the sums of the cumulants of the others."""
@@ -179,7 +185,7 @@ class FourierLaw(Law):
     def _series(self) -> tuple[tuple[float, float], FloatArray, ComplexArray]:
         """The window, w_k, and phi(w_k) 2/W, k = 1, 2, ..., all in units of the std."""
         few = self._given.reach.size <= _FEW and not np.any(self._others)
-        for reach in (*(() if few else _REACHES), math.inf):
+        for reach in (*(() if few else REACHES), math.inf):
             found = self._sum(reach)
             step, phi = found.terms(reach)
             if not phi.size or abs(phi[-1]) < _SMALL_ENOUGH:
@@ -194,7 +200,7 @@ class FourierLaw(Law):
         """Whether a series of this kind serves: not for very long tails, nor for errors below the last digit of labels."""
         if not abs(float(np.sum(self._given.cumulants[2]) + self._others[2]) - 1.0) < _UNLIKE:
             return False
-        found = self._sum(_REACHES[0])
+        found = self._sum(REACHES[0])
         low, high = found.window
         terms = _QUIET * (high - low) / (2.0 * math.pi)
         return terms <= _MOST_TERMS and terms * found.large.value.size <= _MOST_WORK

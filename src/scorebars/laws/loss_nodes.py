@@ -20,6 +20,8 @@ _OUTSIDE = 1e-13
 _NEGLIGIBLE = 1e-17
 """Values that are less probable are left out."""
 _POINTS, _RULE = np.polynomial.legendre.leggauss(12)
+_NORMAL_EDGES = np.array([-3.0, 0.0, 3.0])
+"""Where panels of a normal density meet."""
 _REACH = 8.0
 """Standard deviations of a count to which its values are listed."""
 
@@ -90,7 +92,8 @@ def _of_density(
     )
     low, high = np.minimum(low, -1.0), np.maximum(high, 1.0)
     kinks = errors.coordinate(y, loss.kinks(p))
-    inner = np.broadcast_to(np.asarray(errors.edges)[:, None], (len(errors.edges), n))
+    edges = _NORMAL_EDGES if type(errors).density is Continuous.density else np.asarray(errors.edges)
+    inner = np.broadcast_to(edges[:, None], (len(edges), n))
     cuts = np.concatenate([np.where(np.isnan(kinks), low, kinks), inner, low[None], high[None]])
     cuts = np.sort(np.clip(cuts, low, high), axis=0).T
     width = np.diff(cuts, axis=1)

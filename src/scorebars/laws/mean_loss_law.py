@@ -2,8 +2,9 @@
 
 One label is exact, since the labels with a loss of at most t form intervals. More labels that err independently: the
 values of each label's loss and their probabilities (`loss_nodes`) give the characteristic function of the mean
-(`fourier`), to about 1e-9. Of very many labels those that matter most are taken one by one, and some thousand stand for
-the others: probabilities err by some 1e-5 then.
+(`fourier`), to about 1e-9. Of very many labels those that matter most are taken one by one, and a few thousand
+representatives stand for the others, to the same accuracy. Where there are no such representatives, some thousand labels
+stand for the others: probabilities err by some 1e-5 then.
 
 Drawn, with a fixed seed: labels that share errors, losses of labels and predictions that both err, and losses without a
 variance. There the labels that dominate the spread are drawn; the many small ones together are normal with their exact
@@ -19,16 +20,17 @@ from numpy.random import Generator
 from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.errors.measurement_error import MeasurementError
+from scorebars.errors.measurement_error import Continuous, MeasurementError
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
-from scorebars.laws.fourier import Addends, FourierLaw, addends, joined
+from scorebars.laws.fourier import REACHES, Addends, FourierLaw, addends, joined
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.samples import SampleLaw
 from scorebars.losses import Covered, IntervalScore, Loss, RootLoss, Within
 from scorebars.moments import label_moments
+from scorebars.moments.representatives import Representatives
 
 _DRAWS = 50_000
 _FEWEST_DRAWS = 2_000
@@ -69,11 +71,12 @@ def mean_law(
     shares: FloatArray,
     mean: float | None = None,
     variance: float | None = None,
+    few: Representatives | None = None,
 ) -> Law:
     """Law of sum shares * loss(labels, p) if the labels are redrawn from their error bars around y.
 
     `mean` and `variance` may be given where they are known. The variance is needed where errors are correlated: only
-    then is it not the sum of the labels' own.
+    then is it not the sum of the labels' own. `few` labels may stand for all, where these count alike.
     """
     if np.any(shares == 0):
         counts = np.flatnonzero(shares)
@@ -98,7 +101,8 @@ def mean_law(
     if single and loss.sublevel(float(p[0]), 1.0) is not None:
         return OneLabelLaw(loss, errors, float(y[0]), float(p[0]), mean, variance)
     if math.isfinite(std) and has_nodes(errors) and not _has_steps(loss, errors, y, p):
-        law = _summed(loss, errors, y, p, shares, mean, std)
+        found = None if few is None else _from_few(few, loss, errors, y, p, float(shares[0]), mean, std)
+        law = found or _summed(loss, errors, y, p, shares, mean, std)
         if law.affordable:
             return law
     return _drawn(loss, errors, y, p, shares)
@@ -119,7 +123,7 @@ def _summed(
     if n <= _ALL_LISTED:
         given, lowest = _listed(loss, errors, y, p, shares, std)
         return FourierLaw(mean, std, given, lowest=lowest)
-    order = np.argsort(_range_of_losses(loss, errors, y, p, shares), kind="stable")
+    order = np.argsort(_range_of_losses(loss, errors, y, p, shares))
     most, others = order[-_LISTED:], order[:-_LISTED]
     some = others[((np.arange(_STANDING_IN) + 0.5) * (others.size / _STANDING_IN)).astype(np.intp)]
     given, lowest = _listed(loss, errors[most], y[most], p[most], shares[most], std)
@@ -129,6 +133,36 @@ def _summed(
     return FourierLaw(mean, std, given, cumulants, lowest)
 
 
+def _from_few(
+    few: Representatives,
+    loss: Loss,
+    errors: MeasurementError,
+    y: FloatArray,
+    p: FloatArray,
+    share: float,
+    mean: float,
+    std: float,
+) -> FourierLaw | None:
+    """From representatives, but label by label in cells where cumulants do not serve; None where that are too many."""
+    listed, lowest = _values(loss, few.errors, few.y, few.p, np.full(few.y.size, share), std)
+    cells, of = np.unique(few.cell, return_inverse=True)
+    labels = np.bincount(of, few.number)
+    reach = np.full(cells.size, math.inf)
+    np.minimum.at(reach, of, listed.reach)
+    for far in reversed(REACHES):
+        large = reach < far
+        if float(np.sum(labels[large])) > _LISTED:
+            continue
+        given, others = Addends.none(), few.number * ~large[of]
+        if large.any():
+            some = few.in_cells(cells[large], errors, y, p)
+            given, _ = _listed(loss, errors[some], y[some], p[some], np.full(some.size, share), std)
+        cumulants = listed.cumulants @ others
+        cumulants[2] = max(1.0 - float(np.sum(given.cumulants[2])), 0.0)
+        return FourierLaw(mean, std, given, cumulants, lowest)
+    return None
+
+
 def _range_of_losses(
     loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray
 ) -> FloatArray:
@@ -136,13 +170,26 @@ def _range_of_losses(
     out = np.empty(len(y))
     for start in range(0, len(y), _ENTRIES // 10):
         part = slice(start, start + _ENTRIES // 10)
-        at = [errors[part].ppf(y[part], np.full(len(y[part]), q)) for q in _QUICK_LOOK]
+        count = 1 if isinstance(errors, Continuous) else len(y[part])
+        at = [errors[part].ppf(y[part], np.full(count, q)) for q in _QUICK_LOOK]
         with np.errstate(all="ignore"):
             out[part] = np.ptp(np.nan_to_num([loss(x, p[part]) for x in at]), axis=0)
     return out * shares
 
 
 def _listed(
+    loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray, std: float
+) -> tuple[Addends, float]:
+    """The same with more values of labels that matter much."""
+    found, lowest = _values(loss, errors, y, p, shares, std)
+    much = np.flatnonzero(found.cumulants[2] > _MUCH)
+    if much.size and (pieces := _PIECES // much.size) > 1:
+        finer = addends(loss_nodes(loss, errors[much], y[much], p[much], pieces), shares[much], std)
+        found = joined([found.without(much), finer])
+    return found, lowest
+
+
+def _values(
     loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray, std: float
 ) -> tuple[Addends, float]:
     """The labels' shares of the mean loss, and its lower end where that is known."""
@@ -153,12 +200,7 @@ def _listed(
         nodes = loss_nodes(loss, errors[part], y[part], p[part])
         lowest = lowest if nodes.value.min(initial=0.0) >= 0 else -math.inf
         parts.append(addends(nodes, shares[part], std))
-    found = joined(parts)
-    much = np.flatnonzero(found.cumulants[2] > _MUCH)
-    if much.size and (pieces := _PIECES // much.size) > 1:
-        finer = addends(loss_nodes(loss, errors[much], y[much], p[much], pieces), shares[much], std)
-        found = joined([found.without(much), finer])
-    return found, lowest
+    return joined(parts), lowest
 
 
 def _share_within(probability: FloatArray, shares: FloatArray) -> Law:

@@ -188,23 +188,24 @@ def huber_normal(loss: Huber, errors: Normal, y: FloatArray, p: FloatArray) -> M
     left = np.where(inside, -np.square(k + a) / 2, -2.0 * k * a)
     middle = np.where(inside, 0.0, np.square(a - k) / 2)
     right = np.where(inside, -np.square(k - a) / 2, 0.0)
-    first, second = _parabola(low, high, middle, a * sigma, np.square(sigma) / 2)
-    for bounds, constant, slope in (((-_FAR, low), left, -k * sigma), ((high, _FAR), right, k * sigma)):
-        i0, i1, i2, _, _ = _truncated_moments(*bounds)
-        first = first + constant * i0 + slope * i1
-        second = second + constant * (constant * i0 + 2.0 * slope * i1) + slope * slope * i2
+    below, between, above = _moments_between(low, high)
+    first, second = _parabola(between, (low, high), middle, a * sigma, np.square(sigma) / 2)
+    for (i0, i1, i2), constant, slope in ((below, left, -k * sigma), (above, right, k * sigma)):
+        first += constant * i0 + slope * i1
+        second += constant * (constant * i0 + 2.0 * slope * i1) + slope * slope * i2
     exact, seen = sigma == 0, loss(y, p)
     mean = np.where(exact, seen, seen + first)
     return Moments(mean, np.where(exact, 0.0, np.maximum(second - first * first, 0.0)))
 
 
 def _parabola(
-    low: FloatArray, high: FloatArray, c0: FloatArray, c1: FloatArray, c2: FloatArray
+    moments: tuple[FloatArray, ...], ends: tuple[FloatArray, FloatArray], c0: FloatArray, c1: FloatArray, c2: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """First and second moment of c0 + c1 z + c2 z^2 between two bounds; a short range by Gauss's rule, without cancelling."""
-    i0, i1, i2, i3, i4 = _truncated_moments(low, high)
+    """First and second moment of c0 + c1 z + c2 z^2 between two ends; a short range by Gauss's rule, without cancelling."""
+    i0, i1, i2, i3, i4 = moments
     first = c0 * i0 + c1 * i1 + c2 * i2
     second = c0 * c0 * i0 + 2 * c0 * c1 * i1 + (c1 * c1 + 2 * c0 * c2) * i2 + 2 * c1 * c2 * i3 + c2 * c2 * i4
+    low, high = ends
     half = 0.5 * (high - low)
     short = np.flatnonzero(half < 0.5)
     if short.size:
@@ -215,15 +216,21 @@ def _parabola(
     return first, second
 
 
-def _truncated_moments(low: FloatArray | float, high: FloatArray | float) -> tuple[FloatArray, ...]:
-    """E Z^j between two bounds, j = 0 ... 4: I_j = (j - 1) I_{j-2} + lo^{j-1} phi(lo) - hi^{j-1} phi(hi)."""
-    low, high = np.asarray(low, float), np.asarray(high, float)
+def _moments_between(
+    low: FloatArray, high: FloatArray
+) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+    """E Z^j below `low` < 0 (j = 0 ... 2), between both ends (j = 0 ... 4) and above `high` (j = 0 ... 2).
+
+    I_j = (j - 1) I_{j-2} + lo^{j-1} phi(lo) - hi^{j-1} phi(hi).
+    """
     at_low, at_high = (np.where(np.abs(b) < _FAR, normal_density(b), 0.0) for b in (low, high))
-    i0 = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
-    i1 = at_low - at_high
-    i2 = i0 + low * at_low - high * at_high
-    i3 = 2.0 * i1 + low**2 * at_low - high**2 * at_high
-    return i0, i1, i2, i3, 3.0 * i2 + low**3 * at_low - high**3 * at_high
+    times_low, times_high = low * at_low, high * at_high
+    under, over = ndtr(low), ndtr(-high)
+    i0, i1 = ndtr(high) - under, at_low - at_high
+    i2 = i0 + times_low - times_high
+    i3 = 2.0 * i1 + low * times_low - high * times_high
+    i4 = 3.0 * i2 + low * low * times_low - high * high * times_high
+    return (under, -at_low, under - times_low), (i0, i1, i2, i3, i4), (over, at_high, over + times_high)
 
 
 _Z = np.linspace(-12.0, 12.0, 97)
@@ -313,6 +320,30 @@ def _both_have_no_mean(loss: Loss, errors: LabelAndPrediction, y: FloatArray, p:
         return has_no_mean(loss, errors.label, y, np.where(varies, 1.0, p))
     below = ndtr((loss.least_label - p) / np.where(varies, errors.prediction_sd, 1.0))
     return has_no_mean(loss, errors.label, y, p) | (varies & (below > 0))
+
+
+_LOG_Z = 0.73 * np.arange(-12.0, 13.0)
+_LOG_Z_WEIGHT = 0.73 * normal_density(_LOG_Z)
+_LOG_WIDEST = 0.4
+"""log(1 + x) is analytic within pi / sigma_log, so up to this error the trapezoid rule is exact to rounding."""
+
+
+def squared_log_of_log_normal(loss: SquaredLogError, errors: LogNormal, y: FloatArray, p: FloatArray) -> Moments:
+    """(u + d)^2 with d the difference of the logarithms, u = log(1 + q (exp(s z) - 1)) and q = y / (1 + y)."""
+    s, out = np.broadcast_to(errors.sigma_log, y.shape), np.empty((2, len(y)))
+    wide = s > _LOG_WIDEST
+    if wide.any():
+        out[:, wide] = where_finite(loss, errors[wide], y[wide], p[wide])
+    narrow = np.flatnonzero(~wide)
+    for start in range(0, narrow.size, 2048):
+        part = narrow[start : start + 2048] if wide.any() else slice(start, start + 2048)
+        here, d = y[part], np.log1p((y[part] - p[part]) / (1.0 + p[part]))
+        u = np.log1p(here / (1.0 + here) * np.expm1(s[part] * _LOG_Z[:, None]))
+        u *= u + 2.0 * d
+        shift = _LOG_Z_WEIGHT @ u
+        u -= shift
+        out[:, part] = np.square(d) + shift, _LOG_Z_WEIGHT @ np.square(u)
+    return Moments(*out)
 
 
 def where_finite(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
@@ -490,6 +521,7 @@ _FORMS: dict[tuple[type[Loss], type[MeasurementError]], Callable[..., Moments]] 
     (Within, MeasurementError): within_any,
     (PercentageError, LogNormal): percentage_log_normal,
     (PercentageError, MeasurementError): where_finite,
+    (SquaredLogError, LogNormal): squared_log_of_log_normal,
     (SquaredLogError, MeasurementError): where_finite,
     (Crps, Normal): crps_normal_errors,
     (QuantileLoss, Normal): quantile_loss_normal,

@@ -6,7 +6,8 @@ all labels together. A kink that nobody declared costs some halvings, no accurac
 cannot be halved any more holds a divergence: the moment is infinite, and is reported as such.
 `scipy.integrate.cubature` goes label by label: 240 Huber losses a second, 45,000 here. Losses that are smooth wherever a
 normally distributed coordinate may lead are summed on equal steps instead: for such integrals the trapezoid rule
-converges faster than any power of the step, and another step shows whether it has.
+converges faster than any power of the step, and another step shows whether it has. Where one kink is near, Gauss' rule
+sums both sides of it, and a rule of fewer points shows whether it has converged.
 
 Counts and draws: sums over the values that a label may take. A Poisson mean above a million has more counts than need be
 looked at: there the sum over a run of neighbouring counts, smooth between the kinks of the loss, is taken by the Gauss
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -74,6 +75,7 @@ def integrate_loss(loss: Loss, errors: Continuous, y: FloatArray, p: FloatArray)
     for start in range(0, with_error.size, _LABELS):
         part = with_error[start : start + _LABELS]
         part = part[~_on_equal_steps(loss, errors, y, p, part, mean, variance)]
+        part = part[~_about_one_kink(loss, errors, y, p, part, mean, variance)]
         if part.size:
             mean[part], variance[part] = _Integrals(loss, errors[part], y[part], p[part]).moments()
     return Moments(mean, variance)
@@ -112,17 +114,85 @@ def _on_equal_steps(
         return done
     with np.errstate(all="ignore"):
         values = loss(errors[part].at(y[part], _POINTS[:, None]), p[part])
-        centre = _STEP_RULES[0] @ values
-        first, second = (_STEP_RULES @ (values - centre) ** k for k in (1, 2))
-        size = np.sqrt(second[0])
-        good = (np.abs(first[1] - first[0]) <= _CONVERGED * size) & (
-            np.abs(second[1] - second[0]) <= _CONVERGED * second[0]
-        )
-        ends = np.square(values[[0, 44]] - centre) * _STEP_RULES[0, :1]
-        good &= np.all(ends <= _AT_ENDS * second[0], axis=0) & (size > _RESOLVED * np.max(np.abs(values), axis=0))
+        ends = values[[0, 44]], _STEP_RULES[0, :1]
+        good = _filled_in(values, lambda x: _STEP_RULES @ x, ends, part, mean, variance, _CONVERGED)
+    done[np.flatnonzero(rows)[good]] = True
+    return done
+
+
+def _filled_in(
+    values: FloatArray,
+    by_rules: Callable[[FloatArray], FloatArray],
+    ends: tuple[FloatArray, FloatArray],
+    part: NDArray[np.intp],
+    mean: FloatArray,
+    variance: FloatArray,
+    alike: float,
+) -> BoolArray:
+    """Fill in the moments of the labels for whose losses (k, labels) two rules agree, and say which these are.
+
+    `ends` are the losses furthest out and their weights: beyond, there must be nothing left.
+    """
+    centre = by_rules(values)[0]
+    change = values - centre
+    first, second = by_rules(change), by_rules(np.square(change))
+    size = np.sqrt(second[0])
+    good = (np.abs(first[1] - first[0]) <= alike * size) & (np.abs(second[1] - second[0]) <= alike * second[0])
+    good &= np.all(np.square(ends[0] - centre) * ends[1] <= _AT_ENDS * second[0], axis=0)
+    good &= size > _RESOLVED * np.max(np.abs(values), axis=0)
     mean[part[good]] = (centre + first[0])[good]
     variance[part[good]] = (second[0] - np.square(first[0]))[good]
-    done[np.flatnonzero(rows)[good]] = True
+    return np.asarray(good)
+
+
+_OUTERMOST = 8.5
+"""Standard deviations to which both sides of a kink are summed."""
+_RULES = tuple(np.polynomial.legendre.leggauss(k) for k in (24, 18))
+"""Of each panel: from the outermost to the kink, from there to the label, and to the outermost on the other side."""
+_ALIKE = 1e-10
+"""Where the rule of fewer points is good to this, the other is good to 1e-13."""
+_AT_ONCE = 256
+"""Labels with a kink that are summed together: temporaries stay in the cache."""
+
+
+def _about_one_kink(
+    loss: Loss,
+    errors: Continuous,
+    y: FloatArray,
+    p: FloatArray,
+    part: NDArray[np.intp],
+    mean: FloatArray,
+    variance: FloatArray,
+) -> BoolArray:
+    """The same for labels with one kink inside `_OUTERMOST`, and no other nearer than `_SMOOTH_TO`."""
+    done = np.zeros(part.size, dtype=bool)
+    if type(errors).density is not Continuous.density or not loss.continuous or loss.of_forecast or not part.size:
+        return done
+    if math.isfinite(loss.least_label) and not errors.non_negative:  # the loss is infinite somewhere, however far out
+        return done
+    kinks = errors[part].coordinate(y[part], loss.kinks(p[part]))
+    near = np.abs(kinks) < _SMOOTH_TO
+    kink = np.sum(np.where(near, kinks, 0.0), axis=0)
+    single = np.flatnonzero((np.sum(near, axis=0) == 1) & (np.abs(kink) < _OUTERMOST))
+    fine = 3 * _RULES[0][0].size
+    beyond = 0.01 * normal_density(np.asarray(_OUTERMOST))  # a smooth loss changes the integral by about as much
+    for start in range(0, single.size, _AT_ONCE):
+        rows = single[start : start + _AT_ONCE]
+        some, at = part[rows], kink[rows]
+        outer = np.full(some.size, _OUTERMOST)
+        sides = list(pairwise([-outer, np.minimum(at, 0.0), np.maximum(at, 0.0), outer]))
+        u = np.concatenate([a + (0.5 + 0.5 * x[:, None]) * (b - a) for x, _ in _RULES for a, b in sides])
+        weight = np.concatenate([0.5 * rule[:, None] * (b - a) for _, rule in _RULES for a, b in sides])
+        weight *= normal_density(u)
+
+        def by_rules(x: FloatArray, weight: FloatArray = weight) -> FloatArray:
+            ways = (slice(fine), slice(fine, None))
+            return np.stack([np.einsum("kn,kn->n", weight[way], x[way]) for way in ways])
+
+        with np.errstate(all="ignore"):
+            values = loss(errors[some].at(y[some], u), p[some])
+            ends = values[[0, fine - 1]], beyond
+            done[rows] = _filled_in(values, by_rules, ends, some, mean, variance, _ALIKE)
     return done
 
 

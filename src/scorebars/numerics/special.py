@@ -30,7 +30,6 @@ FLAT = 40.0  # exp(-40^2/2) is zero: from here on |Z + z| is Z + z
 _FAR = 1e20  # keeps the highest power below overflow; only scaled functions are asked for there
 _NARROW = 0.02  # intervals over which the normal density is a short Taylor series
 _ROOT_2_PI = math.sqrt(2.0 * math.pi)
-_LABELS = 1 << 16  # summed at once
 _BLOCK = 16384  # keeps the temporaries of one block in the cache
 
 # Rational approximations on [0, inf), made by tests/reference/make_folded_coefficients.py. Constant term first.
@@ -216,25 +215,6 @@ def folded_pdf(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray
     with np.errstate(under="ignore", over="ignore"):
         u, v = (np.minimum(np.abs(x + side * size) / sigma, 60.0) for side in (-1.0, 1.0))
         return np.asarray((np.exp(-0.5 * u * u) + np.exp(-0.5 * v * v)) / (sigma * _ROOT_2_PI))
-
-
-def log_all_folded_below(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Log of the probability that every error is at most x, for each x >= 0; in blocks that stay in the cache."""
-    out = np.zeros(x.size)
-    rows = max(1, _LABELS // max(size.size, 1))
-    for start in range(0, x.size, rows):
-        block = x[start : start + rows, None]
-        for first in range(0, size.size, _LABELS):
-            part = size[first : first + _LABELS], sigma[first : first + _LABELS]
-            tail = folded_sf(block, *part)
-            with np.errstate(divide="ignore"):
-                log = np.log1p(-np.minimum(tail, 1.0))
-                unlikely = tail > 0.5
-                if np.any(unlikely):
-                    picked = (np.broadcast_to(a, tail.shape)[unlikely] for a in (block, *part))
-                    log[unlikely] = np.log(folded_cdf(*picked))
-            out[start : start + rows] += np.add.reduce(log, axis=1)
-    return out
 
 
 def log_between(low: FloatArray, high: FloatArray) -> FloatArray:

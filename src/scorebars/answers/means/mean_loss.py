@@ -18,6 +18,7 @@ from scorebars.answers.combined import in_ordinary_units
 from scorebars.answers.evidence import (
     Evidence,
     losses_of,
+    representatives_of,
     resized,
     sampling_variance,
     totals_of,
@@ -130,11 +131,12 @@ class MeanLoss(Answers):
         """The distribution at the noise level `expected` or `perfect`."""
         data = self._labels("and its distribution")
         y, errors = data.labels, level.errors(data.errors)
-        p = data.predictions if level is EXPECTED else self._perfect_predictions(y, errors)
         mean, std = self.expected, self.std
         if level is not EXPECTED:
-            _, mean, std = totals_of(self.loss, Measured(y, p, errors, data.weight, data.outputs))
-        return mean_law(self.loss, errors, y, p, data.shares, mean, std * std)
+            data = Measured(y, self._perfect_predictions(y, errors), errors, data.weight, data.outputs)
+            _, mean, std = totals_of(self.loss, data)
+        few = representatives_of(self.loss, data)
+        return mean_law(self.loss, errors, y, data.predictions, data.shares, mean, std * std, few)
 
     def _perfect_predictions(self, y: FloatArray, errors: MeasurementError) -> Any:
         """What a perfect model says of labels whose true values are y."""

@@ -89,6 +89,15 @@ class PoissonBinomial(AtomicLaw):
         pmf = np.maximum(irfft(phi, period)[: last - first + 1], 0.0)
         return first, pmf / np.add.reduce(pmf)
 
+    def around(self, rank: int) -> tuple[float, float, float]:
+        """P(number < rank), P(number = rank) and P(number > rank)."""
+        first, pmf = self.inverted()
+        place = min(max(rank - first, 0), pmf.size)
+        if rank < first:
+            return 0.0, 0.0, 1.0
+        at = float(pmf[place]) if place < pmf.size else 0.0
+        return float(np.sum(pmf[:place])), at, float(np.sum(pmf[place + 1 :]))
+
     def _centred_log_phi(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
         """log |phi(t)| and arg phi(t) - t mean."""
         p, count = self._p, self._count
@@ -131,6 +140,56 @@ def _sums_of_powers(p: FloatArray, count: FloatArray | None, terms: int) -> tupl
             signed[k] += power @ sign
             power *= rare
     return both, signed
+
+
+# many numbers of the same trials at once -----------------------------------------------------------
+
+
+def around_rank(p: FloatArray, count: FloatArray | None, rank: int) -> FloatArray:
+    """P(number < rank), P(number = rank), P(number > rank), three rows, for each row of probabilities p (m, n).
+
+    All numbers of many trials are inverted together, as `PoissonBinomial.inverted` does one by one.
+    """
+    expected = p if count is None else p * count
+    mean, variance = np.add.reduce(expected, axis=1), np.einsum("mn,mn->m", expected, 1.0 - p)
+    least, most = float(np.min(variance)), float(np.max(variance))
+    half = math.ceil(bernstein_halfwidth(most)) + 1
+    farthest = 2.0 * math.sqrt(min(_SILENT / (2.0 * max(least, 1e-300)), 1.0))
+    if 0.5 * farthest > _SERIES_REACH:
+        return np.array([PoissonBinomial(row, count).around(rank) for row in p]).T
+    period = next_fast_len(2 * half + 1, real=True)
+    t = 2 * math.pi / period * np.arange(period // 2 + 1, dtype=float)
+    t = t[2.0 * np.sin(t / 2) <= farthest]
+    terms = max(2, math.ceil(math.log(1e-14 / p.shape[1]) / math.log(0.5 * farthest)))
+    both, signed = np.zeros((2, terms, len(p)))
+    for start in range(0, p.shape[1], _COLUMNS):
+        part = p[:, start : start + _COLUMNS]
+        rare, sign = np.minimum(part, 1.0 - part), np.where(part > 0.5, -1.0, 1.0)
+        power = rare.copy() if count is None else rare * count[start : start + _COLUMNS]
+        for k in range(terms):
+            both[k] += np.add.reduce(power, axis=1)
+            signed[k] += np.einsum("mn,mn->m", power, sign)
+            power *= rare
+    x = 1j * np.sin(t) - 2 * np.sin(t / 2) ** 2
+    order = np.arange(2, terms + 1)
+    of_term = ((-1.0) ** (order + 1) / order)[:, None] * np.cumprod(np.broadcast_to(x, (terms, t.size)), axis=0)[1:]
+    log_size = np.multiply.outer(both[0], x.real) + both[1:].T @ of_term.real
+    phase = np.multiply.outer(signed[0], x.imag - t) + signed[1:].T @ of_term.imag
+    first = np.floor(mean) - half
+    phi = np.exp(log_size - 1j * (phase + t * (mean - first)[:, None]))
+    pmf = np.maximum(irfft(phi, period, axis=1), 0.0)
+    pmf /= np.add.reduce(pmf, axis=1)[:, None]
+    place = np.clip(rank - first, -1, period).astype(np.intp)
+    under = np.pad(np.cumsum(pmf, axis=1), ((0, 0), (1, 1)), mode="edge")
+    under[:, 0] = 0.0
+    rows, inside = np.arange(len(p)), (place >= 0) & (place < period)
+    at = np.where(inside, pmf[rows, np.clip(place, 0, period - 1)], 0.0)
+    less = under[rows, np.clip(place, 0, period)]
+    return np.stack([less, at, np.maximum(1.0 - less - at, 0.0)])
+
+
+_COLUMNS = 2048
+"""Trials whose powers are taken together, for all numbers."""
 
 
 # sums of independent whole steps ----------------------------------------------------------------

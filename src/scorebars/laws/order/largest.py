@@ -15,16 +15,20 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 
 from scorebars.arrays import FloatArray
+from scorebars.engines.normal_chances import normal_below
 from scorebars.laws.law import Law
 from scorebars.numerics.integration import moments_of_tail
 from scorebars.numerics.roots import crossing
-from scorebars.numerics.special import folded_pdf, folded_sf, log_all_folded_below
+from scorebars.numerics.special import folded_cdf, folded_pdf
 
 _CERTAIN = 9.3  # standard deviations: no error is larger
 _LOWEST = -42.0  # log F at the lower end of the window
 _SUMMED = 600  # up to so many labels are summed at every x
 _SHARPEST = 256  # of more labels, those with the smallest sigma are still summed
-_DEGREES = (48, 96)  # of the interpolating polynomial, tried in turn
+_DEGREES = (24, 48, 96)  # of the interpolating polynomial, tried in turn
+_MANY = 10_000  # labels for which the smallest degree never serves
+_HARDLY = 1e-10  # log(1 - t) = -t for smaller t
+_TOGETHER = 1 << 14  # labels times x whose chances stay in the cache
 
 
 class MaxErrorLaw(Law):
@@ -52,7 +56,7 @@ class MaxErrorLaw(Law):
         rough = 1e-3 * (high - low)
 
         def excess(x: float) -> float:
-            return float(log_all_folded_below(np.array([x]), self._size, self._sigma)[0]) - _LOWEST
+            return float(_log_all_below(np.array([x]), self._size, self._sigma)[0]) - _LOWEST
 
         lowest = crossing(excess, low, high, xtol=rough)
         return max(low, lowest - 2.0 * rough), high
@@ -61,18 +65,20 @@ class MaxErrorLaw(Law):
     def _parts(self) -> tuple[FloatArray, FloatArray, Chebyshev | None]:
         """The labels to sum at every x, and the interpolated log(-log) of the product over the others."""
         low, high = self._window
-        reaching = folded_sf(np.asarray(low), self._size, self._sigma) > 1e-20 / self._size.size
+        chance = _above(np.asarray(low), self._size, self._sigma)
+        reaching = np.flatnonzero(chance > 1e-16 / self._size.size)
+        reaching = reaching[np.argsort(chance[reaching])]  # those that hardly count side by side
         size, sigma = self._size[reaching], self._sigma[reaching]
         if size.size > _SUMMED:
-            order = np.argpartition(sigma, _SHARPEST)
-            sharp, rest = order[:_SHARPEST], order[_SHARPEST:]
+            sharp = np.argpartition(sigma, _SHARPEST)[:_SHARPEST]
+            rest = np.delete(np.arange(size.size), sharp)
 
             def log_minus_log(x: FloatArray) -> FloatArray:
-                return np.log(np.maximum(-log_all_folded_below(x, size[rest], sigma[rest]), 1e-300))
+                return np.log(np.maximum(-_log_all_below(x, size[rest], sigma[rest]), 1e-300))
 
             check = low + (high - low) * np.array([0.02, 0.1, 0.2, 0.35, 0.5])
             exact = np.exp(-np.exp(log_minus_log(check)))
-            for degree in _DEGREES:
+            for degree in _DEGREES if size.size < _MANY else _DEGREES[1:]:
                 curve = Chebyshev.interpolate(log_minus_log, degree, [low, high])
                 if np.all(np.abs(np.exp(-np.exp(curve(check))) - exact) < 1e-12):
                     return size[sharp], sigma[sharp], curve
@@ -81,7 +87,7 @@ class MaxErrorLaw(Law):
     def _log_cdf(self, x: FloatArray) -> FloatArray:
         """log F at x inside the window."""
         size, sigma, curve = self._parts
-        log = log_all_folded_below(x, size, sigma)
+        log = _log_all_below(x, size, sigma)
         return log if curve is None else np.asarray(log - np.exp(curve(x)))
 
     def _log(self, x: float) -> float:
@@ -102,7 +108,7 @@ class MaxErrorLaw(Law):
         size, sigma = self._size, self._sigma
         if x <= 0.0:
             return float(folded_pdf(np.zeros(1), size, sigma)[0]) if size.size == 1 else 0.0
-        chance = np.maximum(1.0 - folded_sf(np.asarray(x), size, sigma), 1e-300)
+        chance = np.maximum(1.0 - _above(np.asarray(x), size, sigma), 1e-300)
         return self._cdf(x) * float(np.sum(folded_pdf(np.asarray(x), size, sigma) / chance)) if size.size else math.inf
 
     @cached_property
@@ -119,3 +125,31 @@ class MaxErrorLaw(Law):
         # ever smaller steps towards the lower end, where F may begin like a power of x
         marks = np.append(marks, low + width * 10.0 ** -np.arange(1.0, 9.0))
         return moments_of_tail(lambda x: -np.expm1(self._log_cdf(x)), low, high, marks, 1e-15)
+
+
+def _above(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:
+    """P(|delta + sigma Z| > x) for x >= 0 and size = |delta| (broadcast)."""
+    with np.errstate(over="ignore"):
+        return np.asarray(normal_below((size - x) / sigma) + normal_below((-size - x) / sigma))
+
+
+def _log_all_below(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Log of the probability that every error is at most x, for each x >= 0."""
+    out = np.zeros(x.size)
+    rows = max(1, _TOGETHER // max(size.size, 1))
+    for start in range(0, x.size, rows):
+        block = x[start : start + rows, None]
+        for first in range(0, size.size, _TOGETHER):
+            part = size[first : first + _TOGETHER], sigma[first : first + _TOGETHER]
+            tail = _above(block, *part)
+            if float(np.max(tail)) < _HARDLY:
+                out[start : start + rows] -= np.add.reduce(tail, axis=1)
+                continue
+            with np.errstate(divide="ignore"):
+                log = np.log1p(-np.minimum(tail, 1.0))
+                unlikely = tail > 0.5
+                if np.any(unlikely):
+                    picked = (np.broadcast_to(a, tail.shape)[unlikely] for a in (block, *part))
+                    log[unlikely] = np.log(folded_cdf(*picked))
+            out[start : start + rows] += np.add.reduce(log, axis=1)
+    return out

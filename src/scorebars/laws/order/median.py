@@ -9,7 +9,8 @@ probability that k errors are at most s and the others above t,
 
 Labels that lie on one side of the middle whatever their errors are only count. Where one or two others remain, the
 median is their mean absolute error. A few: the first formula. More: the second at some dozen x, interpolated between
-them. Draws serve where labels with very small errors, which make steps, are among many others or an even number.
+them; of very many labels some thousand stand for all in the sums over P_i(x). Draws serve where labels with very small
+errors, which make steps, are among many others or an even number.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from numpy.polynomial import Chebyshev
 from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.counts.poisson_binomial import PoissonBinomial
+from scorebars.errors import Normal
+from scorebars.laws.counts.poisson_binomial import around_rank
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
+from scorebars.losses import Within
+from scorebars.moments.representatives import representatives
 from scorebars.numerics.integration import integral, moments_of_tail
 from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf
@@ -35,6 +39,7 @@ _CERTAIN = 10.0  # standard deviations: no error is larger
 _FEW = 24  # labels for which no table is tried
 _FEW_PAIRS = 60  # labels for the integral over u
 _CONVOLVED = 400  # labels for one polynomial at many x, instead of a Poisson-binomial at each
+_AT_ONCE = 1 << 18  # labels times x for which chances are found together
 _SHARP = 1e-3  # of the range of the median: smaller errors make steps
 _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
@@ -57,6 +62,7 @@ def median_law(delta: Any, sigma: Any) -> Law:
     if high == low or not np.any(sigma):
         return NormalLaw(0.5 * (low + high), 0.0)
     middle = _MiddleErrors(size, sigma, rank, last > first, (low, high))
+    middle.represented()
     if size.size > _FEW:
         for degree in (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48):
             table = _Tabulated(middle, degree)
@@ -78,28 +84,41 @@ class _MiddleErrors(Law):
         exact = sigma == 0
         # an exact label lies a last digit below its value, so that it counts as at most x there
         self.labels = np.where(exact, np.nextafter(size, -1.0), size), np.where(exact, _EXACT, sigma)
+        self.number = size.size
+        self.count: FloatArray | None = None
         self.rank, self.average, self.ends = rank, average, ends
         self.sharp = sigma < _SHARP * (ends[1] - ends[0])
         self.method = "quadrature" if average else "exact"
 
+    def represented(self) -> None:
+        """Let some labels stand for very many, where such are found: chances at x near the median are smooth."""
+        size, sigma = self.labels
+        middle = float(np.partition(size, self.rank - 1)[self.rank - 1])
+        few = representatives(Within(middle), Normal.trusted(sigma), size, np.zeros(size.size))
+        if few is not None:
+            self.labels, self.count = (np.abs(few.y), np.asarray(few.errors.error_bar(few.y))), few.number
+
+    def total(self, values: FloatArray) -> float:
+        """The sum over all labels of these values."""
+        return float(np.sum(values) if self.count is None else self.count @ values)
+
     def counts(self, s: FloatArray, t: FloatArray) -> FloatArray:
         """P(no error lies between s and t, and fewer than `rank` lie below, just as many, more): three rows."""
-        if self.labels[0].size > _CONVOLVED:
-            return np.array([self._binomial(float(a), float(b)) for a, b in zip(s, t, strict=True)]).T
-        number, _ = self._polynomial(s, t, self.labels[0].size)
-        return np.add.reduceat(number, [0, self.rank, self.rank + 1], axis=0)
+        if self.number <= _CONVOLVED:
+            number, _ = self._polynomial(s, t, self.number)
+            return np.add.reduceat(number, [0, self.rank, self.rank + 1], axis=0)
+        rows = max(1, _AT_ONCE // self.labels[0].size)
+        parts = (slice(start, start + rows) for start in range(0, s.size, rows))
+        return np.concatenate([self._binomials(s[part, None], t[part, None]) for part in parts], axis=1)
 
-    def _binomial(self, s: float, t: float) -> tuple[float, ...]:
-        under, over = folded_cdf(np.asarray(max(s, 0.0)), *self.labels), folded_sf(np.asarray(t), *self.labels)
-        both = np.maximum(under + over, 1e-300)
-        empty = math.exp(float(np.sum(np.log(both)))) if t > s else 1.0
-        first, number = PoissonBinomial(np.minimum(under / both, 1.0)).inverted()
-        place = min(max(self.rank - first, 0), number.size)
-        less, more = float(np.sum(number[:place])), float(np.sum(number[place + 1 :]))
-        middle = float(number[place]) if first <= self.rank < first + number.size else 0.0
-        if self.rank < first:
-            less, more = 0.0, 1.0
-        return empty * less, empty * middle, empty * more
+    def _binomials(self, s: FloatArray, t: FloatArray) -> FloatArray:
+        under = folded_cdf(np.maximum(s, 0.0), *self.labels)
+        if np.array_equal(s, t):
+            return around_rank(np.minimum(under, 1.0), self.count, self.rank)
+        both = np.maximum(under + folded_sf(t, *self.labels), 1e-300)
+        log = np.log(both)
+        empty = np.exp(np.sum(log, axis=1) if self.count is None else log @ self.count)
+        return empty * around_rank(np.minimum(under / both, 1.0), self.count, self.rank)
 
     def _polynomial(self, s: FloatArray, t: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
         """Coefficients of prod_i (P_i(s) z + 1 - P_i(t)), z^k in row k, and minus their derivatives by t."""
@@ -170,11 +189,11 @@ class _Tabulated(Law):
         goal = of.rank - 0.5 + 0.5 * of.average
 
         def excess(x: float) -> float:
-            return float(np.sum(folded_cdf(np.asarray(x), *of.labels))) - goal
+            return of.total(folded_cdf(np.asarray(x), *of.labels)) - goal
 
         centre = np.asarray(crossing(excess, low, high, xtol=1e-4 * (high - low), rtol=1e-5))
-        p, rate = folded_cdf(centre, *of.labels), max(float(np.sum(folded_pdf(centre, *of.labels))), 1e-300)
-        reach = _EDGE * math.sqrt(float(np.sum(p * (1.0 - p)))) / rate
+        p, rate = folded_cdf(centre, *of.labels), max(of.total(folded_pdf(centre, *of.labels)), 1e-300)
+        reach = _EDGE * math.sqrt(of.total(p * (1.0 - p))) / rate
         low, high = self._ends = max(low, float(centre) - reach), min(high, float(centre) + reach)
         angle = np.pi * np.arange(0.5, 2 * degree + 1) / (2 * degree + 1)
         x = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(angle)
@@ -213,9 +232,9 @@ class _Tabulated(Law):
 
 def _slope_of_gap(of: _MiddleErrors, x: FloatArray, degree: int) -> FloatArray:
     """J'(x). H falls nearly exponentially with the gap, which suits Laguerre's rule; log J is nearly quadratic."""
-    number = of.labels[0].size
+    number = of.number
     nodes, weights = np.polynomial.laguerre.laggauss(10 if number <= 200 else 4 if number <= 20_000 else 1)
-    rate = np.array([np.sum(folded_pdf(np.asarray(at), *of.labels)) for at in x])
+    rate = np.array([of.total(folded_pdf(np.asarray(at), *of.labels)) for at in x])
     u = nodes * (0.5 / np.maximum(rate, 1e-300))[:, None]
     gaps = of.counts((x[:, None] - u).ravel(), (x[:, None] + u).ravel())[1].reshape(u.shape)
     j = gaps @ (weights * np.exp(nodes)) * 0.5 / rate

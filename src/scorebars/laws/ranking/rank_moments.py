@@ -27,15 +27,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, owens_t
 
 from scorebars.arrays import FloatArray
+from scorebars.engines.normal_chances import normal_below
 
 _Index = NDArray[np.intp]
 
 _TRIPLES = 64  # labels
 _REACH = 8.5
 _OCTAVES = 3  # labels whose errors lie within a factor 2^3 share a grid
-_FINE, _COARSE = 0.01, 0.4  # grid step over the smallest error of the class, where sharper labels exist and where not
+_COARSE = 0.55  # grid step over the smallest error
+_FINE = 0.01  # over the smallest error of the class, where much sharper labels exist
 _MOST_POINTS = 20_000_000  # labels times grid points, for each class of errors
-_BLOCK = 1 << 17
+_BLOCK = 1 << 15
 
 
 def rank_sum_moments(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> tuple[float, float]:
@@ -62,17 +64,26 @@ def _pair_sums(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) 
     """sum_{i<j} W E, sum_{i<j} W^2 (1 - E^2) over pairs that can change order, and sum_ij W^2 E^2 over i with an error."""
     mean, spread, own = [], [], []
     step = max(1, _BLOCK // y.size)
+    variance, random, exact = np.square(sigma), sigma > 0, bool(np.any(sigma == 0))
     for start in range(0, y.size, step):
-        rows = np.arange(start, min(start + step, y.size))
-        width, gap = np.hypot(sigma[rows, None], sigma), y[rows, None] - y
-        fixed = width == 0
-        expected = np.where(fixed, np.sign(gap), 2.0 * ndtr(gap / np.where(fixed, 1.0, width)) - 1.0)
-        w = _weights(rank, rows, signs)
-        square = np.square(w * expected)
-        mean.append(float(np.sum(w * expected)))
-        spread.append(float(np.sum(np.where(fixed, 0.0, w * w - square))))
-        own.append(float(np.sum(square[sigma[rows] > 0])))
-    return 0.5 * math.fsum(mean), 0.5 * math.fsum(spread), math.fsum(own)
+        rows, columns = np.arange(start, min(start + step, y.size)), slice(start, None)  # pairs further left were met
+        width, gap = np.sqrt(variance[rows, None] + variance[columns]), y[rows, None] - y[columns]
+        fixed = width == 0 if exact else None
+        if fixed is None:
+            expected = 2.0 * normal_below(gap / width) - 1.0
+        else:
+            expected = np.where(fixed, np.sign(gap), 2.0 * ndtr(gap / np.where(fixed, 1.0, width)) - 1.0)
+        gap = rank[rows, None] - rank[columns]
+        w = np.sign(gap) if signs else gap
+        expected *= w
+        square = np.square(expected)
+        once = np.ones(y.size - start)
+        once[: rows.size] = 0.5  # both ways
+        mean.append(float(np.sum(expected @ once)))
+        change = w * w - square
+        spread.append(float(np.sum((change if fixed is None else np.where(fixed, 0.0, change)) @ once)))
+        own.append(float(random[rows] @ (square @ once) + np.sum(square @ (once * random[columns]))))
+    return math.fsum(mean), math.fsum(spread), math.fsum(own)
 
 
 def _triples(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> float:
@@ -107,7 +118,7 @@ def orthant_excess(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
 def _classes(sigma: FloatArray) -> Iterator[_Index]:
     """Labels with errors, in groups of like size."""
     random = np.flatnonzero(sigma > 0)
-    octave = np.floor(np.log2(sigma[random]) / _OCTAVES)
+    octave = np.floor(np.log2(sigma[random] / np.min(sigma[random])) / _OCTAVES)
     for group in np.unique(octave):
         yield random[octave == group]
 
@@ -117,9 +128,10 @@ def _class_terms(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool
     mu, s = y[members], sigma[members]
     smallest = float(np.min(s))
     low, high = float(np.min(mu - _REACH * s)), float(np.max(mu + _REACH * s))
-    step = _COARSE * smallest
-    if np.any(sigma < smallest):
-        step = min(max(_FINE * smallest, (high - low) * y.size / _MOST_POINTS), step)
+    step, sharpest = _COARSE * smallest, float(np.min(sigma))
+    if sharpest < smallest:
+        fine = max(_FINE * smallest, (high - low) * y.size / _MOST_POINTS)
+        step = min(max(fine, _COARSE * sharpest), step)
     per_label = 2.0 * _REACH * float(np.max(s)) / step
     if (high - low) / step <= min(members.size * per_label, _MOST_POINTS / y.size):
         grids = [(members, low, high)]
@@ -144,8 +156,11 @@ def _on_grid(
         points = grid[start : start + columns]
         psi = _mean_sign(points, y[:, None], sigma[:, None], step)
         if signs:
-            sums, square_sums = (np.pad(np.cumsum(x, axis=0), ((1, 0), (0, 0))) for x in (psi, np.square(psi)))
-            s_i = sums[below] - (sums[-1] - sums[not_above])
+            sums, square_sums = np.zeros((2, y.size + 1, points.size))
+            np.cumsum(psi, axis=0, out=sums[1:])
+            s_i = (sums[below] + sums[not_above]) - sums[-1]
+            psi *= psi
+            np.cumsum(psi, axis=0, out=square_sums[1:])
             q_i = square_sums[-1] - (square_sums[not_above] - square_sums[below])
         else:
             r = rank[members, None]
@@ -155,17 +170,19 @@ def _on_grid(
         with np.errstate(under="ignore"):
             w = np.exp(-0.5 * np.square(np.minimum(np.abs(points - mu) / s, 40.0)))
         weight += np.add.reduce(w, axis=1)
-        first += np.add.reduce(w * s_i, axis=1)
-        second += np.add.reduce(w * np.square(s_i), axis=1)
-        squares += np.add.reduce(w * q_i, axis=1)
+        squares += np.einsum("ik,ik->i", w, q_i)
+        w *= s_i
+        first += np.add.reduce(w, axis=1)
+        second += np.einsum("ik,ik->i", w, s_i)
     return float(np.sum((second - squares) / weight - np.square(first / weight)))
 
 
 def _mean_sign(points: FloatArray, mu: FloatArray, sigma: FloatArray, step: float) -> FloatArray:
     """psi_j(y); a step sharper than the grid is averaged over the cell around the grid point."""
-    gap = points - mu
-    sharp = sigma < step
-    smooth = 2.0 * ndtr(gap / np.where(sharp, 1.0, sigma)) - 1.0
+    gap, sharp = points - mu, sigma < step
+    smooth = normal_below(gap / np.where(sharp, 1.0, sigma))
+    smooth *= 2.0
+    smooth -= 1.0
     return np.asarray(np.where(sharp, np.clip(2.0 * gap / step, -1.0, 1.0), smooth)) if np.any(sharp) else smooth
 
 
@@ -175,6 +192,8 @@ _PARTNERS = 8192  # labels from which the table is made, and that tell the varia
 _RANKS, _PLACES = 64, 400  # size of the table
 _PAIRS, _FEWEST_SHIFTS = 6_000_000, 64  # pairs for the mean, and partners of each label at least
 _FAR = 9.0  # standard deviations: labels further apart never change their order
+_STRIP = 1 << 14  # pairs whose chances stay in the cache
+_NEVER = 1e-300  # the error of the difference of two labels without error
 _CROWDED = 50  # labels within one error of each other at least
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(10)
 _NODE_WEIGHTS = _NODE_WEIGHTS / math.sqrt(2 * math.pi)
@@ -198,7 +217,7 @@ def moments_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: b
     sums, moved = np.empty((2, _RANKS, _PLACES))
     for b, (start, stop) in enumerate(pairwise(edges.tolist())):
         with np.errstate(divide="ignore", invalid="ignore"):
-            psi = 2.0 * ndtr(np.nan_to_num((places - mu[start:stop, None]) / s[start:stop, None])) - 1.0
+            psi = 2.0 * normal_below(np.nan_to_num((places - mu[start:stop, None]) / s[start:stop, None])) - 1.0
         sums[b], moved[b] = np.sum(psi, axis=0), r[start:stop] @ psi
     before = np.concatenate([np.zeros((1, _PLACES)), np.cumsum(sums, axis=0)])
     table = 2.0 * before - before[-1]  # of a label between two blocks, by signs
@@ -245,12 +264,16 @@ def _mean_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: boo
     count = min(farthest, max(_FEWEST_SHIFTS, _PAIRS // n))
     edges = np.square(np.linspace(0.0, 1.0, count + 1)) * farthest
     edges = np.unique(np.round(np.maximum(edges, np.arange(count + 1.0)))).astype(np.intp)
+    exact = bool(np.any(variance == 0))
     for low, high in pairwise(edges.tolist()):
-        k = (low + high + 1) // 2  # stands for the distances above `low`, up to `high`
-        gap, apart = y[k:] - y[:-k], rank[k:] - rank[:-k]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            change = -2.0 * ndtr(-gap / np.sqrt(variance[k:] + variance[:-k]))
-        each = float(np.sum((np.sign(apart) if signs else apart) * np.nan_to_num(change)))
+        k, each = (low + high + 1) // 2, 0.0  # stands for the distances above `low`, up to `high`
+        for start in range(0, n - k, _STRIP):
+            here, there = slice(start, min(start + _STRIP, n - k)), slice(start + k, min(start + _STRIP + k, n))
+            width = np.sqrt(variance[here] + variance[there])
+            if exact:
+                width[width == 0] = _NEVER
+            change, apart = normal_below((y[here] - y[there]) / width), rank[there] - rank[here]
+            each -= 2.0 * float((np.sign(apart) if signs else apart) @ change)
         total += each / (n - k) * ((high - low) * (n - 0.5 * (low + high + 1)))
     return total
 
