@@ -112,3 +112,23 @@ def test_shapes():
     assert special.folded_mean(np.zeros((3, 1)), np.ones(4)).shape == (3, 4)
     large = np.linspace(0, 10, 50_001)
     assert special.v(large)[[0, -1]].tolist() == [special.v(0.0), special.v(10.0)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-np.inf, 0.3), (-1.0, 2.0), (2.0, np.inf), (-np.inf, -9.0), (30.0, np.inf), (5.0, 5.5)]
+)
+def test_moments_between(low, high):
+    """Against the integrals in 40 digits."""
+    with mp.workdps(40):
+        near = float(np.clip(0.0, low, high))
+        points = np.clip(near + np.arange(-12.0, 12.1, 0.25), low, high).tolist()
+        mass, first, second = (mp.quad(lambda x, k=k: x**k * mp.npdf(x), points) for k in range(3))
+        exact = float(first / mass), float(second / mass)
+    found = special.moments_between(np.array([low]), np.array([high]))
+    assert (found[0][0], found[1][0]) == pytest.approx(exact, rel=1e-9)
+
+
+def test_moments_between_ends_so_far_out_that_nothing_is_left():
+    first, second = special.moments_between(np.array([1e149, -np.inf, 40.0]), np.array([np.inf, -1e200, 40.0]))
+    assert first == pytest.approx([1e149, -1e150, 40.0])
+    assert second == pytest.approx(np.square(first))

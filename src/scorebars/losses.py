@@ -79,6 +79,10 @@ class Loss(ABC):
         """The labels whose loss is at most t, as intervals; None where this loss does not say."""
         return None
 
+    def parabola(self, p: Any) -> FloatArray | None:
+        """Of a loss a y^2 + b y + c of the label: the factors a, one for each prediction. None where it is no parabola."""
+        return None
+
 
 # losses of the residual y - p ------------------------------------------------------------------
 
@@ -94,6 +98,9 @@ class SquaredError(Loss):
 
     def sublevel(self, p: float, t: float) -> Pieces:
         return [(p - math.sqrt(t), p + math.sqrt(t))]
+
+    def parabola(self, p: FloatArray) -> FloatArray:
+        return np.ones(len(p))
 
 
 class AbsoluteError(Loss):
@@ -299,6 +306,10 @@ class LogScore(ForecastScore):
         variance = np.square(p.std)
         return 0.5 / variance, 0.5 * np.log(2 * math.pi * variance)
 
+    def parabola(self, p: Forecast) -> FloatArray | None:
+        terms = self.terms(p)
+        return None if terms is None else terms[0]
+
 
 class DawidSebastiani(ForecastScore):
     """log v + (y - m)^2 / v with the forecast's mean m and variance v"""
@@ -314,6 +325,9 @@ class DawidSebastiani(ForecastScore):
         """a and c of the score c + a (y - mean)^2."""
         variance = np.square(p.std)
         return 1.0 / variance, np.log(variance)
+
+    def parabola(self, p: Forecast) -> FloatArray:
+        return self.terms(p)[0]
 
 
 class IntervalScore(ForecastScore):

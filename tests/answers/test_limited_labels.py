@@ -145,6 +145,34 @@ def test_truth_is_closer_than_what_is_observed(sigma):
     assert abs(np.mean(off)) < 0.03
 
 
+def test_squares_join_those_without_limits():
+    """A limit that says nothing leaves the squares of the others, less their error variance: no law takes part of it."""
+    rng = np.random.default_rng(3)
+    d = rng.choice([-0.8, 0.8], 100) + 0.8 * rng.standard_normal(100)
+    plain = sb.mean_squared_error(d, np.zeros(100), yerr=0.8).truth
+    low, high = np.append(d, -INF), np.append(d, 50.0)
+    assert sb.mean_squared_error(None, np.zeros(101), yerr=sb.Censored(low, high, 0.8)).truth == pytest.approx(
+        plain, rel=0.02
+    )
+    f, labels = sb.NormalForecast(np.zeros(101), np.full(101, 0.5)), sb.Censored(low, high, 0.8)
+    for name in ("log_score", "dawid_sebastiani_score"):
+        plain = getattr(sb, name)(d, f[:100], yerr=0.8).truth
+        assert getattr(sb, name)(None, f, yerr=labels).truth == pytest.approx(plain, rel=0.02)
+
+
+def test_a_limit_far_out_speaks_for_no_more_than_a_number_there():
+    """Else intervals of squares reach as far as the grid does."""
+    length, spread = [], []
+    for seed in range(8):
+        labels, p, d = situation(np.random.default_rng(seed), 50, 0.8, 0.6)
+        truth = sb.mean_squared_error(None, p, yerr=labels).truth
+        low, high = truth.interval(0.95)
+        length.append(high - low)
+        spread.append(truth - np.mean(np.square(d)))
+    assert np.mean(length) < 2.5
+    assert np.max(np.abs(spread)) < 1.5
+
+
 def test_scatter_is_that_of_all_labels():
     """Tobit: the scatter from numbers and limits agrees with the one that the whole labels show."""
     z = []
@@ -297,8 +325,12 @@ def test_studies_of_forecasts():
 @pytest.mark.parametrize("sigma", [0.0, 0.4, 0.8])
 @pytest.mark.parametrize("residuals", ["normal", "laplace", "two points"])
 @pytest.mark.parametrize("n", [50, 400])
-def test_intervals_of_the_truth_hold(share, sigma, residuals, n):
-    """They hold at least 92 % less the error of the count, and the estimate is off by little."""
+@pytest.mark.parametrize("name", ["mean_absolute_error", "mean_squared_error"])
+def test_intervals_of_the_truth_hold(share, sigma, residuals, n, name):
+    """They hold at least 92 % less the error of the count, and the estimate is off by little.
+
+    Not by less than 0.1 sd where errors are as large as residuals, or of squares where most labels are limits: docs/theory/limits.md.
+    """
     draws = {
         "normal": lambda rng, n: rng.normal(0.0, 0.8, n),
         "laplace": lambda rng, n: rng.laplace(0.0, 0.8 / np.sqrt(2), n),
@@ -307,12 +339,14 @@ def test_intervals_of_the_truth_hold(share, sigma, residuals, n):
     held, off, repetitions = 0, [], 60
     for seed in range(repetitions):
         labels, p, d = situation(np.random.default_rng(seed), n, sigma, share, draw=draws[residuals])
+        right = np.mean(np.abs(d)) if name == "mean_absolute_error" else np.mean(np.square(d))
         try:
-            truth = sb.mean_absolute_error(None, p, yerr=labels).truth
+            truth = getattr(sb, name)(None, p, yerr=labels).truth
         except sb.UndefinedEstimate:
             continue
         low, high = truth.interval(0.95)
-        held += low <= np.mean(np.abs(d)) <= high
-        off.append(truth - np.mean(np.abs(d)))
+        held += low <= right <= high
+        off.append(truth - right)
     assert held / len(off) > 0.92 - 2.5 * np.sqrt(0.92 * 0.08 / len(off))
-    assert abs(np.mean(off)) < 0.02 * 0.8 + 3 * np.std(off) / np.sqrt(len(off))
+    hidden = sigma == 0.8 or (share == 0.6 and name == "mean_squared_error")
+    assert abs(np.mean(off)) < (0.1 if hidden else 0.02) * 0.8 + 3 * np.std(off) / np.sqrt(len(off))

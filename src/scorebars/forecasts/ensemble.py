@@ -13,16 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scorebars import checks
 from scorebars.arrays import FloatArray, IntArray, in_one_unit
 from scorebars.errors import MeasurementError
-from scorebars.errors.estimated_sizes import EstimatedSizes
-from scorebars.errors.repeats import scatter_of
-from scorebars.forecasts.forecast import Forecast, SeenForecast, check_claims
+from scorebars.forecasts.forecast import Forecast, SeenForecast, ToldSpread, check_claims
 from scorebars.forecasts.tabulated import rank_in_rows
 from scorebars.numerics.special import folded_mean
 
-_LEFT_OUT = 8
-"""So many members are judged by the others."""
-_ENOUGH = 100
-"""With so many labels half of what this shows is believed."""
 _BLOCK = 1 << 20
 """Members looked at together."""
 
@@ -171,54 +165,16 @@ class EnsembleForecast(Forecast):
 
     # is it right? ------------------------------------------------------------------------------
 
-    @cached_property
-    def _scatter(self) -> EstimatedSizes:
-        """The variance of few members is uncertain, and drawn towards the common one as that of few repeats is."""
-        return scatter_of(np.square(self.std), np.full(len(self), float(self.size)), "shrunk")
-
     @property
     def error_variance(self) -> FloatArray:
         """Variance of one more member about the mean of these: (1 + 1/m) times that of a member."""
-        if self.size < 2:
-            return np.zeros(len(self))
-        return np.square(self._scatter.sigma) * (1.0 + 1.0 / self.size)
-
-    def variance_ratio(self, noise2: FloatArray) -> float:
-        """Each of some members in turn as the value that the others forecast: how much more they scatter than found.
-
-        Variances that are drawn towards a common one are a little off where they follow another law than is assumed.
-        """
-        m = self.size
-        if m < 4:
-            return 1.0
-        found = claimed = 0.0
-        for k in np.unique(np.linspace(0, m - 1, min(m, _LEFT_OUT)).astype(int)):
-            away = np.asarray(self.members[:, k], dtype=np.float64) - self.mean
-            rest = np.maximum((m - 1) * np.square(self.std) - np.square(away) * (m / (m - 1)), 0.0) / (m - 2)
-            own = scatter_of(rest, np.full(len(self), m - 1.0), "shrunk").sigma
-            v = np.square(own) * (m / (m - 1))
-            weight = np.where(v > 0, v, 0.0) / np.square(np.where(v > 0, v, 1.0) + noise2)
-            found += float(np.sum(weight * np.square(away * (m / (m - 1)))))
-            claimed += float(np.sum(weight * v))
-        # all members together are one more than the others; few labels hardly tell
-        trust = (m - 2) / (m - 1) * len(self) / (len(self) + _ENOUGH)
-        return 1.0 + (found / claimed - 1.0) * trust if claimed > 0 else 1.0
+        return np.square(self.std) * (1.0 + 1.0 / self.size)
 
     @property
-    def common_uncertainty(self) -> float:
+    def told_spread(self) -> ToldSpread | None:
         if self.size < 2:
-            return 0.0
-        scatter = self._scatter
-        pooled = float(np.sum(scatter.nu * scatter.own)) / scatter.pooled_degrees
-        share = 1.0 - float(np.mean(scatter.weight))
-        return share**2 * scatter.pooled_variance / pooled**2 if pooled > 0 else 0.0
-
-    @property
-    def kurtosis(self) -> float:
-        """That of Student's distribution: each error is measured in a spread that members tell only so well."""
-        if self.size < 2:
-            return 0.0
-        return 6.0 / max(float(np.mean(self._scatter.degrees)) - 4.0, 1.0)
+            return None
+        return ToldSpread(np.square(self.std), self.size - 1.0, 1.0 + 1.0 / self.size, np.zeros(len(self)))
 
     def pit(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
         """The rank of y among the members, a place drawn inside it: uniform if y is like one more member."""

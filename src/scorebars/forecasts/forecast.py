@@ -46,6 +46,17 @@ class Ends(NamedTuple):
     upper: FloatArray
 
 
+class ToldSpread(NamedTuple):
+    """The variance of each forecast's error is factor * v + added, and of v there is but a sample variance."""
+
+    found: FloatArray
+    """Sample variances."""
+    degrees: float
+    """Degrees of freedom of each."""
+    factor: float
+    added: FloatArray
+
+
 class Forecast(ABC):
     """What a model says of each of n labels: a distribution.
 
@@ -277,19 +288,10 @@ class Forecast(ABC):
         """Mean squared distance of the value from `mean` if the forecast is right."""
         return np.square(self.std)
 
-    def variance_ratio(self, noise2: FloatArray) -> float:
-        """By how much `error_variance` is too small on average, for labels with errors of these variances."""
-        return 1.0
-
     @property
-    def common_uncertainty(self) -> float:
-        """Relative variance by which all of `error_variance` may be off together."""
-        return 0.0
-
-    @property
-    def kurtosis(self) -> float:
-        """Excess kurtosis of errors in units of their standard deviation, as far as it is known beforehand."""
-        return 0.0
+    def told_spread(self) -> ToldSpread | None:
+        """Where the spread is itself an estimate: what it was found from. None where it is as the forecast says."""
+        return None
 
     def pit(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Probability integral transform of the values y: uniform if the forecast is right.
@@ -459,12 +461,11 @@ class SeenForecast(Forecast):
         return np.square(self.std) + self.forecast.error_variance - np.square(self.forecast.std)
 
     @property
-    def common_uncertainty(self) -> float:
-        return self.forecast.common_uncertainty
-
-    @property
-    def kurtosis(self) -> float:
-        return self.forecast.kurtosis
+    def told_spread(self) -> ToldSpread | None:
+        inner = self.forecast.told_spread
+        if inner is None:
+            return None
+        return inner._replace(added=inner.added + np.square(self.std) - np.square(self.forecast.std))
 
     def pit(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
         return self.forecast.pit_through(self.errors, y, rng)

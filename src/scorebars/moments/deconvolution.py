@@ -183,7 +183,7 @@ class Deconvolution:
         return Mixture(normal_likelihood(self.cells.residual, self.cells.sd, self.grid), self.cells.share)
 
     @cached_property
-    def _posterior(self) -> FloatArray:
+    def posterior(self) -> FloatArray:
         """Probability of each grid point given a label of each cell."""
         product = self._mixture.likelihood * self.weights
         return np.asarray(product / product.sum(axis=1, keepdims=True))
@@ -197,8 +197,8 @@ class Deconvolution:
 
     def mean_of(self, values: FloatArray) -> float:
         """Mean over the items of E[loss | d]; on a fine grid that is the mean under the law, if all have the same."""
-        inner = np.sum(self._posterior * self._inner_shift * np.gradient(values, self.grid, axis=-1), axis=1)
-        return float(self.cells.share @ (self._item_means(values) + inner))
+        inner = np.sum(self.posterior * self._inner_shift * np.gradient(values, self.grid, axis=-1), axis=1)
+        return float(self.cells.share @ (self.item_means(values) + inner))
 
     def law_mean_of(self, values: FloatArray) -> float:
         """Mean under the law of the loss, which is averaged over the cells if it depends on them."""
@@ -208,9 +208,9 @@ class Deconvolution:
         """The loss at each grid point, averaged over the cells."""
         return values if values.ndim == 1 else np.asarray(self.cells.share @ values)
 
-    def _item_means(self, values: FloatArray) -> FloatArray:
+    def item_means(self, values: FloatArray) -> FloatArray:
         """E[loss | d] of each cell, for residuals on the grid."""
-        return np.asarray(np.sum(self._posterior * values, axis=1))
+        return np.asarray(np.sum(self.posterior * values, axis=1))
 
     @cached_property
     def _inner_precision(self) -> FloatArray:
@@ -230,14 +230,14 @@ class Deconvolution:
         A grid point stands for all residuals in its neighbourhood: where the grid is coarser than the error, D still
         scatters by the error within it.
         """
-        centred = values - self._item_means(values)[:, None]
-        spread = np.sum(self._posterior * np.square(centred), axis=1)
+        centred = values - self.item_means(values)[:, None]
+        spread = np.sum(self.posterior * np.square(centred), axis=1)
         inner = np.square(np.gradient(values, self.grid, axis=-1)) / self._inner_precision
-        return float(self.cells.square @ (spread + np.sum(self._posterior * inner, axis=1)))
+        return float(self.cells.square @ (spread + np.sum(self.posterior * inner, axis=1)))
 
     def item_influence(self, values: FloatArray) -> FloatArray:
         """How the items' mean of E[loss | d] changes with the weight of each grid point."""
-        mixture, first = self._mixture, self._item_means(values)
+        mixture, first = self._mixture, self.item_means(values)
         pull = mixture.share / (mixture.likelihood @ self.weights)
         if values.ndim == 1:
             return np.asarray((pull @ mixture.likelihood) * values - (pull * first) @ mixture.likelihood)

@@ -226,3 +226,16 @@ def log_between(low: FloatArray, high: FloatArray) -> FloatArray:
         part = np.where(np.isneginf(b), 0.0, np.exp(np.minimum(log_ndtr(b) - whole, 0.0)))
         found = whole + np.log1p(-part)
     return np.where(np.isnan(found), -np.inf, found)
+
+
+def moments_between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and mean square of a standard normal variable that is known to lie between low and high, in any tail."""
+    log = log_between(low, high)
+    with np.errstate(over="ignore", invalid="ignore"):
+        at_low, at_high = (np.exp(-0.5 * np.square(end) - log) / _ROOT_2_PI for end in (low, high))
+        mean = at_low - at_high
+        square = 1.0 + np.where(np.isinf(low), 0.0, low * at_low) - np.where(np.isinf(high), 0.0, high * at_high)
+    nearest = np.clip(np.clip(0.0, low, high), -1e150, 1e150)
+    lost = ~np.isfinite(mean + square)  # so far out, or so narrow, that all of it lies at the nearer end
+    mean = np.where(lost, nearest, np.clip(mean, low, high))
+    return mean, np.maximum(np.where(lost, np.square(nearest), square), np.square(mean))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +16,9 @@ from scipy.special import chdtr, chdtrc, ndtr, ndtri
 from scorebars import checks, tables
 from scorebars._shared.score_views import counted, left_out, number, rounded
 from scorebars._shared.shown import Shown, Table, View
-from scorebars.answers.intervals import Symmetric
+from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric, half_width_in_std
 from scorebars.answers.means.intrinsic_scatter import most_likely
-from scorebars.answers.score import Estimate, UndefinedEstimate
+from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.evaluation.study_data import error_columns
@@ -27,6 +27,7 @@ from scorebars.laws.law import Law
 from scorebars.laws.samples import SampleLaw
 from scorebars.metrics.forecast_inputs import forecast_data
 from scorebars.moments.extra_variance import in_own_units
+from scorebars.moments.uncertain_spreads import NO_SCATTER, PossibleVariances, UncertainScatter, possible_variances
 
 _SEED = 20_261_116
 """Of the draws that break ties: the same data give the same digits."""
@@ -130,7 +131,17 @@ class Calibration(Shown):
     @cached_property
     def _spread2(self) -> FloatArray:
         """Squared error that the forecasts claim."""
-        return self._forecast.error_variance * self._forecast.variance_ratio(self._noise2)
+        told = self._possible_spreads
+        return self._forecast.error_variance if told is None else told.mean
+
+    @cached_property
+    def _possible_spreads(self) -> PossibleVariances | None:
+        """The squared errors that few members may claim; None where the spread of the forecasts is as they say."""
+        told = self._forecast.told_spread
+        if told is None:
+            return None
+        found = possible_variances(told.found, told.degrees)
+        return replace(found, values=told.factor * found.values + told.added[:, None])
 
     @cached_property
     def _noise2(self) -> FloatArray:
@@ -225,26 +236,30 @@ class Calibration(Shown):
         return self._factor(offset=True)
 
     def _factor(self, offset: bool) -> Estimate:
+        if self._possible_spreads is not None:
+            return self._told_factor(self._possible_spreads, offset)
         d, noise2, x = self._turned
         scatter, unit = in_own_units(d, np.sqrt(noise2), None, offset=False)
-        # variances that were found from few members make residuals scatter by more, and err together
-        told = np.square(1.0 / (1.0 + noise2))  # of the factor, by each label
-        tails = 1.0 + 0.5 * self._forecast.kurtosis * float(np.sum(np.square(told))) / float(np.sum(told))
-        common = 1.0 + 0.5 * self._forecast.common_uncertainty * float(np.sum(told))
-        scatter = replace(scatter, w=scatter.w / (tails * common))
         if offset:
             scatter = replace(scatter, offset=True, restricted=True, x=x / float(np.max(np.abs(x))))
         found = most_likely(scatter, unit)
-        note = "the residuals are no larger than the label errors alone would make them" if float(found) == 0 else ""
-        return Estimate(
-            float(found),
-            found.std,
-            method="ml",
-            note=note,
-            interval=found.interval,
-            total_interval=found.interval,
-            sampled=True,
-        )
+        return _factor_of(float(found), found.std, found.interval)
+
+    def _told_factor(self, told: PossibleVariances, offset: bool) -> Estimate:
+        """Of ensembles, whose spreads are uncertain themselves."""
+        unit2, forecast = float(np.mean(np.square(self._scale))), self._forecast.told_spread
+        assert forecast is not None
+        d, noise2 = self._residual / math.sqrt(unit2), self._noise2 / unit2
+        exact = d[noise2 == 0]
+        if len(exact) and not np.any(exact != (exact[0] if offset else 0.0)):
+            return _factor_of(0.0, 0.0, Symmetric(0.0, 0.0))  # labels without error that are met exactly
+        scatter = UncertainScatter(d, told.values / unit2, noise2, offset)
+        x, top = scatter.best()
+        # spreads that are known from each other err together, as much as all members do
+        share = float(np.mean(np.square(self._spread2 / (self._spread2 + self._noise2))))
+        interval = partial(_within_drop, scatter, x, top, 1.0 + told.common * share / forecast.degrees)
+        value = 0.0 if x == NO_SCATTER else math.exp(x / 2)
+        return _factor_of(value, partial(_one_sigma, interval, value), interval)
 
     @cached_property
     def bias(self) -> Estimate:
@@ -569,6 +584,21 @@ class Calibration(Shown):
         return "\n".join([*lines, *self.notes])
 
 
+def _factor_of(value: float, std: float | Callable[[], float], interval: IntervalAt) -> Estimate:
+    note = "the residuals are no larger than the label errors alone would make them" if value == 0 else ""
+    return Estimate(value, std, method="ml", note=note, interval=interval, total_interval=interval, sampled=True)
+
+
+def _within_drop(scatter: UncertainScatter, x: float, top: float, widened: float, level: float) -> Interval:
+    """All factors whose log likelihood is within chi^2_1 / 2 of the highest."""
+    return Interval(*scatter.reach(x, top, 0.5 * half_width_in_std(level) ** 2 * widened))
+
+
+def _one_sigma(interval: IntervalAt, value: float) -> float:
+    low, high = interval(ONE_SIGMA)
+    return high if value == 0 else (high - low) / 2
+
+
 def _possible(errors: MeasurementError, truth: FloatArray) -> FloatArray:
     return np.maximum(truth, _SMALLEST) if errors.non_negative else truth
 
@@ -709,9 +739,10 @@ def calibration(
     is like one more of them: :math:`u_i` is its rank among the members, each with a label error of its own.
 
     The spread factor :math:`\lambda` maximises the likelihood of :math:`d_i \sim N(0, \lambda^2 v_i + \sigma_i^2)`, where
-    :math:`d_i` is the mean forecast less the label and :math:`v_i` the variance of the forecast (of an ensemble
-    :math:`1 + 1/m` times that of its members); its interval is the likelihood profile. The bias is the mean of the
-    :math:`d_i` with weights :math:`1/(\lambda^2 v_i + \sigma_i^2)` and Student's interval.
+    :math:`d_i` is the mean forecast less the label and :math:`v_i` the variance of the forecast; its interval is the
+    likelihood profile. Of an ensemble :math:`v_i` is :math:`1 + 1/m` times the variance of its members, which m of them
+    tell only so well: the likelihood is averaged over the :math:`v_i` that the members of all labels make possible. The
+    bias is the mean of the :math:`d_i` with weights :math:`1/(\lambda^2 v_i + \sigma_i^2)` and Student's interval.
 
     Four tests decide: the common bias of the :math:`z_i`, their scatter about it (chi-square), and Kolmogorov's test of
     the :math:`u_i` and of the coverage :math:`|2u_i - 1|`. Each is exact. A p-value below 0.015 in any of them calls the

@@ -212,6 +212,8 @@ class MeanOfLoss:
     known_prediction: FloatArray | None = None
     widened: float = 1.0
     """The interval for the items at hand is so much wider than the likelihood says, where that is known to be too narrow."""
+    swallowed: FloatArray | None = None
+    """Of each fitted label, how much of its error the law takes for true loss: none of it belongs to the mean."""
 
     def _loss_at(self, residual: FloatArray, sd: FloatArray, prediction: FloatArray | None) -> FloatArray:
         """The loss of each true residual, averaged over the errors of a fresh label."""
@@ -265,7 +267,11 @@ class MeanOfLoss:
     @cached_property
     def _fitted_mean(self) -> float:
         fit = self.residuals.fit
-        return float(fit.smooth_weights @ self._averaged) if self._jumps else fit.mean_of(self._values)
+        if self._jumps:
+            return float(fit.smooth_weights @ self._averaged)
+        if self.swallowed is not None:
+            return float(fit.cells.share @ (fit.item_means(self._values) - self.swallowed))
+        return fit.mean_of(self._values)
 
     # how well it is known ----------------------------------------------------------------------
 
@@ -339,7 +345,7 @@ class MeanOfLoss:
         if self.prediction is None:
             ends = self._ends(self._averaged, quantile, self._sampling_variance, parts.clustering)
         else:  # a loss of label and prediction adds the scatter of the items' losses
-            means = fit._item_means(self._values)
+            means = fit.item_means(self._values)
             fitted = parts.fitted_share**2 * float(fit.cells.square @ np.square(means - self.value))
             known = float(np.sum(np.square(parts.known_share * (self._known_losses - self.value))))
             ends = self._ends(self._influence, quantile, fitted + known + self._item_variance)
