@@ -35,7 +35,8 @@ def held(metrics: Sequence[str], models: Sequence[str] = ("Normal",), answers: S
         for model in models
         if any((metric, model, answer) in found for answer in answers)
     ]
-    return _table(["metric", "label errors", *(f"`{answer}`" for answer in answers)], lines)
+    head = ["metric", "label errors", *(f"`{answer}`" for answer in answers)]
+    return _table(head, lines) if len(metrics) > 1 else _table(head[1:], [line[1:] for line in lines])
 
 
 def judges() -> Markdown:

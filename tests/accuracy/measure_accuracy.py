@@ -308,7 +308,7 @@ For example, the mean of an absolute error at a residual of 0 is the root of 2/p
 def page(rows: list[Worst]) -> str:
     """The table for the docs."""
     lines = [
-        "# How exact the numbers are",
+        "# How exact the closed forms are",
         "",
         "Closed forms and distributions against [mpmath](https://mpmath.org), z = residual / error from 0 to 40, errors from 1e-100 to",
         "1e100. Errors are in units of the last place (ulp: 1 means that the last binary digit is wrong); of probabilities,",
