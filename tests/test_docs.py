@@ -33,7 +33,7 @@ CHECKED_ELSEWHERE = {
 }
 """Pages that are made by a command, or whose numbers a test of their own computes."""
 TYPED = re.compile(
-    r"(?<![\w.,:/-])(?:\d[\d,]*\.\d+|\.\d+|\d+e[+-]?\d+|\d[\d,]*\d{3}|\d+(?= ?%| per cent))(?:e[+-]?\d+)?"
+    r"(?<![\w.,:/-])(?:\d[\d,]*\.\d+|\.\d+|\d+e[+-]?\d+|\d[\d,]*\d{2}|\d+(?= ?%| per cent))(?:e[+-]?\d+)?"
 )
 LEVELS = {"68", "68.3", "90", "95", "99"}
 
