@@ -152,7 +152,7 @@ def test_what_if_changes_the_numbers_and_keeps_those_before(watched, server, fil
     assert "scale_errors=2" in page.url and "--scale-errors 2" in page.locator("#command").inner_text()
     assert page.locator("#quick-expected").inner_text() == str(second)
     assert page.locator("#quick-expected-before").inner_text() == str(first)
-    page.fill("#repeats", "4")
+    page.fill("#anew", "4")
     expect(page.locator("#quick-remeasured")).to_have_text(str(second.remeasured(repeats=4)), timeout=30_000)
     page.get_by_role("button", name="Back to the start").click()
     expect(page.locator("#expected-number")).to_have_text(str(first), timeout=30_000)

@@ -175,7 +175,7 @@ def test_streams_work_on_several_threads(tmp_path, monkeypatch):
         seen.add(threading.current_thread().name)
         if len(seen) > 1:
             second.set()
-        second.wait(20)  # one quick thread must not take every piece before the next has started
+        second.wait(1)  # one quick thread must not take every piece before the next has started
         return update(self, *arguments, **options)
 
     monkeypatch.setattr(sb.Accumulator, "update", noted)

@@ -18,6 +18,7 @@ SLOW_METRICS = (
     "d2_absolute_error_score",
     "crps",
     "interval_score",
+    "concordance_index",
 )
 N = 40
 ROWS = read()

@@ -135,3 +135,25 @@ def test_errors_with_heavy_tails():
         label = t + rng.laplace(0, 0.5, (p.repeats, p.labels)).mean(axis=0)
         values.append(np.mean(np.square(label - t - rng.normal(0, 0.6, p.labels))) - 0.5 / p.repeats)
     assert np.std(values) < 0.05 * 1.13
+
+
+def test_a_pilot_in_a_table_or_file(tmp_path):
+    masses = sb.datasets.load_nuclear_masses()
+    models = {name: masses.predictions[name] for name in ("HFB26", "HFB24")}
+    arrays = sb.plan(masses.y, models, yerr=masses.yerr)
+    table = {"mass": masses.y, "err": masses.yerr, **models}
+    assert str(sb.plan(table, y="mass", pred=list(models), yerr="err")) == str(arrays)
+    path = tmp_path / "pilot.csv"
+    rows = zip(*table.values(), strict=True)
+    path.write_text("\n".join([",".join(table), *(",".join(f"{float(x)!r}" for x in row) for row in rows)]))
+    found = sb.plan(path, y="mass", pred=list(models), yerr="err")
+    assert (found.labels, found.repeats, found.cost) == (arrays.labels, arrays.repeats, arrays.cost)
+    assert "labels mass" in found.assumed and "pilot.csv" in found.assumed
+    one = sb.plan(path, y="mass", pred="HFB26", yerr="err", std=0.01)
+    assert one.labels == sb.plan(masses.y, models["HFB26"], yerr=masses.yerr, std=0.01).labels
+    with pytest.raises(ValueError, match=r"about one model \(std\), but the data have 2: HFB26, HFB24"):
+        sb.plan(path, y="mass", pred=list(models), yerr="err", std=0.01)
+    with pytest.raises(ValueError, match="give predictions as columns of the file"):
+        sb.plan(path, models)
+    with pytest.raises(TypeError, match="'delimter' is not a known keyword"):
+        sb.plan(path, y="mass", pred=list(models), delimter=";")

@@ -158,6 +158,15 @@ def test_comparison_and_plan_are_those_of_the_command_line(visitor, tmp_path, mo
         assert done.exit_code == 0, done.stderr
         told = json.loads(done.stdout)
         assert {key: found[key] for key in told} == json.loads(json.dumps(told)), page
+        space = {}
+        exec(compile(found["code"], "code", "exec"), space)
+        if page == "plan":
+            assert (space["found"].labels, space["found"].repeats) == (found["labels"], found["repeats"])
+            continue
+        against = {row["model"]: row.get("difference") for row in found["models"]}
+        other = next(model for model in against if model != found["against"])
+        assert float(space["found"].difference(other, found["against"])) == against[other]
+        assert space["found"].verdict(other, found["against"]) == found["models"][list(against).index(other)]["verdict"]
     assert "choose" in visitor.problem(f"{at}/plan.json", {**view, "with_goal": "std", "with_size": "0.1"})
     assert "at least two models" in visitor.problem(f"{at}/compare.json", {**view, "pred": "pred_a"})
 
@@ -187,3 +196,29 @@ def test_what_can_be_taken_along(visitor):
     assert visitor.get(f"{at}/export/passwd", VIEW).status_code == 404
     rows = visitor.get(f"{at}/export/scores.csv", VIEW).text.splitlines()
     assert f"{evaluation['a', RMSE].expected}" in rows[1]
+
+
+def test_labels_measured_anew_are_in_what_is_taken_along(visitor, tmp_path, monkeypatch):
+    from scorebars.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_bytes(csv_bytes(NUMBERS))
+    at = visitor.upload("t.csv", csv_bytes(NUMBERS))
+    view = {**VIEW, "anew": "4"}
+    found = visitor.json(f"{at}/result.json", view)
+    score = sb.root_mean_squared_error(Y, A, yerr=SIGMA)
+    assert found["scores"][0]["remeasured"] == pytest.approx(float(score.remeasured(repeats=4)), rel=1e-12)
+    done = CliRunner().invoke(app, [*shlex.split(found["command"])[1:], "--json", "-q"])
+    assert json.loads(done.stdout)["scores"][0]["remeasured"] == found["scores"][0]["remeasured"]
+    shown = CliRunner().invoke(app, [*shlex.split(found["command"])[1:], "-q"])
+    assert (
+        "4 times anew" in " ".join(shown.stdout.split()) and str(score.remeasured(repeats=4)).split()[0] in shown.stdout
+    )
+    space = {}
+    exec(compile(found["code"], "code", "exec"), space)
+    assert space["numbers"]["scores"][0]["remeasured"] == found["scores"][0]["remeasured"]
+    berkson = {**view, "error_kind": "berkson", "shown_model": "a", "shown_metric": found["scores"][0]["metric"]}
+    answers = visitor.json(f"{at}/quick.json", berkson)["answers"]
+    assert answers["remeasured"]["text"] == "cannot be estimated" and answers["remeasured"]["note"]
+    for wrong in ("0", "1.5", "many", "10000000"):
+        assert visitor.problem(f"{at}/result.json", {**VIEW, "anew": wrong})

@@ -141,9 +141,9 @@ def record_of(score: Score, names: Iterable[str] = (), level: float | None = Non
     return score._record(names, level)
 
 
-def answers_of(score: Score, names: Iterable[str], level: float | None = None) -> dict[str, Answer]:
-    """The answers alone."""
-    return score._record(names, level).answers
+def answers_of(score: Score, names: Iterable[str], level: float | None = None, repeats: float = 1) -> dict[str, Answer]:
+    """The answers alone; `remeasured` is for labels that are measured `repeats` times anew."""
+    return score._record(names, level, repeats).answers
 
 
 def answer_records(answers: Mapping[str, Answer]) -> list[dict[str, float | str | None]]:
@@ -195,9 +195,9 @@ def with_named_errors(holder: Score | Estimate, together: bool = False) -> str:
     return with_both_errors(float(holder), holder.std, sampling_std(holder), unit)
 
 
-def flat(score: Score, level: float = 0.95) -> dict[str, float | int | str | None]:
+def flat(score: Score, level: float = 0.95, repeats: float = 1) -> dict[str, float | int | str | None]:
     """All answers under flat names, plain floats, for loggers and JSON."""
-    answers = answers_of(score, (*ANSWER_NAMES, "noise_share", "sampling_std"), level)
+    answers = answers_of(score, (*ANSWER_NAMES, "noise_share", "sampling_std"), level, repeats)
     out: dict[str, float | int | str | None] = {"name": score.name, "n": score.n}
     out |= {name: getattr(score, name) for name in ("observed", "expected", "correction", "std")}
     out |= {"interval_low": answers["expected"].low, "interval_high": answers["expected"].high}

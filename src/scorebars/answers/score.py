@@ -383,9 +383,12 @@ class Score(float):
         """
         return score_views.for_paper(self._record(("expected", "truth", "perfect")), unit)
 
-    def to_dict(self, level: float = 0.95) -> dict[str, float | int | str | None]:
-        """All answers under flat names, intervals at this `level`; None where an answer cannot be estimated."""
-        return score_views.flat(self, level)
+    def to_dict(self, level: float = 0.95, repeats: float = 1) -> dict[str, float | int | str | None]:
+        """All answers under flat names, intervals at this `level`; None where an answer cannot be estimated.
+
+        `remeasured` is for labels that are measured `repeats` times anew.
+        """
+        return score_views.flat(self, level, repeats)
 
     def to_metrics(self) -> dict[str, float]:
         """The numbers of `to_dict` as ``"metric/answer"``, finite ones only: what experiment trackers take.

@@ -13,7 +13,7 @@ from rich.text import Text
 
 import scorebars as sb
 from scorebars._shared.escaping import printable
-from scorebars._shared.score_views import QUESTIONS, counted, record_of, table_cells, unit_of
+from scorebars._shared.score_views import QUESTIONS, answers_of, counted, record_of, table_cells, unit_of
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
 from scorebars.cli.console import Failure
@@ -54,6 +54,10 @@ def evaluate(
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.", metavar="P")] = 0.95,
+    anew: Annotated[
+        int,
+        typer.Option(help="remeasured: how often each label is measured anew; shown if above 1.", metavar="N", min=1),
+    ] = 1,
     positive: Annotated[
         str | None,
         typer.Option(help="Of two classes the one that precision, recall, F1 and AUC are about.", metavar="CLASS"),
@@ -101,9 +105,9 @@ def evaluate(
         about = {"source": source.name, "level": level, "omitted": omitted, "columns": roles.to_dict()}
     out.put(
         "evaluate",
-        table=lambda: _shown(result, level, unit, out),
-        json=lambda: as_json({**(found := result.to_dict(level)), **about, "scores": found["scores"]}),
-        csv=lambda: as_csv(result.rows(level)),
+        table=lambda: _shown(result, level, anew, unit, out),
+        json=lambda: as_json({**(found := result.to_dict(level, anew)), **about, "scores": found["scores"]}),
+        csv=lambda: as_csv(result.rows(level, anew)),
         latex=result.to_latex,
         markdown=result.to_markdown,
         sentence=lambda: sentences_of(result, result.metrics if metric else result.metrics[:1], unit),
@@ -132,16 +136,18 @@ def sentences_of(result: Any, metrics: Sequence[str], unit: str | None) -> str:
     return "\n\n".join(lines)
 
 
-def _shown(result: Any, level: float, unit: str | None, out: PaperOptions) -> str:
+def _shown(result: Any, level: float, anew: int, unit: str | None, out: PaperOptions) -> str:
     """The evaluation for people: a block for each metric, a line for each model, the best by the first metric first."""
     interval = f"{level * 100:g} % (labels)"
     parts, models = [], result.ranked()
     for metric in result.metrics:
-        parts += _block(result, metric, models, level, unit, interval)
+        parts += _block(result, metric, models, level, anew, unit, interval)
     return out.screen(*parts[:-1], meanings={**_COLUMNS, interval: "of expected, from the label errors alone"})
 
 
-def _block(result: Any, metric: str, models: Sequence[str], level: float, unit: str | None, interval: str) -> list[Any]:
+def _block(
+    result: Any, metric: str, models: Sequence[str], level: float, anew: int, unit: str | None, interval: str
+) -> list[Any]:
     grouped = result.groups != [None]
     names = ["model", *(["group"] if grouped else [])]
     head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
@@ -150,6 +156,10 @@ def _block(result: Any, metric: str, models: Sequence[str], level: float, unit: 
         [model, *(["all" if group is None else group] if grouped else []), *table_cells(score, level)]
         for (model, group), score in scores.items()
     ]
+    if anew > 1:
+        head.append(f"measured {anew} times anew ± labels")
+        for row, score in zip(rows, scores.values(), strict=True):
+            row.append(answers_of(score, ["remeasured"], repeats=anew)["remeasured"].labels_only)
     return [_title(next(iter(scores.values())), metric, unit), *grid(head, rows, names), ""]
 
 

@@ -93,16 +93,20 @@ class Evaluation(Shown):
     def __len__(self) -> int:
         return len(self.scores)
 
-    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
+    def rows(self, level: float = 0.95, repeats: float = 1) -> list[dict[str, Any]]:
         """One flat record for each score, as `Score.to_dict` gives it, with model and group."""
-        return [
-            {"model": model, **({} if group is None else {"group": group}), "metric": metric, **score.to_dict(level)}
-            for (model, metric, group), score in self.scores.items()
-        ]
+        found = []
+        for (model, metric, group), score in self.scores.items():
+            about = {"model": model, **({} if group is None else {"group": group}), "metric": metric}
+            found.append({**about, **score.to_dict(level, repeats)})
+        return found
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Plain data: schema name, numbers of labels and of rows left out, and one record for each score."""
-        return {"schema": SCHEMA, "n": self.n, "omitted": self.omitted, "scores": self.rows(level)}
+    def to_dict(self, level: float = 0.95, repeats: float = 1) -> dict[str, Any]:
+        """Plain data: schema name, numbers of labels and of rows left out, and one record for each score.
+
+        Intervals are at this `level`; `remeasured` is for labels that are measured `repeats` times anew.
+        """
+        return {"schema": SCHEMA, "n": self.n, "omitted": self.omitted, "scores": self.rows(level, repeats)}
 
     def to_json(self, **options: Any) -> str:
         """`to_dict` as JSON; infinities are written as the strings "inf" and "-inf"."""

@@ -432,19 +432,12 @@ def code_lines(
     unit: str,
 ) -> str:
     """Python code that makes the numbers again: from a shipped data set, a file, or the user's arrays."""
-    asked = f"metrics = [{', '.join(map(_metric_code, metrics))}]"
+    asked = f"metrics = [{', '.join(map(metric_code, metrics))}]"
     head = ["from functools import partial", ""] if "partial(" in asked else []
     head += ["import scorebars as sb", ""]
     loader = None if weighted else _loader(source, labels, predictions, yerr)
     if columns is not None and not loader:
-        named = {_KEYWORDS.get(name, name): value for name, value in columns.items()}
-        keywords = {name: value for name, value in named.items() if value is not None and value != ()}
-        lists = ("pred", "std", "members")
-        given = "".join(
-            f", {name}={list(value) if name in lists and not isinstance(value, Mapping) else value!r}"
-            for name, value in keywords.items()
-        )
-        lines = [asked, f"found = sb.evaluate({source!r}{given}, metrics=metrics)", "print(found)"]
+        lines = [asked, f"found = sb.evaluate({file_arguments(source, columns)}, metrics=metrics)", "print(found)"]
         return "\n".join(
             [*head, *lines, f"print(found[found.models[0], found.metrics[0]].sentence({unit and repr(unit)}))"]
         )
@@ -462,10 +455,26 @@ def code_lines(
     return "\n".join([*lines, f'sb.report.save("report.html", {arguments}, metrics=metrics{last})'])
 
 
-def _metric_code(metric: Any) -> str:
+def file_arguments(source: str | None, columns: Mapping[str, Any]) -> str:
+    """A file and what its columns are, as arguments of `evaluate`, `compare` and `plan`.
+
+    >>> file_arguments("t.csv", {"y": "mass", "yerr": 0.1, "predictions": ("a", "b"), "weight": None})
+    "'t.csv', y='mass', yerr=0.1, pred=['a', 'b']"
+    """
+    named = {_KEYWORDS.get(name, name): value for name, value in columns.items()}
+    lists = ("pred", "std", "members")
+    given = [
+        f"{name}={list(value) if name in lists and not isinstance(value, Mapping) else value!r}"
+        for name, value in named.items()
+        if value is not None and value != ()
+    ]
+    return ", ".join([repr(source), *given])
+
+
+def metric_code(metric: Any) -> str:
     """A metric as `evaluate` takes it: by its name, with options as a partial function.
 
-    >>> _metric_code("mean_error"), _metric_code(partial(sb.fraction_within, tolerance=0.5))
+    >>> metric_code("mean_error"), metric_code(partial(sb.fraction_within, tolerance=0.5))
     ("'mean_error'", 'partial(sb.fraction_within, tolerance=0.5)')
     """
     if isinstance(metric, partial):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,8 @@ from scorebars.answers.clustered import group_codes
 from scorebars.arrays import FloatArray
 from scorebars.errors import ClassError
 from scorebars.errors.checked_rates import CheckedRates
-from scorebars.evaluation.study_data import assumed_task
+from scorebars.evaluation.study_data import StudyData, assumed_task, study_data
+from scorebars.files.file_study import require_known, study_in_file
 from scorebars.measured import Measured
 from scorebars.metrics.call import measured
 from scorebars.metrics.class_inputs import Given, class_labels, flip_model
@@ -189,6 +191,10 @@ def plan(
     cost_check: float = 1.0,
     task: str | None = None,
     groups: Any = None,
+    y: Hashable | None = None,
+    pred: Any = None,
+    nan_policy: str = "raise",
+    **reading: Any,
 ) -> Plan:
     r"""How many labels, and how many repeats of each, are needed?
 
@@ -200,7 +206,11 @@ def plan(
     Parameters
     ----------
     y_true, y_pred, yerr : pilot data
-        Labels, the predictions of two models (a mapping or a pair) or of one, and the error of a single repeat.
+        Labels, the predictions of two models (a mapping or a pair) or of one, and the error of a single repeat; or a
+        table or file with such columns.
+    y, pred, nan_policy, **reading : as in `evaluate`
+        ``plan(table, y="mass", pred=["a", "b"], yerr="mass_err")`` takes columns by name, and ``plan("pilot.csv")`` those of
+        a file, read and guessed as in `evaluate`; the plan says what was understood.
     difference : number, optional
         The difference to detect; by default that of the pilot.
     std : number, optional
@@ -272,6 +282,14 @@ def plan(
             "plan needs either pilot data (y_true, y_pred, yerr) or assumed variances (sampling_variance, "
             "measurement_variance)."
         )
+    if reading:
+        require_known(reading, y_true)
+    read = ""
+    if isinstance(y_true, str | os.PathLike) or y is not None or pred is not None:
+        columns = {"y": y, "pred": pred, "yerr": yerr, "groups": groups}
+        pilot, task, read = _pilot_columns(y_true, y_pred, columns, task, nan_policy, reading)
+        y_true, y_pred, yerr, groups = pilot.y_true, pilot.models, pilot.yerr, pilot.groups
+        _require_models(y_pred, 1 if std is not None else 2)
     allocation: FloatArray | None = None
     budget: Budget | VotingBudget
     said = ""
@@ -284,6 +302,7 @@ def plan(
         )
     else:
         found, said = assumed_task(task, y_true, yerr, _predictions(y_pred, 1 if std is not None else 2))
+        said = said or read
         if found == "regression" and std is not None:
             budget = _one_model_pilot(y_true, y_pred, yerr, groups)
         elif found == "regression":
@@ -344,6 +363,26 @@ def _checking_plan(
     allocation = budget.each / np.add.reduce(budget.each) if budget.checking > 0 else None
     cost, goal = labels * cost_label + checks * cost_check, f"to reach a std of {std:g}"
     return Plan(labels, 1, cost, None, allocation, 1.0, goal, budget, std**2, None, 0.95, said, checks)
+
+
+def _pilot_columns(
+    data: Any, y_pred: Any, columns: dict[str, Any], task: str | None, nan_policy: str, reading: Mapping[str, Any]
+) -> tuple[StudyData, str | None, str]:
+    """The pilot in a table or a file, what its labels are, and what was understood of the file."""
+    if not isinstance(data, str | os.PathLike):
+        return study_data(data, y_pred, nan_policy=nan_policy, **columns), task, ""
+    if y_pred is not None:
+        raise ValueError("give predictions as columns of the file: plan(path, pred=...).")
+    found = study_in_file(data, **columns, task=task, nan_policy=nan_policy, options=reading)
+    return found.data, found.task, found.assumed
+
+
+def _require_models(models: Mapping[str, Any], wanted: int) -> None:
+    if len(models) != wanted:
+        what = "one model (std)" if wanted == 1 else "two models (difference)"
+        raise ValueError(
+            f"this plan is about {what}, but the data have {len(models)}: {', '.join(models)}. Choose with pred=[...]."
+        )
 
 
 def _at_least_zero(value: float, name: str) -> float:

@@ -349,10 +349,7 @@ class Pages:
     async def quick(self, request: Request) -> Response:
         file, view = _file(request), View.of(request.query_params.multi_items())
         asked = request.query_params
-        repeats = asked.get("anew", "") or "1"
-        if not repeats.isdigit() or not 1 <= int(repeats) <= 1_000_000:
-            raise Refused("Measured anew: give a whole number of at least 1.", 422)
-        options = {"model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", ""), "repeats": repeats}
+        options = {"model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", "")}
         return _json(await self._found(request, file, "quick", view, **options))
 
     async def compare(self, request: Request) -> Response:
@@ -365,7 +362,8 @@ class Pages:
         if isinstance(found, Response):
             return found
         if request.url.path.endswith(".json"):
-            return _json({**found["numbers"], "sentence": found["sentence"], "command": found["command"]})
+            again = {name: found[name] for name in ("sentence", "command", "code")}
+            return _json({**found["numbers"], **again})
         whole = View(found["view"])
         picture = curves.differences(found["numbers"]["models"])
         return _page(
@@ -388,7 +386,7 @@ class Pages:
             if found["best"] is None:
                 raise Refused(found["lacks"], 422)
             best = {"schema": "scorebars/plan/1", **found["best"], "alternatives": found["alternatives"]}
-            return _json({**best, "curve": found["curve"], "command": found["command"]})
+            return _json({**best, **{name: found[name] for name in ("curve", "command", "code")}})
         return _page(
             "plan.html.j2", file=file, found=found, view=View(found["view"]), options=options, at="plan",
             picture=curves.of_plan(found["curve"]) if found["best"] else None,

@@ -14,18 +14,19 @@ from scorebars.cli import options as opt
 from scorebars.files.columns import ROLE_OPTIONS, Roles, reads_as_number
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
-from scorebars.report.sections import code_lines
+from scorebars.report.sections import code_lines, file_arguments, metric_code
 from scorebars.web.limits import Refused
 
 LISTS = ("pred", "std", "members", "repeats", "votes", "probabilities", "exclude", "metric")
 _NUMBERS = ("resolution", "scale_errors", "systematic", "cut", "level")
-_WHOLE = ("measurements", "skip_rows")
-_OTHERS = ("nan_policy", "task", "metric", "level")
+_WHOLE = ("measurements", "skip_rows", "anew")
+_OTHERS = ("nan_policy", "task", "metric", "level", "anew")
 NAMES = (*READING_OPTIONS, *ROLE_OPTIONS, *SUPPOSED_OPTIONS, *_OTHERS)
 _NOTHING = {
     "scale_errors": 1.0,
     "systematic": 0.0,
     "measurements": 1,
+    "anew": 1,
     "level": 0.95,
     "nan_policy": "raise",
     "error_kind": "classical",
@@ -34,9 +35,11 @@ _NOTHING = {
 _UNGUESSED = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], "members": ["none"]}
 _LABELS_OF_THEIR_OWN = ("repeats", "votes", "probabilities")
 _ERRORS = ("yerr", "yerr_percent", "limits", "cov", *_LABELS_OF_THEIR_OWN)
-_NOT_OF = {"evaluate": (), "compare": ("by", "metric", "level"), "plan": ("by", "metric", "level", "std", "members")}
+_NOT_OF_ALL = ("by", "metric", "level", "anew")
+_NOT_OF = {"evaluate": (), "compare": _NOT_OF_ALL, "plan": (*_NOT_OF_ALL, "std", "members")}
 """Options that a command has not, or that its page gives in another way."""
 _MOST_VALUES = 4_000
+_MOST_ANEW = 1_000_000
 _LONGEST = 2_000
 
 
@@ -85,6 +88,14 @@ class View:
         if not 0 < level < 1:
             raise Refused(f"The level must be a probability strictly between 0 and 1, got {level:g}.", 422)
         return level
+
+    @property
+    def anew(self) -> int:
+        """How often each label is measured anew, in `remeasured`."""
+        anew = int(self.get("anew", 1))
+        if not 1 <= anew <= _MOST_ANEW:
+            raise Refused("Measured anew: give a whole number of at least 1.", 422)
+        return anew
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -177,15 +188,37 @@ class View:
         self, file: str, metrics: Sequence[Any], unit: str, models: Mapping[str, str], covariance: str = ""
     ) -> str:
         """Python code that makes the numbers of this page; `models` has the name of each model and its column."""
+        told = code_lines(metrics, (), {}, None, file, self._named(models, covariance), False, self.level, unit)
+        if self.level == 0.95 and self.anew == 1:
+            return told
+        given = repr(self.level) + (f", repeats={self.anew}" if self.anew != 1 else "")
+        return f"{told}\nnumbers = found.to_dict({given})  # as the page shows them"
+
+    def study_code(
+        self,
+        verb: str,
+        file: str,
+        models: Mapping[str, str],
+        more: Mapping[str, Any],
+        last: str = "",
+        covariance: str = "",
+    ) -> str:
+        """Python code that asks the study `verb` of the file, with what its page adds to the view."""
+        gone = tuple(name for name in _NOT_OF[verb] if name != "metric")
+        said = {name: value for name, value in self._named(models, covariance).items() if name not in gone}
+        chosen = {name: metric_code(value) if name == "metric" else repr(value) for name, value in more.items()}
+        call = ", ".join([file_arguments(file, said), *(f"{name}={value}" for name, value in chosen.items())])
+        head = ["from functools import partial", ""] if "partial(" in call else []
+        return "\n".join(
+            [*head, "import scorebars as sb", "", f"found = sb.{verb}({call})", "print(found)", *filter(None, [last])]
+        )
+
+    def _named(self, models: Mapping[str, str], covariance: str) -> dict[str, Any]:
+        """The keywords, with models under the names that the page gives them."""
         said = self.keywords(covariance)
         if list(models.values()) == said.get("predictions") and list(models) != list(models.values()):
             said["predictions"] = dict(models)
-        told = code_lines(metrics, (), {}, None, file, said, False, self.level, unit)
-        return (
-            told
-            if self.level == 0.95
-            else f"{told}\nnumbers = found.to_dict({self.level!r})  # with intervals of this level"
-        )
+        return said
 
 
 def _value(name: str, text: str) -> Any:

@@ -61,7 +61,7 @@ def answer(folder: Path) -> None:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            found = _ANSWERS[question["kind"]](Asked(question, folder))
+            found = _ANSWERS[question["kind"]](Inquiry(question, folder))
             found["said"] = list(dict.fromkeys(for_page(str(one.message)) for one in said))[:20]
         except (ValueError, OverflowError, ImportError, zipfile.BadZipFile) as why:
             found = {"problem": for_page(str(why)) or type(why).__name__}
@@ -98,7 +98,7 @@ def _too_much(question: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Inquiry:
     """A question as the process gets it."""
 
     question: Mapping[str, Any]
@@ -226,7 +226,7 @@ class _Guess:
 # the table ------------------------------------------------------------------------------------------
 
 
-def preview(asked: Asked) -> dict[str, Any]:
+def preview(asked: Inquiry) -> dict[str, Any]:
     """The columns with their first values, and what each is taken for; where a guess would be a gamble, the question."""
     with asked.source() as source:
         asked.say("Looking at the columns")
@@ -298,7 +298,7 @@ def _groups(source: TableSource, view: View, roles: Roles) -> list[dict[str, Any
 # the result -----------------------------------------------------------------------------------------
 
 
-def _loaded(asked: Asked, brief: bool = False) -> tuple[TableLabels, View, dict[str, Any]]:
+def _loaded(asked: Inquiry, brief: bool = False) -> tuple[TableLabels, View, dict[str, Any]]:
     """The arrays, the view with all columns named, and what a page says about them."""
     with asked.source() as source:
         guess = _Guess(source)
@@ -337,14 +337,14 @@ def _model_columns(guess: _Guess, given: Mapping[str, Any], roles: Roles) -> lis
     return [{"column": column, "model": printable(model)} for column, model in every.items()]
 
 
-def _evaluated(asked: Asked, data: TableLabels) -> tuple[Any, dict[str, Any]]:
+def _evaluated(asked: Inquiry, data: TableLabels) -> tuple[Any, dict[str, Any]]:
     asked.say("Scoring the models")
     metrics = asked.view.metrics
     result = evaluate_command.evaluation_of(data, metrics or opt.default_metrics(data))
     return result, {"metrics": metrics, "level": asked.view.level, "evaluation": result}
 
 
-def _again(asked: Asked, view: View, about: Mapping[str, Any], metrics: Any) -> dict[str, Any]:
+def _again(asked: Inquiry, view: View, about: Mapping[str, Any], metrics: Any) -> dict[str, Any]:
     """The command line and the Python code that make the same numbers."""
     name, matrix = asked.shown_name, asked.covariance_name
     command = view.command("evaluate", name, about["needed"], matrix)
@@ -355,7 +355,7 @@ def _report_options(data: TableLabels) -> dict[str, Any]:
     return {"yerr": data.yerr, "sample_weight": data.weight, "ids": data.ids, "unit": data.unit, "task": data.task}
 
 
-def result(asked: Asked) -> dict[str, Any]:
+def result(asked: Inquiry) -> dict[str, Any]:
     """The report as parts of a page."""
     data, view, about = _loaded(asked)
     evaluation, shown = _evaluated(asked, data)
@@ -373,7 +373,7 @@ def result(asked: Asked) -> dict[str, Any]:
     }
 
 
-def numbers(asked: Asked) -> dict[str, Any]:
+def numbers(asked: Inquiry) -> dict[str, Any]:
     """All numbers, without the page."""
     data, view, about = _loaded(asked)
     evaluation, shown = _evaluated(asked, data)
@@ -382,14 +382,22 @@ def numbers(asked: Asked) -> dict[str, Any]:
 
 
 def _numbers(
-    evaluation: Any, asked: Asked, about: Mapping[str, Any], view: View, again: Mapping[str, str]
+    evaluation: Any, asked: Inquiry, about: Mapping[str, Any], view: View, again: Mapping[str, str]
 ) -> dict[str, Any]:
-    found = evaluation.to_dict(asked.view.level)
+    found = evaluation.to_dict(asked.view.level, asked.view.anew)
     told = {name: about[name] for name in ("source", "omitted", "assumed", "remarks")}
-    return {**found, **told, "level": asked.view.level, "view": view.given, **again, "scores": found["scores"]}
+    return {
+        **found,
+        **told,
+        "level": asked.view.level,
+        "anew": asked.view.anew,
+        "view": view.given,
+        **again,
+        "scores": found["scores"],
+    }
 
 
-def quick(asked: Asked) -> dict[str, Any]:
+def quick(asked: Inquiry) -> dict[str, Any]:
     """One score, before the whole page is there: the model and metric that the visitor looks at."""
     data, _, about = _loaded(asked, brief=True)
     model, metric = asked.options["model"], asked.options["metric"]
@@ -402,18 +410,14 @@ def quick(asked: Asked) -> dict[str, Any]:
     if metric not in evaluation.metrics:
         raise TableProblem(f"the metric {metric} is not chosen.")
     score = evaluation[model, metric]
-    answers = answer_records(answers_of(score, ANSWER_NAMES, asked.view.level))
-    repeats = int(asked.options["repeats"])
-    anew = answers[ANSWER_NAMES.index("remeasured")]
-    if repeats > 1:
-        anew["text"] = str(score.remeasured(repeats=repeats))
-    return {"answers": dict(zip(ANSWER_NAMES, answers, strict=True)), "n": about["n"], "repeats": repeats}
+    answers = answer_records(answers_of(score, ANSWER_NAMES, asked.view.level, asked.view.anew))
+    return {"answers": dict(zip(ANSWER_NAMES, answers, strict=True)), "n": about["n"], "anew": asked.view.anew}
 
 
 # export ---------------------------------------------------------------------------------------------
 
 
-def export(asked: Asked) -> dict[str, Any]:
+def export(asked: Inquiry) -> dict[str, Any]:
     """What can be taken along: the text of a file, or a picture."""
     data, view, about = _loaded(asked)
     evaluation, shown = _evaluated(asked, data)
@@ -425,7 +429,7 @@ def export(asked: Asked) -> dict[str, Any]:
             data.y, data.models, title=asked.shown_name, **shown, **_report_options(data), **again
         ),
         "scores.json": lambda: as_json(_numbers(evaluation, asked, about, view, again)),
-        "scores.csv": lambda: as_csv(evaluation.rows(view.level)),
+        "scores.csv": lambda: as_csv(evaluation.rows(view.level, view.anew)),
         "table.tex": lambda: str(evaluation.to_latex()),
         "table.md": lambda: str(evaluation.to_markdown()),
         "sentence.txt": lambda: evaluate_command.sentences_of(evaluation, evaluation.metrics, data.unit),
@@ -440,7 +444,7 @@ def export(asked: Asked) -> dict[str, Any]:
 FIGURES = ("distribution", "noise_budget", "parity", "forest")
 
 
-def _picture(name: str, data: TableLabels, evaluation: Any, asked: Asked) -> bytes:
+def _picture(name: str, data: TableLabels, evaluation: Any, asked: Inquiry) -> bytes:
     import matplotlib
 
     matplotlib.use("agg")
@@ -472,10 +476,14 @@ def _picture(name: str, data: TableLabels, evaluation: Any, asked: Asked) -> byt
 # comparison and plan --------------------------------------------------------------------------------
 
 
-def _compared(asked: Asked, data: TableLabels) -> sb.Comparison:
+def _compared_metric(asked: Inquiry, data: TableLabels) -> Any:
     name = asked.options.get("metric")
     default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
-    chosen: Any = opt.asked_metric(str(name)) if name else ("brier_score_loss" if data.probable else default)
+    return opt.asked_metric(str(name)) if name else ("brier_score_loss" if data.probable else default)
+
+
+def _compared(asked: Inquiry, data: TableLabels) -> sb.Comparison:
+    chosen = _compared_metric(asked, data)
     models = data.models if opt.task_of([chosen]) == "forecast" else data.predictions
     found = sb.compare(
         data.y,
@@ -492,7 +500,7 @@ def _compared(asked: Asked, data: TableLabels) -> sb.Comparison:
     return found
 
 
-def compare(asked: Asked) -> dict[str, Any]:
+def compare(asked: Inquiry) -> dict[str, Any]:
     """Which model is better, and how sure can the labels make us?"""
     data, view, about = _loaded(asked)
     if len(data.predictions) < 2:
@@ -515,6 +523,11 @@ def compare(asked: Asked) -> dict[str, Any]:
         *(["--rope", f"{float(asked.options['rope']):.15g}"] if asked.options.get("rope") else []),
         *(["--level", f"{view.level:.15g}"] if view.level != 0.95 else []),
     ]
+    given: dict[str, Any] = {"metric": _compared_metric(asked, data)}
+    given |= {"sampling": True} if asked.options.get("sampling") else {}
+    given |= {"rope": float(asked.options["rope"])} if asked.options.get("rope") else {}
+    given |= {"level": view.level} if view.level != 0.95 else {}
+    last = f"print(found.sentence({data.unit!r}))" if data.unit else "print(found.sentence())"
     said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings, "models": rows}
     settings = {"sampling": found.sampling, "rope": float(asked.options.get("rope") or 0.0), "level": found.level}
     told = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n, **settings, **said}
@@ -525,12 +538,13 @@ def compare(asked: Asked) -> dict[str, Any]:
         "direction": found.declaration.direction,
         "sentence": found.sentence(data.unit),
         "command": view.command("compare", asked.shown_name, about["needed"], asked.covariance_name, more),
+        "code": view.study_code("compare", asked.shown_name, about["named"], given, last, asked.covariance_name),
         "view": view.given,
         "about": about,
     }
 
 
-def plan(asked: Asked) -> dict[str, Any]:
+def plan(asked: Inquiry) -> dict[str, Any]:
     """How many labels and repeats are needed, from the file as a pilot; what is missing for a plan is an answer too."""
     data, view, about = _loaded(asked)
     asked.say("Planning")
@@ -547,7 +561,7 @@ def plan(asked: Asked) -> dict[str, Any]:
         return {**found, "lacks": for_page(str(why))}
 
 
-def _planned(asked: Asked, data: TableLabels, view: View, about: Mapping[str, Any]) -> dict[str, Any]:
+def _planned(asked: Inquiry, data: TableLabels, view: View, about: Mapping[str, Any]) -> dict[str, Any]:
     options = asked.options
     goal = {name: float(options[name]) for name in ("power", "level", "cost_label", "cost_repeat") if options.get(name)}
     size = float(options["size"]) if options.get("size") else None
@@ -567,15 +581,18 @@ def _planned(asked: Asked, data: TableLabels, view: View, about: Mapping[str, An
     given = {name: value for name, value in {**reach, **goal}.items() if value is not None}
     more = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", f"{value:.15g}")]
     command = named.command("plan", asked.shown_name, about["needed"], asked.covariance_name, more)
-    return {**calculator.plan_told(found, goal, data.task == "classification"), "command": command, "chosen": chosen}
+    models = {name: about["named"][name] for name in chosen if name in about["named"]}
+    code = named.study_code("plan", asked.shown_name, models, given, "", asked.covariance_name)
+    told = calculator.plan_told(found, goal, data.task == "classification")
+    return {**told, "command": command, "code": code, "chosen": chosen}
 
 
-def calculate(asked: Asked) -> dict[str, Any]:
+def calculate(asked: Inquiry) -> dict[str, Any]:
     """The formulas of the paper and the plan, from a few numbers."""
     return calculator.calculated(asked.options)
 
 
-_ANSWERS: dict[str, Callable[[Asked], dict[str, Any]]] = {
+_ANSWERS: dict[str, Callable[[Inquiry], dict[str, Any]]] = {
     "preview": preview,
     "result": result,
     "numbers": numbers,

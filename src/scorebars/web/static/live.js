@@ -133,7 +133,7 @@ function lookHere() {
   const { answers } = data.scores[state.model][state.metric];
   seen = null;
   showGlance(looked(), Object.fromEntries(NAMES.map((name, k) => [name, answers[k].text])), "");
-  if (byId("repeats").value.trim() !== "1") look();
+  if (byId("anew").value.trim() !== "1") look();
 }
 
 async function look() {
@@ -143,7 +143,6 @@ async function look() {
   const about = looked();
   asked.set("shown_model", about[0]);
   asked.set("shown_metric", about[1]);
-  asked.set("anew", byId("repeats").value.trim() || "1");
   try {
     const answer = await fetch(`${form.getAttribute("action").replace(/result$/, "quick.json")}?${asked}`, { signal: mine.signal });
     const found = await answer.json();
@@ -153,7 +152,7 @@ async function look() {
       return;
     }
     const texts = Object.fromEntries(NAMES.map((name) => [name, found.answers[name].text]));
-    showGlance(about, texts, found.repeats > 1 ? `measured ${found.repeats} times anew` : "");
+    showGlance(about, texts, found.anew > 1 ? `measured ${found.anew} times anew` : "");
   } catch {
     // a newer question took its place
   }
@@ -183,12 +182,7 @@ form.addEventListener("submit", (event) => {
 form.addEventListener("input", (event) => {
   if (event.target.id === "scale-range") byId("scale-errors").value = event.target.value;
   if (event.target.id === "scale-errors" && byId("scale-range")) byId("scale-range").value = event.target.value;
-  if (event.target.id === "repeats") {
-    clearTimeout(timer);
-    timer = setTimeout(look, PAUSE);
-  } else if (event.target.name || event.target.id === "scale-range") {
-    later();
-  }
+  if (event.target.name || event.target.id === "scale-range") later();
 });
 byId("what-if-stop").onclick = () => asking && asking.abort();
 byId("what-if-back").onclick = () => {
