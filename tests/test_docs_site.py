@@ -1,5 +1,6 @@
 """What `make docs` makes its pages of: every public name, every command, the picture of the README."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ def test_every_public_name_has_a_page():
             name, value
         )
         assert api_pages.question_of(value), f"{name} has no docstring"
+        assert inspect.ismodule(value) or ">>>" in inspect.getdoc(value), f"{name} has no example"
         assert all(api_pages.group_of(name.split(".")[0]))
 
 
