@@ -224,6 +224,60 @@ def test_classes_and_probabilities(to: To) -> None:
     assert float(sb.roc_auc_score(to(y), to(share))) == float(sb.roc_auc_score(y, share))
 
 
+CLASS_METRICS = {
+    **{name: {} for name in ("accuracy_score", "zero_one_loss", "balanced_accuracy_score", "cohen_kappa_score")},
+    **{name: {"average": "macro"} for name in ("f1_score", "precision_score", "recall_score", "jaccard_score")},
+    "matthews_corrcoef": {},
+    "fbeta_score": {"beta": 2.0, "average": "weighted"},
+}
+
+
+@pytest.mark.parametrize("name", CLASS_METRICS)
+@pytest.mark.parametrize("yerr", [None, 0.1, sb.Flip(0.05), sb.Flip(0.1, kind="berkson")], ids=str)
+def test_classes_of_torch_tensors_are_counted_where_they_are(
+    name: str, yerr: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All answers are those of the host, and no label travels."""
+    from scorebars.engines import device_classes, on_device
+    from scorebars.metrics import class_inputs
+
+    rng = np.random.default_rng(1)
+    y = rng.choice([-1, 3, 4], 500)
+    p = np.where(rng.random(500) < 0.2, rng.choice([-1, 3, 4], 500), y)
+    options = CLASS_METRICS[name]
+    plain = getattr(sb, name)(y, p, yerr=yerr, **options)
+    monkeypatch.setattr(on_device, "elsewhere", lambda values: True)
+    monkeypatch.setattr(device_classes, "_BLOCK", 64)
+    monkeypatch.setattr(class_inputs, "class_array", None)
+    found = getattr(sb, name)(torch.tensor(y), torch.tensor(p), yerr=yerr, **options)
+    assert (found.observed, found.expected) == pytest.approx((plain.observed, plain.expected), rel=1e-12)
+    assert found.std == pytest.approx(plain.std, rel=1e-9) and found.n == 500
+    assert found.interval(0.9) == pytest.approx(plain.interval(0.9), rel=1e-6)
+    if yerr is not None:
+        assert float(found.truth) == pytest.approx(float(plain.truth), rel=1e-9)
+        assert found.truth.interval(0.9) == pytest.approx(plain.truth.interval(0.9), rel=1e-6)
+
+
+def test_classes_that_the_host_has_to_count(to: To) -> None:
+    """Weights, errors of each label, classes far apart, fractions: the same numbers, and the same messages."""
+    rng = np.random.default_rng(2)
+    y, weight, q = rng.integers(0, 3, 60), rng.uniform(1, 2, 60), rng.uniform(0, 0.2, 60)
+    p = np.where(rng.random(60) < 0.3, (y + 1) % 3, y)
+    for yerr, options in ((0.1, {"sample_weight": weight}), (q, {}), (0.1, {})):
+        for scale in (1, 10_000):
+            moved = {name: to(value) for name, value in options.items()}
+            errors = to(yerr) if isinstance(yerr, np.ndarray) else yerr
+            found = sb.accuracy_score(to(y * scale), to(p * scale), yerr=errors, **moved)
+            assert float(found) == pytest.approx(float(sb.accuracy_score(y, p, yerr=yerr, **options)), rel=1e-12)
+    assert float(sb.f1_score(to(y == 1), to(p == 1), yerr=0.1)) == pytest.approx(
+        float(sb.f1_score(y == 1, p == 1, yerr=0.1)), rel=1e-12
+    )
+    with pytest.raises(ValueError, match="continuous values"):
+        sb.accuracy_score(to(y + 0.5), to(p + 0.5))
+    with pytest.raises(ValueError, match="probability that a label is wrong"):
+        sb.accuracy_score(to(y), to(p), yerr=1.5)
+
+
 def test_studies(to: To) -> None:
     data = draw(60)
     y, yerr = data["y"], data["sigma"] + 0.1

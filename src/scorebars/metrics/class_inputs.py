@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from scorebars.answers.clustered import grouped
 from scorebars.answers.score import Declaration
 from scorebars.arrays import PLAIN, FloatArray, classes_in, to_host
 from scorebars.engines.class_counts import ClassCounts
+from scorebars.engines.device_classes import device_class_counts
 from scorebars.errors import ClassError, ClassFlip, ErrorModel, Flip, MeasurementError, Transition, Verified
 from scorebars.errors.class_error import named_classes
 from scorebars.errors.measurement_error import LabelErrors, held_labels
@@ -28,6 +29,7 @@ from scorebars.metrics.verified_labels import verified_classes
 
 _MULTILABEL = "multilabel-indicator"
 _CLASSES = "classes are whole numbers, booleans or texts"
+_PROBABILITY = "For classes, yerr is the probability that a label is wrong."
 
 
 class Given(NamedTuple):
@@ -69,7 +71,10 @@ def class_metric(declaration: Declaration) -> Callable[[Callable[..., Any]], Cal
 
                 found = verified_classes(exact, y_true, yerr, sample_weight)
             else:
-                found = score(Given(y_true, predicted[0], yerr, sample_weight), **options)
+                given = Given(y_true, predicted[0], yerr, sample_weight)
+                if not _PLAIN_ARRAY & {type(y_true), type(predicted[0])} and declaration.keeps and groups is None:
+                    given = _counted_where_they_are(given, declaration, options)
+                found = score(given, **options)
             if groups is None:
                 return found
             tables.require_rows(y_true=y_true, groups=groups)
@@ -84,6 +89,26 @@ def class_metric(declaration: Declaration) -> Callable[[Callable[..., Any]], Cal
         return declares(declaration)(metric)
 
     return public
+
+
+_PLAIN_ARRAY = {np.ndarray, list}
+
+
+def _counted_where_they_are(given: Given, declaration: Declaration, options: Mapping[str, Any]) -> Given:
+    """Labels and predictions on a device as counts, where these are all that the metric needs; else as they are."""
+    y_true, predicted, yerr, weight = given
+    kind, q = ("classical", yerr)
+    if isinstance(yerr, Flip) and yerr.checked is None and not yerr.correlation:
+        kind, q = yerr.kind, yerr.q
+    if weight is not None or options.get("threshold") is not None or not (q is None or _is_one_number(q)):
+        return given
+    chance = 0.0 if q is None else float(checks.probabilities(q, "yerr", _PROBABILITY))
+    counts = device_class_counts(y_true, predicted, chance, declaration.keeps == "pairs")
+    return given if counts is None else Given(Counted(counts, kind), None)
+
+
+def _is_one_number(q: Any) -> bool:
+    return is_number(q) or (isinstance(q, np.ndarray) and q.ndim == 0)
 
 
 def is_number(value: Any) -> bool:
@@ -244,7 +269,7 @@ def flip_model(yerr: Any, n: int) -> Flip:
 def class_model(yerr: Any, n: int) -> ClassError:
     """The error model that `yerr` means: None, a probability, one for each label, or a model of class labels."""
     if not isinstance(yerr, ErrorModel):
-        none, hint = np.asarray(0.0), "For classes, yerr is the probability that a label is wrong."
+        none = np.asarray(0.0)
         if isinstance(yerr, list | tuple):
             yerr = checks.any_array(yerr, "yerr", "probabilities")
         if np.ndim(yerr) == 2 and np.shape(yerr)[0] == np.shape(yerr)[1] > 1:
@@ -252,7 +277,7 @@ def class_model(yerr: Any, n: int) -> ClassError:
                 f"yerr has shape {np.shape(yerr)}. How often each class is shown as another is "
                 "yerr=sb.Transition(matrix, labels)."
             )
-        q = none if yerr is None else checks.probabilities(yerr, "yerr", hint)
+        q = none if yerr is None else checks.probabilities(yerr, "yerr", _PROBABILITY)
         if q.ndim and len(q) != n:
             Flip.trusted(q).require_size(n)
         return Flip.trusted(q)
