@@ -94,14 +94,16 @@ def _check(situation, repetitions):
         assert chance > 1e-5 or excused, f"{answer}: {misses} misses of {cell.count}"
 
 
-@pytest.mark.parametrize("situation", [s for s in OFFERED if s.metric not in SLOW_METRICS], **names)
+def _few(situation):
+    """Four repetitions, all of which would have to miss, in a world that changes from metric to metric; else one."""
+    worlds = [s.world.name for s in OFFERED if s.metric == situation.metric]
+    place = worlds.index(situation.world.name) + sum(map(ord, situation.metric))
+    return 4 if situation.metric not in SLOW_METRICS and place % 3 == 0 else 1
+
+
+@pytest.mark.parametrize("situation", OFFERED, **names)
 def test_few_repetitions(situation):
-    _check(situation, 4)
-
-
-@pytest.mark.parametrize("situation", [s for s in OFFERED if s.metric in SLOW_METRICS], **names)
-def test_one_repetition(situation):
-    _check(situation, 1)
+    _check(situation, _few(situation))
 
 
 @pytest.mark.slow
