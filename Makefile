@@ -80,7 +80,7 @@ $(VENV)/installed-docs: $(VENV)/installed
 docs: $(VENV)/installed-docs  ## the documentation: build/docs/index.html; every number in it is computed here
 	$(BIN)/codespell README.md CONTRIBUTING.md CHANGELOG.md docs examples src
 	$(BIN)/python -m pytest -q tests/test_docs.py tests/cli/test_docs_page.py
-	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	$(BIN)/python -m sphinx -E -W --keep-going -q docs build/docs
 	$(BIN)/python tools/check_site.py build/docs
 
 docs-links: $(VENV)/installed-docs  ## whether the addresses that the documentation names answer; needs the network

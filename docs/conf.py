@@ -51,6 +51,11 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
 os.environ["SCOREBARS_DOCS"] = str(DOCS)
+# Cells run under settings of their own, and kernels do not report that they listen on this machine.
+_PROFILE = BUILD / "docs-ipython" / "profile_default"
+_PROFILE.mkdir(parents=True, exist_ok=True)
+(_PROFILE / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n", encoding="utf-8")
+os.environ["IPYTHONDIR"] = str(_PROFILE.parent)
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
@@ -58,6 +63,7 @@ html_math_renderer = "mathml"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 autodoc_typehints = "none"
+autodoc_mock_imports = ["torch", "torchmetrics"]  # large, and only their names are needed
 autodoc_member_order = "bysource"
 
 sphinx_gallery_conf = {
@@ -84,6 +90,7 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"scorebars {release}"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["scorebars.css"]
 html_copy_source = True
@@ -95,12 +102,13 @@ html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc", "edit-this-page", "sourcelink"],
     "footer_start": ["copyright"],
+    "footer_center": ["cite-us"],
     "footer_end": ["sphinx-version"],
     "icon_links": [],
     "external_links": [],
 }
 html_context = {"default_mode": "auto"}
-# "Edit this page" leads to the project's repository, where pyproject.toml names one.
+# "Edit this page" leads to the project's repository: the one setting is Repository in [project.urls] of pyproject.toml.
 _REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
 if _REPOSITORY:
     _OWNER, _NAME = _REPOSITORY.rstrip("/").split("/")[-2:]

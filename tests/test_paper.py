@@ -7,6 +7,7 @@ right one agrees. The tables of the paper, recomputed through the public functio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -389,3 +390,35 @@ def test_errata_page_lists_every_erratum_in_order():
     page = (Path(__file__).parents[1] / "docs" / "theory" / "errata.md").read_text(encoding="utf-8")
     numbers = [int(line.split("|")[1]) for line in page.splitlines() if line.startswith("| ") and line[2].isdigit()]
     assert sorted(numbers) == list(range(1, 27))
+
+
+ALSO_ON_THE_PAGE = {
+    1: lambda: [printed_folded_mean(0.5, 0.2)],
+    3: lambda: [printed_variance_abs(500.0, 200.0) / 1e6],
+    8: lambda: [part_above(1 / np.sqrt(2)) + part_below(1 / np.sqrt(2)), part_above(0.5) + part_below(0.5)],
+    12: lambda: [a + Q * (1 - 2 * a) for a in (0.3, 0.1)],
+    14: lambda: [float(single_measurements()[0].mean())],
+    20: lambda: [float(np.sum((DELTA / SIGMA) ** 2))],
+}
+"""What the rows of the page show besides the printed and the right value of their errata."""
+GIVEN = {"0.05", "0.1", "0.10", "0.2", "0.3", "0.5", "0.7", "0.8", "0.85", "1.0", "1.5"}
+
+
+def test_every_number_of_the_errata_page_is_found_here():
+    page = (Path(__file__).parents[1] / "docs" / "theory" / "errata.md").read_text(encoding="utf-8")
+    for line in page.splitlines():
+        if not re.match(r"\| \d+ \|", line):
+            continue
+        cells = re.split(r"(?<!\\)\|", line)
+        number = int(cells[1])
+        shown = [text for text in re.findall(r"-?(?<![\d.])\d+\.\d+", cells[-2]) if text.lstrip("-") not in GIVEN]
+        found = [
+            float(value())
+            for erratum in ERRATA
+            if erratum.number == number
+            for value in (erratum.printed, erratum.right)
+        ]
+        found += ALSO_ON_THE_PAGE.get(number, list)()
+        for text in shown:
+            half = 0.5001 * 10.0 ** -len(text.partition(".")[2])
+            assert any(abs(value - float(text)) <= half for value in found), (number, text, found)

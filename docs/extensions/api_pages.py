@@ -52,7 +52,9 @@ OF_FORECASTS = {
 }
 OF_FORECASTS |= {"sample", "seen_through", "sf", "spread", "std"}
 ADAPTERS = ("scorebars.adapters.xarray", "scorebars.adapters.learning_curve")
-"""Modules that are imported by their own names; that of torchmetrics needs torch and is described in how-to/gpu."""
+"""Modules that are imported by their own names."""
+TORCHMETRICS = "scorebars.adapters.torchmetrics"
+"""Another one. It is described from its source, so that the documentation is built without torch (`autodoc_mock_imports`)."""
 
 
 def group_of(name: str) -> tuple[str, str]:
@@ -133,6 +135,25 @@ def adapter_page(name: str) -> str:
     return "\n".join([name, "=" * len(name), "", f".. automodule:: {name}", "   :members:", ""])
 
 
+def torchmetrics_classes() -> dict[str, str]:
+    """The classes of the adapter for torchmetrics, each with the function that it stands for."""
+    source = Path(sb.__file__).with_name("adapters") / "torchmetrics.py"
+    made = re.findall(r'^(\w+) = _metric\(\s*"\1",\s*"(\w+)"', source.read_text(encoding="utf-8"), re.MULTILINE)
+    return dict(made)
+
+
+def torchmetrics_page() -> str:
+    lines = [TORCHMETRICS, "=" * len(TORCHMETRICS), "", f".. automodule:: {TORCHMETRICS}", ""]
+    lines += ["The classes", "-----------", "", ".. list-table::", "   :header-rows: 1", ""]
+    lines += ["   * - class", "     - function"]
+    for name, function in torchmetrics_classes().items():
+        lines += [f"   * - ``{name}``", f"     - :doc:`{function} <scorebars.{function}>`"]
+    lines += ["", "What they have in common", "------------------------", ""]
+    for name in ("ScoreMetric", "ForecastMetric"):
+        lines += [f".. autoclass:: {TORCHMETRICS}.{name}", "   :members: update, compute, score", ""]
+    return "\n".join(lines)
+
+
 def index_page(groups: dict[tuple[str, str], list[str]], names: dict[str, Any]) -> str:
     lines = ["API reference", "=============", ""]
     lines += [
@@ -159,7 +180,7 @@ def index_page(groups: dict[tuple[str, str], list[str]], names: dict[str, Any]) 
         ".. toctree::",
         "   :maxdepth: 1",
         "",
-        *(f"   {name}" for name in ADAPTERS),
+        *(f"   {name}" for name in (*ADAPTERS, TORCHMETRICS)),
         "",
     ]
     return "\n".join(lines)
@@ -175,7 +196,7 @@ def write_pages(app: Sphinx) -> None:
         groups[group_of(name.split(".")[0])].append(name)
     pages = {"index": index_page(groups, names)}
     pages |= {f"scorebars.{name}": page_of(name, value) for name, value in names.items()}
-    pages |= {name: adapter_page(name) for name in ADAPTERS}
+    pages |= {name: adapter_page(name) for name in ADAPTERS} | {TORCHMETRICS: torchmetrics_page()}
     for file in folder.glob("*.rst"):
         if file.stem not in pages:
             file.unlink()

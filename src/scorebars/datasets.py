@@ -45,6 +45,13 @@ class Dataset:
     description, units, citation, licence : text.
 
     Every call of a loader reads the files afresh, so the arrays are yours to change.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> masses.n, len(masses.predictions), masses.units
+    (2149, 7, 'MeV')
     """
 
     name: str

@@ -291,16 +291,31 @@ def read() -> dict[str, float]:
         return {row["name"]: float(row["worst"]) for row in csv.DictReader(file)}
 
 
+EXAMPLE = """\
+For example, the mean of an absolute error at a residual of 0 is the root of 2/pi, and the last digit is off by one unit:
+
+```python
+>>> import math
+>>> import scorebars as sb
+>>> found, exact = sb.mean_absolute_error([0.0], [0.0], yerr=1.0).expected, math.sqrt(2 / math.pi)
+>>> abs(found - exact) / math.ulp(exact)
+1.0
+
+```
+"""
+
+
 def page(rows: list[Worst]) -> str:
     """The table for the docs."""
     lines = [
-        "# How exact the numbers are",
+        "# How exact the closed forms are",
         "",
         "Closed forms and distributions against [mpmath](https://mpmath.org), z = residual / error from 0 to 40, errors from 1e-100 to",
         "1e100. Errors are in units of the last place (ulp: 1 means that the last binary digit is wrong); of probabilities,",
         "which are found by integration, in units of 2^-53 = 1.1e-16 of 1. `make accuracy` measures it again, and a test fails when a",
         "digit is lost. Values below 2.3e-308, where doubles have fewer digits, are not judged.",
         "",
+        EXAMPLE,
         "| function | points | worst error | where | others on the same grid |",
         "|---|---|---|---|---|",
     ]

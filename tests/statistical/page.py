@@ -39,6 +39,21 @@ repetitions a share is known to about 1 %, with 20 (slow metrics) to about 5 %.
 How to read it: two fifths of the cells rest on fewer than 50 repetitions, where only gross failures show. Cells that looked short
 at first were measured again with more repetitions, the others were not. The reasons at the end are our explanations; most were
 not tested by experiments of their own.
+
+One cell of the table, in small: how often the 95 % interval of the mean squared error against the truth held in 1000 test sets.
+
+```python
+>>> import numpy as np
+>>> import scorebars as sb
+>>> rng, held = np.random.default_rng(0), 0
+>>> for _ in range(1000):
+...     residual = rng.normal(0, 1, 40)
+...     low, high = sb.mean_squared_error(residual + rng.normal(0, 0.6, 40), np.zeros(40), yerr=0.6).truth.interval(0.95)
+...     held += low <= np.mean(residual**2) <= high
+>>> print(f"{held / 1000:.0%}")
+94%
+
+```
 """
 
 

@@ -64,6 +64,16 @@ class Scorers(Mapping[str, Any]):
     ``sb.scorers["neg_mean_absolute_error"]`` or ``sb.scorers.get_scorer(...)`` give objects as
     `sklearn.metrics.make_scorer` makes them. ``set_score_request(yerr=True)`` asks scikit-learn to hand them the label
     errors of each fold.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> from sklearn.dummy import DummyRegressor
+    >>> y = [3.0, -0.5, 2.0, 7.0]
+    >>> model = DummyRegressor().fit([[0]] * 4, y)
+    >>> scorer = sb.scorers.get_scorer("mean_squared_error", yerr=0.5)
+    >>> round(scorer(model, [[0]] * 4, y), 4), "neg_mean_squared_error" in sb.scorers
+    (-7.5469, True)
     """
 
     def get_scorer(self, name: str, *, answer: str = "expected", **options: Any) -> Any:

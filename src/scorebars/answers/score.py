@@ -29,15 +29,46 @@ _ONE_STD = 0.6826894921370859
 
 
 class UndefinedEstimate(ValueError):
-    """The data and the error model do not determine what was asked for; the message says why."""
+    """The data and the error model do not determine what was asked for; the message says why.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> try:
+    ...     sb.accuracy_score([0, 1, 1, 0], [0, 1, 0, 0], yerr=0.5).truth
+    ... except sb.UndefinedEstimate as why:
+    ...     print(type(why).__name__)
+    UndefinedEstimate
+    """
 
 
 class UndefinedMomentWarning(UserWarning):
-    """An expected value or a variance does not exist under these errors; the message says what to use instead."""
+    """An expected value or a variance does not exist under these errors; the message says what to use instead.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import scorebars as sb
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     print(sb.mean_absolute_percentage_error([1.0, 2.0], [1.1, 2.1], yerr=0.2).expected)
+    inf
+    >>> said[0].category.__name__
+    'UndefinedMomentWarning'
+    """
 
 
 class Interval(NamedTuple):
-    """Lower and upper end of an interval."""
+    """Lower and upper end of an interval.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> y, p = [3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0]
+    >>> low, high = sb.mean_squared_error(y, p, yerr=0.5).interval(0.95)
+    >>> print(f"{low:.2f} to {high:.2f}")
+    0.11 to 1.46
+    """
 
     low: float
     high: float
@@ -91,6 +122,16 @@ class Estimate(float):
     value, std : the estimate and its standard error
     method : how it was obtained
     note : what to know about it, bounds included
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> y, p = [3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0]
+    >>> truth = sb.mean_squared_error(y, p, yerr=0.5).truth
+    >>> truth.value, truth.method
+    (0.125, 'unbiased')
+    >>> print(truth)
+    0.12 ± 0.25 (labels)
     """
 
     method: str
@@ -201,6 +242,16 @@ class Score(float):
     ``remeasured(k)``   What will the metric be on labels measured afresh, each the mean of k repeats?
     ``perfect``         What would a perfect model score on these labels?
     ==================  ==========================================================================================
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> y, p = [3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0]
+    >>> s = sb.mean_squared_error(y, p, yerr=0.5)
+    >>> float(s), s.observed, s.truth.value, s.perfect.value
+    (0.625, 0.375, 0.125, 0.25)
+    >>> print(s)
+    0.62 ± 0.35 (labels)
     """
 
     _answers: Answers
@@ -414,7 +465,16 @@ class Score(float):
 
 
 class Scores(tuple[Score, ...]):
-    """One Score for each output; NumPy reads it as an array of the expected values."""
+    """One Score for each output; NumPy reads it as an array of the expected values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> s = sb.mean_squared_error([[1.0, 2.0], [3.0, 5.0]], [[1.5, 2.0], [3.0, 4.0]], yerr=0.5, multioutput="raw_values")
+    >>> len(s), np.asarray(s).tolist()
+    (2, [0.375, 0.75])
+    """
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array([float(s) for s in self], dtype=dtype or np.float64)

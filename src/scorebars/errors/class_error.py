@@ -24,6 +24,12 @@ class ClassError(ErrorModel):
     Two questions, two methods. `label_probabilities` says what a fresh label would be around the label that is shown,
     which is taken as the true class: the question of `expected`. `transition` says how true classes are shown, which is
     what has to be inverted for the score against the truth.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> isinstance(sb.Flip(0.05), sb.errors.ClassError), sb.Flip(0.05).kind
+    (True, 'classical')
     """
 
     repeats: NDArray[np.int64] | int = 1

@@ -37,6 +37,12 @@ class ErrorModel(ABC):
 
     `kind` is ``"classical"`` (label = truth + error: a measurement) or ``"berkson"`` (truth = label + error: a
     nominal set point, a calibrated posterior). It decides what the score against the truth is.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> sb.Normal(0.1).kind, sb.Normal(0.1, kind="berkson").kind
+    ('classical', 'berkson')
     """
 
     kind: ErrorKind
@@ -103,6 +109,14 @@ class MeasurementError(ErrorModel):
     """Errors of measured numbers: the distribution of a fresh label around the label's value `y`.
 
     Whoever needs to know something about errors asks here, and never for the type of a model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> errors = sb.Uniform(0.5)
+    >>> isinstance(errors, sb.errors.MeasurementError), errors.sample(np.zeros(2), 3, np.random.default_rng(0)).shape
+    (True, (3, 2))
     """
 
     discrete: bool = False

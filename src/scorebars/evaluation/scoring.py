@@ -38,6 +38,15 @@ class Evaluation(Shown):
 
     ``evaluation["model", "metric"]`` is a Score (``["model", "metric", group]`` with groups). Printing gives a table;
     notebooks show it as HTML; `to_frame`, `to_dict`, `to_json`, `to_latex`, `to_markdown` and `to_html` carry it on.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> models = {name: masses.predictions[name] for name in ("FRDM2012", "DZ28")}
+    >>> evaluation = sb.evaluate(masses.y, models, yerr=masses.yerr, metrics=["rmse", "mae"])
+    >>> print(evaluation["DZ28", "rmse"].truth)
+    0.3390 ± 0.0060 (labels) ± 0.0062 (sample)
     """
 
     scores: dict[tuple[str, str, str | None], Score]

@@ -61,6 +61,14 @@ class Forecast(ABC):
     """What a model says of each of n labels: a distribution.
 
     As an array a forecast is its mean, so that metrics of point predictions take it too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> forecast = sb.NormalForecast([1.0, 2.0], [0.5, 1.0])
+    >>> isinstance(forecast, sb.Forecast), np.asarray(forecast).tolist(), forecast.std.tolist()
+    (True, [1.0, 2.0], [0.5, 1.0])
     """
 
     per_label: ClassVar[tuple[str, ...]] = ()

@@ -39,6 +39,14 @@ class Law(ABC):
 
     Subclasses set `method`, have mean and variance as `_moments` or give `_mean` and `_var`, and give `_cdf`, `_sf`,
     `_pdf`, each of one float. Both tails are asked for separately so that neither loses its digits.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> y, p = [3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0]
+    >>> law = sb.mean_squared_error(y, p, yerr=0.5).distribution
+    >>> print(f"{law.mean:.3f} {law.std:.3f} {law.cdf(1.0):.3f} {law.ppf(0.5):.3f}", law.method)
+    0.625 0.354 0.858 0.567 exact
     """
 
     method: str = "exact"

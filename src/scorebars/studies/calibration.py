@@ -91,6 +91,17 @@ class Calibration(Shown):
     verdict : the same in a sentence
     naive : the Calibration that ignores the label errors
     notes : what to know about how this was found
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> rng = np.random.default_rng(0)
+    >>> truth, spread = rng.normal(0, 2, 200), np.full(200, 0.8)
+    >>> mean, y = truth + 0.8 * rng.normal(size=200), truth + 0.5 * rng.normal(size=200)
+    >>> found = sb.calibration(y, (mean, spread), yerr=0.5)
+    >>> found.calibrated, found.naive.calibrated
+    (True, False)
     """
 
     _y: FloatArray
@@ -648,7 +659,19 @@ def _calibrated_areas(n: int) -> SampleLaw:
 
 
 class Calibrations(Shown, Mapping[str, Calibration]):
-    """The calibration of several forecasts of the same labels, by name."""
+    """The calibration of several forecasts of the same labels, by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(0, 1, 200)
+    >>> forecasts = {"right": (np.zeros(200), np.ones(200)), "too sure": (np.zeros(200), np.full(200, 0.5))}
+    >>> found = sb.calibration(y, forecasts, yerr=0.1)
+    >>> found["right"].calibrated, found["too sure"].calibrated
+    (True, False)
+    """
 
     def __init__(self, found: Mapping[str, Calibration]) -> None:
         self._found = dict(found)

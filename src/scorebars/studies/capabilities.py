@@ -102,7 +102,16 @@ MISSING = "-"
 
 @dataclass(frozen=True, repr=False)
 class Capabilities(Shown):
-    """One answer of every metric under every error model: how it is found, and how often its 95 % interval holds."""
+    """One answer of every metric under every error model: how it is found, and how often its 95 % interval holds.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> pair = ("mean_squared_error", "Normal")
+    >>> found = sb.Capabilities("truth", methods={pair: "unbiased"}, coverage={pair: 0.95})
+    >>> print(found.to_markdown().splitlines()[-1])
+    | mean_squared_error | unbiased 95% |
+    """
 
     answer: str
     methods: dict[tuple[str, str], str]

@@ -80,6 +80,18 @@ class CrossValidation(Shown):
     """Scores of each fold.
 
     ``result["metric"]`` is the list of fold scores; `mean`, `spread`, `label_std` and `beyond_labels` take them apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> from sklearn.linear_model import Ridge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 3))
+    >>> y = X @ [1.0, -2.0, 0.5] + rng.normal(0, 0.5, 100)
+    >>> found = sb.cross_validate(Ridge(), X, y, yerr=0.5, metrics="rmse", cv=5)
+    >>> len(found["root_mean_squared_error"])
+    5
     """
 
     folds: list[Evaluation]

@@ -64,6 +64,14 @@ class ErrorCheck(Shown):
     doubts : those of them that put every score of this model in doubt: errors of another unit or overstated, a model that
         has seen the labels
     omitted : rows that were left out because they miss a value
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> check = sb.check_errors(masses.y, masses.predictions["FRDM2012"], yerr=masses.yerr)
+    >>> print(f"{check.noise_share:.3f} {check.pvalue_noisiest:.2f}")
+    0.044 0.90
     """
 
     n: int

@@ -129,6 +129,13 @@ class Plan(Shown):
         a plan with `checks` how to spread these over the classes, in the order of the error model
     checks : how many labels to check, where the error rates of the labels come from counts; else None
     repeats_continuous : the best number of repeats before rounding to a whole one (raters: the whole one)
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> plan = sb.plan(difference=0.15, sampling_variance=2.0, measurement_variance=8.0, cost_label=5)
+    >>> plan.labels, plan.repeats, round(plan.power_at(1000, 4), 2)
+    (1868, 4, 0.66)
     """
 
     labels: int

@@ -19,7 +19,15 @@ _METHODS = ("first", "second", "unscented", "simulation")
 
 @dataclass(frozen=True)
 class Propagated:
-    """Labels and their errors, ready to be passed as ``y_true`` and ``yerr``."""
+    """Labels and their errors, ready to be passed as ``y_true`` and ``yerr``.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> found = sb.propagate(lambda volts, ohms: volts / ohms, [[10.0, 12.0], 5.0], [0.1, 0.05])
+    >>> found.y.round(3).tolist(), found.yerr.round(3).tolist()
+    ([2.0, 2.4], [0.028, 0.031])
+    """
 
     y: FloatArray
     yerr: FloatArray

@@ -45,6 +45,16 @@ class TripleCollocation(Shown):
     variance : the error variances of a, b and c as they are estimated: unbiased for many items, and at times negative
     sigma : their standard deviations, at least 0; each can be passed as ``yerr``
     yerr : error models with these sigmas that also know how uncertain they are
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scorebars as sb
+    >>> rng = np.random.default_rng(0)
+    >>> t = rng.normal(20.0, 5.0, 500)
+    >>> found = sb.triple_collocation(*(t + rng.normal(0.0, error, 500) for error in (1.0, 1.5, 0.5)))
+    >>> [round(float(sigma), 1) for sigma in found.sigma]
+    [0.9, 1.5, 0.4]
     """
 
     n: int

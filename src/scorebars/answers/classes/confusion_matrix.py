@@ -78,6 +78,15 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
     ``remeasured(k)``       the matrix to expect of labels by majority of k fresh votes
     ``perfect``             that of a model that knows the true class
     ======================  ======================================================================================
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> c = sb.confusion_matrix([0, 0, 0, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1, 1, 0], yerr=0.1)
+    >>> c.observed.tolist()
+    [[2, 1], [1, 4]]
+    >>> c.truth.value.round(2).tolist()
+    [[2.12, 0.62], [0.88, 4.38]]
     """
 
     def __init__(self, data: Labelled, keep: NDArray[np.intp], normalize: str | None) -> None:

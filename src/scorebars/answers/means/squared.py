@@ -438,7 +438,16 @@ def _of_pulls(answers: Answers) -> ChiSquaredAnswers:
 
 
 class ChiSquaredScore(Score):
-    """A reduced chi-squared, with the p-value of a perfect model."""
+    """A reduced chi-squared, with the p-value of a perfect model.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> y, p = [3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0]
+    >>> s = sb.reduced_chi_squared(y, p, yerr=0.5)
+    >>> s.observed, round(s.pvalue, 3)
+    (1.5, 0.199)
+    """
 
     @property
     def pvalue(self) -> float:

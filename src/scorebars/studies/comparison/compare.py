@@ -153,7 +153,19 @@ _MOST_PAIRS = 28
 
 @dataclass(frozen=True, repr=False)
 class Ranking(Shown):
-    """Probability of each rank for each model; `probabilities[model][k]` is that of rank k + 1."""
+    """Probability of each rank for each model; `probabilities[model][k]` is that of rank k + 1.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> models = {name: masses.predictions[name] for name in ("FRDM2012", "HFB24", "HFB26")}
+    >>> ranking = sb.compare(masses.y, models, yerr=masses.yerr, sampling=True).ranking()
+    >>> ranking.order()
+    ['HFB24', 'HFB26', 'FRDM2012']
+    >>> print(f"{ranking.probabilities['HFB24'][0]:.2f}")
+    0.78
+    """
 
     probabilities: dict[str, FloatArray]
     draws: int
@@ -186,6 +198,15 @@ class Comparison(Shown):
 
     `difference(a, b)` is metric(a) - metric(b) as a Score, `probability(a, b)` that a is strictly better, `verdict(a, b)`
     a plain word, `ranking()` the probabilities of all ranks.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> models = {name: masses.predictions[name] for name in ("FRDM2012", "DZ28")}
+    >>> comparison = sb.compare(masses.y, models, yerr=masses.yerr)
+    >>> print(comparison.verdict("DZ28", "FRDM2012"), comparison.difference("DZ28", "FRDM2012").truth)
+    better -0.208 ± 0.005 (labels) ± 0.015 (sample)
     """
 
     metric: str

@@ -1,0 +1,55 @@
+"""How often intervals held, as tables for pages: from the files that `make test-coverage` and `measure_judges.py` write."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from IPython.display import Markdown
+
+ROOT = Path(__file__).resolve().parents[1]
+ANSWERS = ("truth", "truth.total_interval", "total_interval")
+DIFFERENCES = tuple(f"difference.{answer}" for answer in ANSWERS)
+
+
+def _rows(path: str) -> list[dict[str, str]]:
+    with (ROOT / path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markdown:
+    lines = [head, ["---"] * len(head), *rows]
+    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
+def held(metrics: Sequence[str], models: Sequence[str] = ("Normal",), answers: Sequence[str] = ANSWERS) -> Markdown:
+    """How often 95 % intervals held in simulated test sets of 40 labels, and in how many of these it was looked at."""
+    found = {
+        (row["metric"], row["model"], row["answer"]): f"{float(row['held95']):.0%} of {row['count']}"
+        for row in _rows("src/scorebars/data/coverage.csv")
+    }
+    lines = [
+        [metric, model, *(found.get((metric, model, answer), "-") for answer in answers)]
+        for metric in metrics
+        for model in models
+        if any((metric, model, answer) in found for answer in answers)
+    ]
+    head = ["metric", "label errors", *(f"`{answer}`" for answer in answers)]
+    return _table(head, lines) if len(metrics) > 1 else _table(head[1:], [line[1:] for line in lines])
+
+
+def judges() -> Markdown:
+    """How often 95 % intervals of the truth held where data told how the judge errs, from the fewest checks to the most."""
+    rows = _rows("tests/statistical/judges.csv")
+    lines = []
+    for model in dict.fromkeys(row["model"] for row in rows):
+        mine = [row for row in rows if row["model"] == model]
+        cells = []
+        for known in sorted({int(row["known"]) for row in mine}):
+            there = [row for row in mine if int(row["known"]) == known]
+            count = sum(int(row["count"]) for row in there)
+            share = sum(int(row["count"]) * float(row["held"]) for row in there) / count
+            cells.append(f"{known}: {share:.0%} of {count}")
+        lines.append([f"`{model}`", *cells, *["-"] * (4 - len(cells))])
+    return _table(["known from", "fewest", "few", "more", "most"], lines)
