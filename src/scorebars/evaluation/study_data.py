@@ -17,7 +17,7 @@ from scorebars.forecasts import Forecast, forecast_of
 from scorebars.forecasts.given_forecast import is_forecast
 
 _FEW = 20
-"""Whole numbers of at most so many different values may be classes."""
+"""Whole numbers may be classes if they take at most this many different values."""
 TASKS = ("regression", "classification")
 SAID = (
     "labels and predictions are whole numbers of few values and were taken as classes, so yerr is the probability that a "

@@ -106,7 +106,7 @@ _COORDINATES = frozenset(
     )
 )
 _FEWEST_MEMBERS = 3
-"""So many numbered predictions may be the members of one ensemble."""
+"""From this number on, numbered predictions may be the members of one ensemble."""
 _NONE, _CELLS, _ROWS = "none", "cells", "rows"
 """What an option says: no such column; errors stand in the cells of the labels; repeats stand in several rows."""
 
@@ -534,7 +534,7 @@ def _plain_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class _ErrorName:
-    """What the name of a column says where it looks like that of an error."""
+    """What the name of a column says if it looks like the name of an error."""
 
     of: str
     """What it is the error of; "" where the name does not say."""
@@ -545,7 +545,7 @@ class _ErrorName:
 
 
 def _error_name(name: str) -> _ErrorName | None:
-    """Read a name as that of an error; None where it does not look like one.
+    """Read a name as the name of an error; None where it does not look like one.
 
     >>> _error_name("y_err_stat"), _error_name("masserr2")
     (_ErrorName(of='y', kind='stat', side=''), _ErrorName(of='mass', kind='plain', side='2'))
