@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from scorebars.cells import name_and_unit, names_and_units, read_cells
+from scorebars.cells import reads_as_number as reads_as_number  # the pages ask for it here
 from scorebars.files.formats import Column, TableSource
 from scorebars.files.problem import TableProblem
 
@@ -468,14 +469,6 @@ def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None)
             )
     pair = _pair(columns, given, option)
     return _Errors(pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in _FLIPS)
-
-
-def reads_as_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) -> list[str]:
