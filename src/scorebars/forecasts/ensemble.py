@@ -20,9 +20,9 @@ from scorebars.forecasts.tabulated import rank_in_rows
 from scorebars.numerics.special import folded_mean
 
 _LEFT_OUT = 8
-"""This many members are judged by the others."""
+"""So many members are judged by the others."""
 _ENOUGH = 100
-"""With this many labels the estimate gets half of the weight."""
+"""With so many labels half of what this shows is believed."""
 _BLOCK = 1 << 20
 """Members looked at together."""
 

@@ -265,7 +265,7 @@ class MeanOfLoss:
     @cached_property
     def _fitted_mean(self) -> float:
         fit = self.residuals.fit
-        return float(fit.smooth_weights @ self._averaged) if self._jumps else fit.mean_of(self._values)
+        return float(fit.smooth_weights @ fit.averaged(self._values)) if self._jumps else fit.mean_of(self._values)
 
     # how well it is known ----------------------------------------------------------------------
 
