@@ -42,6 +42,19 @@ def missing_marks(cells: Iterable[Any]) -> int:
     return sum(isinstance(cell, str) and is_missing_mark(cell) for cell in cells)
 
 
+def reads_as_number(value: Any) -> bool:
+    """Whether Python reads a value as a number.
+
+    >>> reads_as_number("1e-3"), reads_as_number("1,5"), reads_as_number(None)
+    (True, False, False)
+    """
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 @cache
 def _grammar(decimal: str) -> re.Pattern[str]:
     point, group = (r"\.", ",") if decimal == "." else (",", r"\.")

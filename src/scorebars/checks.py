@@ -283,7 +283,7 @@ def _number(value: Any, argument: str, allowed: Callable[[float], bool], what: s
 # memory ---------------------------------------------------------------------------------------------
 
 _ALWAYS = 1 << 28
-"""So many bytes are taken without asking."""
+"""Up to this many bytes are taken without asking how much memory there is."""
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 

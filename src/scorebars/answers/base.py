@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from scorebars.answers.intervals import IntervalAt, OfLaw, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
-from scorebars.answers.size_errors import Asked, of_single_sizes, size_error, widened
+from scorebars.answers.size_errors import NumberOf, of_single_sizes, size_error, widened
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.laws.law import Law
@@ -187,7 +187,7 @@ class Answers(ABC):
         """The metric against the true values. Under Berkson error these scatter about the labels: the expected score."""
         return self._with_size_errors(self._with_known_sizes(), methodcaller("_with_known_sizes"))
 
-    def _with_size_errors(self, found: Estimate, ask: Asked, of_truth: bool = True) -> Estimate:
+    def _with_size_errors(self, found: Estimate, ask: NumberOf, of_truth: bool = True) -> Estimate:
         """The estimate, wider where the sizes of the label errors are estimates themselves.
 
         Sizes that were estimated label by label count for estimates of the truth only; elsewhere they average out.
@@ -212,7 +212,7 @@ class Answers(ABC):
     _items_hold_sizes = True
     """Whether the scatter of the items holds that of sizes which were estimated label by label."""
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         """What sizes estimated label by label add to an estimate, as far as that does not hold it already."""
         return of_single_sizes(self, errors, ask)
 
@@ -344,7 +344,7 @@ def of_law(law: Law, note: str = PERFECT_NOTE, value: float | None = None) -> Es
 
 
 class ChangedAnswers(Answers):
-    """The answers of another object, `inner`, of which a subclass changes some."""
+    """The answers of another object, `inner`; a subclass changes some of them."""
 
     def __init__(self, inner: Answers) -> None:
         self.inner = inner

@@ -26,7 +26,7 @@ from scorebars.answers.base import Answers, ChangedAnswers
 from scorebars.answers.combined import TransformedAnswers
 from scorebars.answers.intervals import IntervalAt, ScoreInterval, Symmetric, half_width_in_std, kept_between
 from scorebars.answers.score import Estimate, Interval, Score, Scores, UndefinedEstimate
-from scorebars.answers.size_errors import Asked
+from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors import MeasurementError
 from scorebars.measured import Measured
@@ -136,7 +136,7 @@ class ClusteredAnswers(ChangedAnswers):
     def _items_hold_sizes(self) -> bool:  # type: ignore[override]
         return self.inner._items_hold_sizes
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         return self.inner._size_std_apart(errors, ask)
 
     def warnings(self) -> list[str]:
@@ -199,7 +199,7 @@ class ClusteredAnswers(ChangedAnswers):
         )
 
     def sampling_std(self) -> float:
-        """The part of the label errors is that of independent items."""
+        """What the label errors add is the same as for independent items."""
         if self._inside is not None and isinstance(self.inner, TransformedAnswers):
             return self.inner._std_of(self.inner.inner._centre, self._inside.sampling_std())
         grouped, single = self._variances

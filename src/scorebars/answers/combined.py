@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scorebars.answers.base import Answers, ChangedAnswers
 from scorebars.answers.intervals import IntervalAt, Symmetric, affine, times
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
-from scorebars.answers.size_errors import Asked
+from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.errors.label_and_prediction import LabelAndPrediction
@@ -93,7 +93,7 @@ class TransformedAnswers(Answers):
     def _items_hold_sizes(self) -> bool:  # type: ignore[override]
         return self.inner._items_hold_sizes
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         return self._std_of(float(ask(self.inner)), self.inner._size_std_apart(errors, ask))
 
     def _berkson_population(self) -> IntervalAt:
@@ -259,7 +259,7 @@ class AverageAnswers(Answers):
     def _resized(self, factor: FloatArray | float) -> Answers:
         return AverageAnswers([part._resized(factor) for part in self._parts], self._weights)
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         return self._hypot([part._size_std_apart(errors, ask) for part in self._parts])
 
     def warnings(self) -> list[str]:
@@ -401,7 +401,7 @@ class PredictionErrorAnswers(ChangedAnswers):
     def _items_hold_sizes(self) -> bool:  # type: ignore[override]
         return self._alone._items_hold_sizes
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         return self._alone._size_std_apart(errors, ask)
 
     def influences(self) -> FloatArray:

@@ -41,7 +41,7 @@ _CHANGED = (
     "again, or pass copies."
 )
 _SUMS = {"engine sums": False, "engine sums of corrected errors": True}
-"""Names under which data keep their sums, and whether the errors in them are those of absolute errors."""
+"""Names under which data keep their sums, and whether these are the sums for absolute errors."""
 
 
 class Evidence:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from scorebars.answers.base import Answers
 
 _DIRECTIONS = 12
-"""Sizes of single labels are moved together, up or down by lot, so many times."""
+"""How often the sizes of all errors are changed at once, each one up or down by lot."""
 _SEED = 20240517
 
-Asked = Callable[["Answers"], float]
-"""One number of an answer; it can be pickled."""
+NumberOf = Callable[["Answers"], float]
+"""Reads one number off the answers, such as the truth; it can be pickled."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class SizeError:
         return max(down, -min(moved, default=0.0)), max(up, max(moved, default=0.0))
 
 
-def size_error(answers: Answers, errors: MeasurementError, ask: Asked, each: bool) -> SizeError:
+def size_error(answers: Answers, errors: MeasurementError, ask: NumberOf, each: bool) -> SizeError:
     """What these uncertain sizes add to what is asked; `each`: those that were estimated label by label too."""
     scale = errors.common_scale
     step = 0.0 if scale is None else halved_change(answers, scale.error, ask)
@@ -81,7 +81,7 @@ def size_error(answers: Answers, errors: MeasurementError, ask: Asked, each: boo
     return SizeError(step, scale, apart, None if scale is None else partial(_value_at, answers, ask))
 
 
-def _value_at(answers: Answers, ask: Asked, factor: float) -> float:
+def _value_at(answers: Answers, ask: NumberOf, factor: float) -> float:
     """What is asked with errors `factor` times as large; nan where it has no value."""
     try:
         return float(ask(answers if factor == 1.0 else answers._resized(factor)))
@@ -89,7 +89,7 @@ def _value_at(answers: Answers, ask: Asked, factor: float) -> float:
         return math.nan
 
 
-def halved_change(answers: Answers, step: FloatArray | float, ask: Asked) -> float:
+def halved_change(answers: Answers, step: FloatArray | float, ask: NumberOf) -> float:
     """Half of how far the answer moves between sizes times 1 - step and times 1 + step; where one has none, from here."""
     found = []
     for sign in (1.0, -1.0):
@@ -104,7 +104,7 @@ def halved_change(answers: Answers, step: FloatArray | float, ask: Asked) -> flo
     return up if math.isfinite(up) else down if math.isfinite(down) else 0.0
 
 
-def of_single_sizes(answers: Answers, errors: MeasurementError, ask: Asked) -> float:
+def of_single_sizes(answers: Answers, errors: MeasurementError, ask: NumberOf) -> float:
     """Standard deviation from sizes that were estimated label by label, or pooled from all labels."""
     assert errors.normal is not None and errors.normal.scatter is not None
     return from_single_sizes(errors.normal.scatter, lambda step: halved_change(answers, step, ask))

@@ -272,7 +272,7 @@ def checked_labels(
 
 
 def in_python(file: Sequence[str], roles: Roles, options: ColumnOptions) -> dict[str, Any]:
-    """For the report: the file, and the keywords with which `sb.evaluate` takes the same data from it, if it is one."""
+    """For the report: the file, and the keywords by which `sb.evaluate` reads the same data from it."""
     known = {
         **roles.to_dict(),
         "id": roles.id or "none",

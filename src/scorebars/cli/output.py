@@ -61,7 +61,7 @@ class OutputOptions:
 
     @property
     def format(self) -> str:
-        """The one format that was asked for, or the one that the name of the output file tells; else a table."""
+        """The format that was asked for, else by the ending of the output file, else a table."""
         ending = "" if self.output is None else self.output.suffix.lower()
         asked = (name for name in _FORMATS if getattr(self, name, False))
         return next(asked, _FORMAT_OF_ENDING.get(ending, "table"))
@@ -158,12 +158,12 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequen
     least = sum(widths[k] for k in others) // count
     # as few tables as can be, none wider than it must
     parts = next(p for p in (_side_by_side(others, widths, r) for r in range(least, room + 1)) if len(p) == count)
-    folded = {name for name, width in zip(head, widths, strict=True) if name in _NAMES or width > room}
+    wrapped = {name for name, width in zip(head, widths, strict=True) if name in _NAMES or width > room}
     rows = printable_rows(rows)
     shown: list[Any] = []
     for part in parts:
         chosen = [*names, *part]
-        table = _table([head[k] for k in chosen], [[row[k] for k in chosen] for row in rows], left, folded)
+        table = _table([head[k] for k in chosen], [[row[k] for k in chosen] for row in rows], left, wrapped)
         shown += ["", table] if shown else [table]
     return [*shown, Text(more, style="dim")] if more else shown
 
@@ -179,12 +179,12 @@ def _side_by_side(columns: Iterable[int], widths: Sequence[int], room: int) -> l
 
 
 def _table(
-    head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequence[str], folded: Collection[str]
+    head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequence[str], wrapped: Collection[str]
 ) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold")
     for name in head:
         justify: Any = "left" if name in left else "right"
-        table.add_column(name, justify=justify, no_wrap=name not in folded, overflow="fold", vertical="bottom")
+        table.add_column(name, justify=justify, no_wrap=name not in wrapped, overflow="fold", vertical="bottom")
     for row in rows:
         table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return table

@@ -199,7 +199,7 @@ def _power_above(size: float, unit: int) -> float:
 
 
 def _unit_for(errors: float, scatter: float, wish: int) -> int:
-    """The unit for numbers of these sizes: the one that is wished for where that serves."""
+    """The unit for numbers of these sizes: the wished one where it fits."""
     if errors == -math.inf:
         return wish if scatter == -math.inf or abs(scatter - wish) <= _REACH else int(scatter)
     if abs(errors - wish) <= _REACH and scatter - wish <= _REACH:

@@ -57,7 +57,7 @@ class CheckedRates:
 
     @cached_property
     def _scattered(self) -> FloatArray:
-        """The rates by which they scatter: the counted ones, or the mean of the drawn ones in a row that shows no scatter."""
+        """The rates that give their scatter: the counted ones, or the mean of the draws in a row without scatter."""
         alike = np.max(self.counts, axis=1, keepdims=True) == self.checked[:, None]
         return np.where(alike, self._shape / np.add.reduce(self._shape, axis=1, keepdims=True), self.rates)
 

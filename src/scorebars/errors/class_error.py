@@ -33,7 +33,7 @@ class ClassError(ErrorModel):
     """
 
     repeats: NDArray[np.int64] | int = 1
-    """How many votes each label is the majority of; the probabilities are those of a single one."""
+    """How many votes each label is the majority of; the probabilities are for a single vote."""
 
     classwise: bool = False
     """Whether a label's probabilities depend on its class only."""

@@ -126,10 +126,10 @@ class Poisson(MeasurementError):
 
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         mean = np.asarray(y, dtype=np.float64) / self.unit
-        many = mean > _LARGEST_DRAWN
-        counts = rng.poisson(np.where(many, 0.0, mean), (size, len(mean))).astype(np.float64)
-        if many.any():
-            counts[:, many] = np.rint(rng.normal(mean[many], np.sqrt(mean[many]), (size, int(many.sum()))))
+        large = mean > _LARGEST_DRAWN
+        counts = rng.poisson(np.where(large, 0.0, mean), (size, len(mean))).astype(np.float64)
+        if large.any():
+            counts[:, large] = np.rint(rng.normal(mean[large], np.sqrt(mean[large]), (size, int(large.sum()))))
         return counts * self.unit
 
 

@@ -47,7 +47,7 @@ class CommonScale:
 
 
 def common_scale(error: float, degrees: float = math.inf) -> CommonScale | None:
-    """A factor known to the fraction `error`, of a variance that was estimated with so many degrees of freedom, or both."""
+    """One factor for all errors: known to the fraction `error`, or estimated with few `degrees` of freedom, or both."""
     if math.isinf(degrees):
         return CommonScale(error) if error > 0 else None
     return CommonScale(math.hypot(error, math.sqrt(0.5 / degrees)), degrees if error == 0 else math.inf)

@@ -138,7 +138,7 @@ class MeasurementError(ErrorModel):
     """Whether fresh labels lie about the value `y` that is passed; draws of a label stay where they are."""
 
     repeats: FloatArray | float = 1.0
-    """How many repeats each label is the mean of; `variance` is that of a single one."""
+    """How many repeats each label is the mean of; `variance` is for a single measurement."""
 
     common_scale: CommonScale | None = None
     """How well the one factor of all error sizes is known; None where they are known, or each by itself."""
@@ -470,7 +470,7 @@ def rows_of_numbers(values: Any, argument: str, one: str) -> FloatArray:
 # the normal one unless a family says otherwise.
 
 NO_ERROR = 1e-300
-"""Smaller widths cannot be divided by: the label is as good as exact."""
+"""A smaller width cannot be divided by; the label is then taken as exact."""
 
 
 def divisible(width: FloatArray | float) -> FloatArray:

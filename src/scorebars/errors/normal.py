@@ -72,7 +72,7 @@ class QuadraticTerms(NamedTuple):
 _MOST_CELLS = 20_000_000
 """Batches times labels that are laid out as rows of shifts."""
 _MANY = 100
-"""With so many degrees of freedom Student's t is as good as normal."""
+"""From this many degrees of freedom on, Student's t is taken as normal."""
 NEGATIVE_YERR = "yerr is a standard deviation (not a variance): it cannot be below 0."
 
 

@@ -115,7 +115,7 @@ class Verified(ErrorModel):
             self.probability = float(chance) if chance.ndim == 0 else chance.copy()
 
     def chances(self) -> FloatArray:
-        """The probability with which each item was checked: the given one, or the share that was."""
+        """The probability that an item was checked: as given, or the share of items that were."""
         given = self.probability
         known = float(np.mean(self.known)) if given is None else given
         return np.broadcast_to(np.asarray(known, dtype=np.float64), self.gold.shape)

@@ -16,13 +16,13 @@ from scorebars.errors.dawid_skene import dawid_skene, shown_as
 from scorebars.errors.measurement_error import check_kind
 
 _LOT = 20240519
-"""The seed by which ties are broken."""
+"""Seed of the draws that break ties."""
 _RATER_DRAWS = 100
-"""So many times the items are drawn anew, to tell how well the skills of the raters are known."""
+"""How often the items are drawn anew to tell how well the skills of the raters are known."""
 
 
 class Votes(NamedClasses):
-    r"""Votes on each item; the label is the class with most votes, of several that have as many by lot.
+    r"""Votes on each item; the label is the class with most votes, a tie is broken by lot.
 
     Parameters
     ----------

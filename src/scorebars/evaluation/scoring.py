@@ -205,7 +205,7 @@ class ChosenMetric:
 
     @property
     def maker(self) -> Maker | None:
-        """How its answers are made from checked data; None where the function has to see the arguments."""
+        """Finds the answers from checked data; None where the function needs the arguments as the user gave them."""
         make: Maker | None = getattr(self.function, "make", None)
         if make is None or not self.options:
             return make

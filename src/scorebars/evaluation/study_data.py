@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scorebars import checks, tables
 from scorebars._shared.given_data import named_predictions
 from scorebars.arrays import PLAIN, library_of, to_host
+from scorebars.cells import reads_as_number
 from scorebars.errors import ErrorModel, MeasurementError, Verified
 from scorebars.forecasts import Forecast, forecast_of
 from scorebars.forecasts.given_forecast import is_forecast
 
 _FEW = 20
-"""Whole numbers of at most so many different values may be classes."""
+"""Whole numbers may be classes if they take at most this many different values."""
 TASKS = ("regression", "classification")
 SAID = (
     "labels and predictions are whole numbers of few values and were taken as classes, so yerr is the probability that a "
@@ -101,16 +102,8 @@ def _holds_texts(array: NDArray[Any]) -> bool:
     """Whether objects are classes; one number with a typing error among numbers does not make them so."""
     texts = [value for value in array.flat if isinstance(value, str)]
     if texts:
-        return sum(map(_is_number, texts)) < len(texts) / 2
+        return sum(map(reads_as_number, texts)) < len(texts) / 2
     return bool(array.size) and isinstance(array.flat[0], bool | np.bool_)
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_counted(values: Any) -> bool:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from scorebars.cells import name_and_unit, names_and_units, read_cells
+from scorebars.cells import reads_as_number as reads_as_number  # the pages ask for it here
 from scorebars.files.formats import Column, TableSource
 from scorebars.files.problem import TableProblem
 
@@ -106,7 +107,7 @@ _COORDINATES = frozenset(
     )
 )
 _FEWEST_MEMBERS = 3
-"""So many numbered predictions may be the members of one ensemble."""
+"""From this number on, numbered predictions may be the members of one ensemble."""
 _NONE, _CELLS, _ROWS = "none", "cells", "rows"
 """What an option says: no such column; errors stand in the cells of the labels; repeats stand in several rows."""
 
@@ -470,14 +471,6 @@ def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None)
     return _Errors(pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in _FLIPS)
 
 
-def reads_as_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) -> list[str]:
     """Names, or patterns such as ``pred_*``; several in one text are parted by commas."""
     found: dict[str, None] = {}
@@ -534,7 +527,7 @@ def _plain_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class _ErrorName:
-    """What the name of a column says where it looks like that of an error."""
+    """What the name of a column says if it looks like the name of an error."""
 
     of: str
     """What it is the error of; "" where the name does not say."""
@@ -545,7 +538,7 @@ class _ErrorName:
 
 
 def _error_name(name: str) -> _ErrorName | None:
-    """Read a name as that of an error; None where it does not look like one.
+    """Read a name as the name of an error; None where it does not look like one.
 
     >>> _error_name("y_err_stat"), _error_name("masserr2")
     (_ErrorName(of='y', kind='stat', side=''), _ErrorName(of='mass', kind='plain', side='2'))

@@ -600,7 +600,7 @@ def task_of(columns: Mapping[str, Column], roles: Roles) -> tuple[str, str]:
         return "classification", ""
     several = isinstance(roles.yerr, tuple) or roles.percent or roles.repeats or roles.repeated_rows
     if several or roles.in_cells or roles.cov:
-        return "regression", ""  # errors of this kind are those of measured numbers
+        return "regression", ""  # only measured numbers have errors of this kind
     yerr = columns.get(roles.yerr) if isinstance(roles.yerr, str) else roles.yerr
     if roles.stds or roles.members:
         return "regression", ""  # classes have no spread

@@ -42,7 +42,7 @@ _NUMBER = 8
 _BLOCK = 1 << 20
 """Bytes of a text file that are read at a time."""
 _FIRST_ROWS = 400
-"""So many rows tell what a column holds."""
+"""The first rows, this many, tell what a column holds."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class TableSource(ABC):
     """Bytes on disk."""
 
     def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
-        """Bytes that reading so many columns takes, decompressed; counted no further than to `most`."""
+        """Bytes that this many columns take in memory; counting stops at `most`."""
         return self.size
 
     streams: bool = False

@@ -40,7 +40,7 @@ class Supposed:
     error_kind: str | None = None
     """"classical" (label = truth + error) or "berkson" (truth = label + error)."""
     measurements: int | None = None
-    """Each label is the mean of so many measurements, and its error that of a single one."""
+    """Each label is the mean of this many measurements; the error given is that of a single one."""
     scale_errors: float | None = None
     """All errors are multiplied by this."""
     systematic: float | None = None
@@ -175,7 +175,7 @@ def _of_kind(errors: Any, kind: str, data: TableLabels) -> Any:
 
 
 def _single(errors: Any, count: int, data: TableLabels) -> Any:
-    """Errors of single measurements, of which each label is the mean."""
+    """The error of each label, if it is the mean of several measurements with this error."""
     _require_errors(errors, "--measurements")
     if count == 1:
         return errors

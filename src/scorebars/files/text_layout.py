@@ -21,7 +21,7 @@ from scorebars.files.problem import TableProblem
 _HEAD = 1 << 18
 """Bytes at the start of a file that tell how it is laid out."""
 _SAMPLE = 400
-"""So many lines are looked at."""
+"""The layout is told from the first lines, this many."""
 _BLANKS, _BLANK_RUNS = " ", "  "
 """Delimiters: any white space; two or more blanks."""
 _DELIMITERS = ("\t", ";", "|", ",", _BLANK_RUNS, _BLANKS)

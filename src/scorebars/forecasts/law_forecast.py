@@ -59,9 +59,9 @@ class LawForecast(Forecast):
 
     def __init__(self, frozen: Any, n: int | None = None, *, claims: str = "truth") -> None:
         self.claims = check_claims(claims)
-        many = list(frozen) if isinstance(frozen, Sequence) else [frozen]
-        for k, one in enumerate(many):
-            where = "frozen" if many is not frozen and len(many) == 1 else f"frozen[{k}]"
+        laws = list(frozen) if isinstance(frozen, Sequence) else [frozen]
+        for k, one in enumerate(laws):
+            where = "frozen" if laws is not frozen and len(laws) == 1 else f"frozen[{k}]"
             if not all(hasattr(one, name) for name in ("dist", "args", "kwds")):
                 raise ValueError(
                     f"{where} is a {type(one).__name__}, not a frozen distribution of scipy.stats like gamma(2.0)."
@@ -71,13 +71,13 @@ class LawForecast(Forecast):
                     f"{where} is a discrete distribution ({one.dist.name}), which gives single values probability. Draw "
                     "members from it: EnsembleForecast(frozen.rvs((m, n)).T)."
                 )
-        families = {one.dist.name for one in many}
+        families = {one.dist.name for one in laws}
         if len(families) > 1:
             raise ValueError(
                 f"frozen mixes families ({', '.join(sorted(families))}): give one family, or draws as an EnsembleForecast."
             )
-        self._family: Any = many[0].dist
-        rows = [_parameters(one) for one in many]
+        self._family: Any = laws[0].dist
+        rows = [_parameters(one) for one in laws]
         if len(rows) > 1 and any(row.shape[0] > 1 for row in rows):
             raise ValueError(
                 "frozen is a list: each distribution in it is of one label, with single numbers as parameters."

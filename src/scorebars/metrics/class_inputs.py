@@ -555,7 +555,7 @@ def require_ordered(labels: Any) -> None:
 
 
 def probability_columns(given: Given, labels: Any) -> tuple[Labelled, NDArray[Any]]:
-    """Labels and a probability for each class, (n, K); a single column is that of the larger of two classes."""
+    """Labels and a probability for each class, (n, K); a single column belongs to the larger of two classes."""
     p, y, model = scored_labels(given, "y_proba")
     require_probabilities(p, "y_proba")
     if p.ndim == 1:

@@ -26,7 +26,7 @@ _NO_MEAN = (
 
 
 _NEXT_TO_NOTHING = 1e-13
-"""The weight of items that do not count in an estimate, by which it still shows what they would do."""
+"""The weight of items that do not count: too small to change an estimate, large enough to show what they would do."""
 
 
 def _subset(model: Verified, n: int, shares: FloatArray) -> GoldSubset:

@@ -23,19 +23,10 @@ your matplotlib style, but each answer has one colour everywhere: observed grey,
 lighter on dark axes. What a colour says is always said by a marker, a line style or a word as well.
 """
 
-from scorebars.plot.figures import (
-    accuracy_vs_q,
-    distribution,
-    forest,
-    noise_budget,
-    parity,
-    plan,
-    pulls,
-    ranking,
-    sensitivity,
-)
+from scorebars.plot.decision_figures import forest, noise_budget, plan, ranking
 from scorebars.plot.flip_flow import flip_flow
 from scorebars.plot.forecast_figures import calibration
+from scorebars.plot.model_figures import accuracy_vs_q, distribution, parity, pulls, sensitivity
 
 __all__ = [
     "accuracy_vs_q",

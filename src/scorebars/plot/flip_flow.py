@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 _FEW = 4
-"""Up to so many classes a cell has room for what its count becomes."""
+"""Up to this many classes a cell has room for both counts."""
 
 _BINARY = (("TN", "FP"), ("FN", "TP"))
 

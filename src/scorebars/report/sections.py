@@ -331,7 +331,7 @@ def point_data(
 
 
 def _short(values: _Floats, digits: int) -> list[float]:
-    """Numbers to so many significant digits: a page is smaller than the data."""
+    """Numbers rounded to a few significant digits, so that the page is smaller than the data."""
     return [float(f"{value:.{digits}g}") for value in values.tolist()]
 
 

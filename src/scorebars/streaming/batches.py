@@ -26,11 +26,11 @@ from scorebars.metrics.call import prediction_errors
 from scorebars.metrics.class_inputs import class_array, class_model
 
 KEPT = 65_536
-"""Up to so many labels an accumulator keeps them as they are, and its result is that of `evaluate`."""
+"""An accumulator keeps up to this many labels as they are, and then gives the same result as `evaluate`."""
 _LIGHTEST, _HEAVIEST = 2.0**-100, 2.0**60
 """The largest weight of a batch lies between them, unless all are 0: then sums of squared weights fit doubles."""
 _MOST_ERRORS = 2.0**60
-"""A residual is at most so many of its errors large: then sums of fourth powers fit doubles."""
+"""Residuals are at most this many errors large, so that sums of fourth powers fit doubles."""
 _ON_ARRAYS = "Use scorebars.evaluate on arrays for this."
 _OF_BOTH_SCATTERS = {"ratio": "R2 (or the explained variance)", "pulls": "reduced chi-squared"}
 """Metrics in which errors of labels and of predictions are not one error of the difference, by what they keep."""

@@ -30,7 +30,7 @@ from scorebars.streaming.batches import argument_of
 ROWS = 1 << 20
 """Of a batch: enough that a batch's own cost does not count, few enough that several fit in little memory."""
 FIRST = 1000
-"""So many rows tell whether whole numbers are classes."""
+"""The first rows, this many, tell whether whole numbers are classes."""
 _STEP = 1 << 16
 """Bytes of a column that are read at a time."""
 _TEXT = ("csv", "json")
@@ -122,7 +122,7 @@ def reworded(words: Callable[[str], str]) -> Iterator[None]:
 
 
 def for_all_labels(yerr: Any, instead: str) -> Any:
-    """Label errors of which one value serves all labels: none, a number, or a model of one parameter.
+    """Label errors that are the same for all labels: none, a number, or a model of one parameter.
 
     What has an entry for each label is refused, for labels come in pieces: `instead` says what to do.
     """
@@ -267,7 +267,7 @@ class Source:
             yield from (_read(batch, fragment) for batch, fragment in tagged)
 
     def _types(self, fragments: Sequence[Any], names: Sequence[str], numbers: Collection[str]) -> Any:
-        """The schema with the columns' types widened to what all files hold; a dataset has those of its first file."""
+        """The schema with the columns' types widened to what all files hold; a dataset takes the types of its first file."""
         import pyarrow as pa
 
         schema = self.schema

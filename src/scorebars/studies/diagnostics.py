@@ -31,7 +31,7 @@ _DEFAULT_SHARE = 0.2
 _DOUBT = 0.01
 """p-values below this are doubted."""
 _FEWEST = 5
-"""So many of the noisiest labels are looked at, at least."""
+"""At least this many of the noisiest labels are looked at."""
 _ONE_SIGMA = 0.8413447460685429
 """P(a standard normal variable < 1)."""
 _ANY_SCALE = Interval(0.0, math.inf)
@@ -325,7 +325,7 @@ def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[f
 
 
 def _scales(observed: float, perfect: Law, unit: float = 1.0) -> Interval:
-    """The factors of all errors with which the observed chi-squared is neither too large nor too small, at 95 %.
+    """By which factors all errors may be changed so that the observed chi-squared is still likely, at 95 %.
 
     `perfect` is the distribution of `unit` times the chi-squared of a perfect model.
     """
@@ -336,7 +336,7 @@ def _scales(observed: float, perfect: Law, unit: float = 1.0) -> Interval:
 
 
 def _noisiest(sd: FloatArray) -> BoolArray | None:
-    """The noisiest labels, as few as hold half of the squared label error; None where these are no small group.
+    """The fewest labels that hold half of the squared label error; None where these are no small group.
 
     They are chosen by their errors alone, so the residuals of a model that has not seen them are as large as ever.
     """

@@ -1,4 +1,4 @@
-"""What to measure next: how many labels, how many repeats of each, and of which."""
+"""What to measure next: how many labels, how many repeats of each, and which ones."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class VotingBudget:
     difference: float
     classes: int = 2
     clustering: float = 1.0
-    """How much more the mean of items that come in groups scatters than that of as many independent ones."""
+    """How much more a mean scatters because items come in groups than it would for as many independent items."""
 
     def per_label(self, repeats: float) -> float:
         wrong = float(majority_error(self.q, int(repeats), self.classes))

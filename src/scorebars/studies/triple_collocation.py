@@ -23,7 +23,7 @@ _NAMES = ("a", "b", "c")
 _FEWEST = 5
 """Fewer items show no covariance."""
 _MOST = 2_000
-"""The bootstrap of more items is as good as normal."""
+"""With more items the bootstrap is no better than the normal distribution."""
 _DRAWS = 1_000
 _CELLS = 500_000
 """Draws times items that are looked at in one go."""

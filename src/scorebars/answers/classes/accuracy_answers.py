@@ -1,4 +1,4 @@
-"""Answers of the accuracy under independent flips: the mean of 0/1 outcomes, each of which a wrong label can turn over."""
+"""Answers of the accuracy under independent flips: the mean of 0/1 outcomes. A wrong label turns its outcome over."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class ClassAnswers(Answers):
     """Whether the metric is a plain share of all items, whose scatter is known without being estimated."""
     _truth_method = "delta"
     _useless = 10.0
-    """An estimate against the truth with an error of so many ranges of the metric says nothing."""
+    """An estimate against the truth says nothing if its error is this many times the range of the metric."""
     _perfect_note = PERFECT
 
     def __init__(self, declaration: Declaration, data: Labelled, observed: float) -> None:
@@ -378,7 +378,7 @@ class ClassAnswers(Answers):
 
 
 def require_some_knowledge(std: float, declaration: Declaration, observed: float, useless: float = 10.0) -> None:
-    """Refuse an estimate that is nothing but noise: its standard error so many times the range of the metric."""
+    """Refuse an estimate that is nothing but noise: its standard error is many times the range of the metric."""
     width = declaration.high - declaration.low
     if not std <= useless * (width if math.isfinite(width) else max(observed, 1.0)):
         raise UndefinedEstimate(

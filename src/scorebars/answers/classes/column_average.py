@@ -214,7 +214,7 @@ class RankingAverage(ColumnAverage):
 
 
 def _draws(p: FloatArray) -> int:
-    """So many sets of labels are drawn for metrics that take one set at a time."""
+    """How many sets of labels are drawn for metrics that take one set at a time."""
     return int(np.clip(_WORK // p.size, _LEAST_DRAWS, _MOST_DRAWS))
 
 

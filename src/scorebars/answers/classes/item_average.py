@@ -44,7 +44,7 @@ class ItemStates(Labelled):
     """
 
     given: NDArray[np.bool_] | None = None
-    rows = None  # probabilities are those of the labels together
+    rows = None  # the labels of an item have their probabilities together
 
     def __init__(self, cells: LabelMatrix, number: int, shown: NDArray[np.intp]) -> None:
         self.cells = cells

@@ -64,7 +64,7 @@ class Labelled:
 
     @classmethod
     def counted(cls, counts: ClassCounts, kind: str, classes: NDArray[Any]) -> Labelled:
-        """Labels of which the numbers by shown class, predicted class and q were kept, among these classes."""
+        """From counts of labels by shown class, predicted class and q, among these classes."""
         cell, q, count = rows_of(counts)
         place = np.searchsorted(classes, counts.classes)
         shown, predicted = (place[index] for index in np.divmod(cell, len(counts.classes)))
@@ -330,7 +330,7 @@ class Labelled:
         return np.asarray(np.einsum("djk,jk->d", rows, self._by_shown(table)))
 
     def confusions_by(self, rows: FloatArray, predicted: Indices, number: int) -> FloatArray:
-        """Confusion matrices (d, K, number) of indicators by several sets of rows, and predictions of so many classes."""
+        """Confusion matrices (d, K, number) for several sets of rows of indicators; predictions have `number` classes."""
         cells = np.bincount(self.shown * number + predicted, self.masses, minlength=self.k * number)
         return np.asarray(np.einsum("djk,jl->dkl", rows, cells.reshape(self.k, number)))
 

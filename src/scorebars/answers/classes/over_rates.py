@@ -77,7 +77,7 @@ class OverRates:
 
 
 def said_of_rates(checked: CheckedRates | DrawnRates, rates: float, variance: float) -> str:
-    """What to know about an estimate of which `rates` of the variance come from the error rates."""
+    """What to know about an estimate whose error rates were counted: they add the part `rates` to its variance."""
     share = f", which make {rates / variance:.0%} of its variance" if variance > 0 else ""
     alike = "; some of them were all shown alike, so trust the interval more than the std" if checked.all_alike else ""
     return f"the error rates come from {checked.source}{share}{alike}"

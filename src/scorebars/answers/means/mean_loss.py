@@ -29,7 +29,7 @@ from scorebars.answers.evidence import (
 from scorebars.answers.intervals import IntervalAt, Symmetric, next_share
 from scorebars.answers.limited import LimitedLoss
 from scorebars.answers.score import Declaration, Estimate, UndefinedEstimate
-from scorebars.answers.size_errors import Asked, halved_change
+from scorebars.answers.size_errors import NumberOf, halved_change
 from scorebars.answers.truth.extrapolation import for_any_residuals, level_variance, loss_at_level, raised_by_noise
 from scorebars.answers.truth.true_residuals import MeanOfLoss, mean_of_family, true_residuals
 from scorebars.arrays import FloatArray
@@ -105,7 +105,7 @@ class MeanLoss(Answers):
         data = self._labels("with errors of another size")
         return type(self)(self.declaration, self.loss, Evidence(resized(data, factor)))
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         """What each label's size adds: half of how far its mean loss moves within the error of the size.
 
         The mean loss is that if the label were redrawn once; its slope is near that of the loss against the truth.
@@ -368,7 +368,7 @@ class SignedAnswers(MeanLoss):
 
     _items_hold_sizes = True
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         """None: the estimate does not ask for the sizes."""
         return 0.0
 

@@ -29,7 +29,7 @@ from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, root_of
 from scorebars.answers.limited import NO_LIMITS, LimitedLoss
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
-from scorebars.answers.size_errors import Asked
+from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal, StudentT
 from scorebars.errors.estimated_sizes import CommonScale
@@ -62,7 +62,7 @@ class SquaredAnswers(MeanLoss):
 
     _items_hold_sizes = True
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         """None: `truth_variance` holds what single sizes add."""
         return 0.0
 
@@ -76,7 +76,7 @@ class SquaredAnswers(MeanLoss):
         return squared_law(errors, level.residual(data.residual), data.weight)
 
     def root_moments(self) -> tuple[float, float] | None:
-        """Mean and std of the root where labels are so many that the sums tell them; None where the law has to."""
+        """Mean and std of the root from the sums, where there are enough labels; None where the distribution must give them."""
         return root_moments(self._store.sums) if self._store.plain and self._store.sums.scale == 1.0 else None
 
     def _label_variance(self) -> float:
@@ -373,7 +373,7 @@ class ChiSquaredAnswers(SquaredAnswers):
         return law if unit == 1.0 else ScaledLaw(law, unit)
 
     def _back(self, level: Level) -> Estimate:
-        """The pulls of labels that are means of repeats are those of single measurements with the labels' errors."""
+        """Labels that are means of repeats are treated as single measurements with the error of the mean."""
         if not self._store.kept or (single := (data := self._labels()).errors.as_single_measurements()) is data.errors:
             return super()._back(level)
         answers = SquaredAnswers(self.declaration, self.loss, Evidence(Measured(data.y, data.p, single, data.weight)))

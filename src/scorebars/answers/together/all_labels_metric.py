@@ -22,7 +22,7 @@ from scorebars.answers.combined import in_ordinary_units
 from scorebars.answers.evidence import Evidence, resized, sums_of
 from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std, next_order_statistic
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
-from scorebars.answers.size_errors import Asked
+from scorebars.answers.size_errors import NumberOf
 from scorebars.answers.together.ratio_of_sums import (
     RatioOfBoth,
     RatioOfLabels,
@@ -148,7 +148,7 @@ class AllLabelsAnswers(Answers):
         other.observed, other.expected = self.observed, self.expected
         return other
 
-    def _size_std_apart(self, errors: MeasurementError, ask: Asked) -> float:
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         """None for metrics of two sums, whose covariance holds it."""
         return 0.0 if self.metric.pair is not None else super()._size_std_apart(errors, ask)
 

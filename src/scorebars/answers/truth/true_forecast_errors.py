@@ -25,7 +25,7 @@ _MOST = 5_000
 
 @dataclass(frozen=True, eq=False)
 class MeanOfForecastLoss(MeanOfLoss):
-    """The mean score of forecasts of which the true errors have a fitted law."""
+    """The mean score of forecasts, from the fitted distribution of their true errors."""
 
     matrix: FloatArray | None = None
     """The score of each fitted label at each point of the grid."""

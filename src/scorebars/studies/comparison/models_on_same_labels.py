@@ -54,7 +54,7 @@ _UNKNOWN = (
 )
 _SEED = 20240517
 _GROUPS = 100
-"""Items are left out one by one, or beyond so many in groups."""
+"""Up to this many items are left out one by one; more are left out in groups."""
 _HALVES = 200
 _FEW_ITEMS_DECIDE = ("median_absolute_error", "max_error")
 """Leaving out single items tells nothing about the variance of these metrics; leaving out halves does."""
@@ -72,7 +72,7 @@ _DRAWN_UP_TO = 2_000
 """Up to so many labels differences of mean absolute errors are found by quadrature, and those of mean squares with
 predictions that err are drawn; above, the normal law is as good."""
 _FEW_DRAWN = 64
-"""Differences of mean absolute errors of up to so many labels are drawn: each label adds steps to their distribution."""
+"""Differences of mean absolute errors of at most this many labels are drawn: each label adds steps to their distribution."""
 _TOGETHER = 1_024
 """Labels whose values are listed together."""
 
