@@ -126,6 +126,8 @@ def tiny_errors(data):
     small = data.model.scaled(1e-9)
     if small is data.model or data.situation.world.name in ("Poisson", "Empirical", "LogNormal"):
         return  # their size is that of the labels
+    if len(np.unique(data.labels)) < len(data.labels):
+        return  # labels that are equal: the smallest error breaks the tie, and ranks follow
     s = data.score(model=small)
     if not math.isfinite(s.expected):  # long tails reach a label of 0, by which a percentage divides
         return
@@ -204,7 +206,6 @@ def equal_weights(data):
 
 RULES = (order, origin, unit, tiny_errors, nesting, quantiles, single_precision, pickled, threads, equal_weights)
 PAIRS = situations(N)
-names = {"ids": lambda s: f"{s.metric}-{s.world.name}"}
 
 
 def obeys(situation, rule, seed):
@@ -225,12 +226,18 @@ def test_one_rule(place):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("situation", PAIRS, ids=lambda s: f"{s.metric}-{s.world.name}")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-@pytest.mark.parametrize("situation", PAIRS, **names)
-@settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-@given(seed=st.integers(0, 2**32 - 1))
-def test_every_rule(situation, rule, seed):
-    obeys(situation, rule, seed)
+def test_every_rule(situation, rule):
+    obeys(situation, rule, seed=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(place=st.integers(0, len(PAIRS) - 1), seed=st.integers(0, 2**32 - 1))
+def test_other_data(rule, place, seed):
+    obeys(PAIRS[place], rule, seed)
 
 
 def test_every_rule_is_met_by_every_world():
