@@ -14,7 +14,7 @@ from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import NormalLaw
-from scorebars.laws.mean_loss_law import mean_law
+from scorebars.laws.mean_loss_law import OneLabelLaw, mean_law
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot
 from scorebars.laws.samples import SampleLaw
 from scorebars.moments import label_moments
@@ -156,3 +156,24 @@ def test_labels_are_cut_where_the_loss_ends() -> None:
     cut = stats.truncnorm(-0.1 / 5.0, np.inf, loc=-0.9, scale=5.0)
     exact = cut.expect(lambda x: np.log1p(x) ** 2)
     assert float(np.mean(law.draws)) == pytest.approx(exact, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "loss", [losses.Huber(1.0), losses.LogCosh(), losses.Pinball(0.9)], ids=lambda loss: type(loss).__name__
+)
+@pytest.mark.parametrize("n", [2, 20])
+@pytest.mark.parametrize("ratio", [100.0, 1e4])
+def test_one_label_that_dominates(loss: losses.Loss, n: int, ratio: float) -> None:
+    """A sum whose density has an edge, which waves do not show: against an integral over the others, which are normal."""
+    y, p, sigma = np.zeros(n), np.full(n, 0.7), np.full(n, 1.0 / ratio)
+    p[0], sigma[0] = 0.2, 1.0
+    law = mean_law(loss, errors.Normal(sigma), y, p, np.full(n, 1.0 / n))
+    mean, variance = (x[1:].sum() for x in label_moments(loss, errors.Normal(sigma), y, p))
+    first = OneLabelLaw(loss, errors.Normal(1.0), 0.0, 0.2, 1.0, 1.0)
+    z = np.linspace(-6.0, 6.0, 401)
+    others, weight = mean + math.sqrt(variance) * z, stats.norm.pdf(z) * (z[1] - z[0])
+    for q in (0.1, 0.5, 0.9):
+        x = law.ppf(q)
+        assert weight @ first.cdf(n * x - others) == pytest.approx(q, abs=1e-3)
+    assert law.cdf(-1.0) == 0.0
+    assert law.cdf(law.ppf(0.3)) + law.sf(law.ppf(0.3)) == pytest.approx(1.0, abs=1e-9)

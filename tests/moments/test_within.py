@@ -4,6 +4,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from scorebars.engines.class_counts import rows_of
+from scorebars.engines.store import chances_of
 from scorebars.errors import Normal
 from scorebars.losses import Within
 from scorebars.moments import label_moments
@@ -37,3 +39,22 @@ def test_as_for_all_families_and_exact_labels_stay_where_they_are(kind):
     assert np.array_equal(found.mean[exact], (np.abs(p - y) <= 0.5)[exact])
     assert not np.any(found.variance[exact])
     assert np.array_equal(label_moments(Within(0.5), errors, y, p).mean, found.mean)
+
+
+@pytest.mark.parametrize("sigma", [0.3, "each", "some exact"])
+def test_chances_compiled_and_by_numpy(sigma, monkeypatch):
+    rng = np.random.default_rng(3)
+    y, p, width = rng.normal(size=5000), rng.normal(size=5000), rng.uniform(0.01, 2.0, 5000)
+    if sigma == "some exact":
+        width[::7] = 0.0
+        p[::14] = y[::14] + 0.5  # just inside
+    given = 0.3 if sigma == 0.3 else width
+    exact = label_moments(Within(0.5), Normal.trusted(given), y, p).mean
+    for engine in ("auto", "numpy"):
+        monkeypatch.setenv("SCOREBARS_ENGINE", engine)
+        found = chances_of(y, p, given, 0.5)
+        assert found.n == 5000
+        _, q, count = rows_of(found)
+        for power in (1, 2, 3):
+            assert count @ q**power == pytest.approx(np.sum(exact**power), rel=1e-9)
+        assert count[q == 1].sum() == np.count_nonzero(exact == 1)

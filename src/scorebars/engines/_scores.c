@@ -74,6 +74,48 @@ static void below_block(Py_ssize_t n, const double *restrict x, double *restrict
     }
 }
 
+enum { CHANCES = 1024 }; /* labels at once */
+
+/* P(label within the tolerance) of some labels, as in engines/store.py. */
+FOR_EACH_CPU
+static void chance_block(int n, const double *restrict y, const double *restrict p, const double *restrict sigma,
+                         double tolerance, double *restrict chance)
+{
+    const double end = TAIL_END;
+#pragma omp simd
+    for (int i = 0; i < n; i++) {
+        const double away = fabs(p[i] - y[i]), s = sigma[i], width = s > 1e-300 ? s : 1;
+        const double near = fabs(tolerance - away) / width, far = (tolerance + away) / width;
+        const double one = tail(near < end ? near : end), two = tail(far < end ? far : end);
+        const double first = near < end ? one : 0, both = far < end ? two : 0;
+        const int hit = away <= tolerance;
+        const double crosses = s > 1e-300 ? (hit ? first + both : first - both) : 0;
+        chance[i] = hit ? 1 - crosses : crosses;
+    }
+}
+
+/* Sums of u^r, r < 4, of chances between 0 and 1 in bins, as in engines/class_counts.py; `ends` counts 0 and 1. */
+static void add_chances(int n, const double *restrict chance, int half, double *restrict moments, double *restrict ends)
+{
+    for (int i = 0; i < n; i++) {
+        const double q = chance[i];
+        if (!(q > 0 && q < 1)) {
+            ends[q >= 1] += 1;
+            continue;
+        }
+        const int high = q > 0.5;
+        double u = (high ? 1 - q : q) * (2 * half);
+        int index = (int)u;
+        index = index < half - 1 ? index : half - 1;
+        u -= index;
+        double *sums = moments + 4 * (index + (high ? half : 0));
+        sums[0] += 1;
+        sums[1] += u;
+        sums[2] += u * u;
+        sums[3] += u * u * u;
+    }
+}
+
 /* ------------------------------------------------------------------ members */
 
 /* x in increasing order: short runs by insertion, then merged by way of `other`. */
@@ -233,6 +275,40 @@ static PyObject *normal_below(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *chance_bins(PyObject *module, PyObject *args)
+{
+    static const char *const names[] = {"y", "prediction", "sigma", "moments", "ends"};
+    PyObject *columns[5];
+    Py_buffer views[5];
+    Py_ssize_t n;
+    int held = 0, half;
+    double tolerance, chance[CHANCES];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ndiOOOOO", &n, &tolerance, &half, &columns[0], &columns[1], &columns[2], &columns[3],
+                          &columns[4]))
+        return NULL;
+    if (n < 0 || half < 1 || half > 1 << 20) {
+        PyErr_SetString(PyExc_ValueError, "n or half is out of range");
+        return NULL;
+    }
+    for (int k = 0; k < 5; k++)
+        if (take_buffer(columns[k], &views[k], &held, k > 2, 'd', k < 3 ? n : k == 3 ? 8 * (Py_ssize_t)half : 2,
+                        names[k]) < 0) {
+            release(views, held);
+            return NULL;
+        }
+    const double *y = views[0].buf, *p = views[1].buf, *sigma = views[2].buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t start = 0; start < n; start += CHANCES) {
+        const int count = n - start < CHANCES ? (int)(n - start) : CHANCES;
+        chance_block(count, y + start, p + start, sigma + start, tolerance, chance);
+        add_chances(count, chance, half, views[3].buf, views[4].buf);
+    }
+    Py_END_ALLOW_THREADS
+    release(views, held);
+    Py_RETURN_NONE;
+}
+
 static PyObject *member_crps(PyObject *module, PyObject *args)
 {
     static const char *const names[] = {"members", "y", "sigma", "observed", "expected", "variance"};
@@ -279,6 +355,8 @@ static PyMethodDef methods[] = {
     {"normal_crps", normal_crps, METH_VARARGS, "normal_crps(n, y, mean, std, sigma, observed, expected, variance)"},
     {"member_crps", member_crps, METH_VARARGS,
      "member_crps(n, m, pairs, members, y, sigma, observed, expected, variance)"},
+    {"chance_bins", chance_bins, METH_VARARGS,
+     "chance_bins(n, tolerance, half, y, prediction, sigma, moments, ends): moments (2 half, 4)"},
     {"normal_below", normal_below, METH_VARARGS, "normal_below(n, x, below)"},
     {NULL, NULL, 0, NULL},
 };

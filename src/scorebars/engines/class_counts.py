@@ -8,7 +8,7 @@ always counted apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from scorebars.arrays import FloatArray, IntArray, classes_in
 MOST = 4096
 BINS_BELOW_HALF = 512
 BINS = 2 * BINS_BELOW_HALF
+_STRIP = 1 << 14
+"""Trials that are binned together: temporaries stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,22 @@ class ClassCounts:
     @classmethod
     def of_trials(cls, chance: FloatArray) -> ClassCounts:
         """Counts of trials of one kind with chances q of success; binned at once, since chances rarely repeat."""
-        ends = np.array([0.0, 1.0])
-        known = np.array([np.count_nonzero(chance == end) for end in ends])
-        free = chance[(chance > 0) & (chance < 1)]
-        cell, nothing = np.zeros(free.size, np.int64), np.empty(0, np.int64)
-        table = cls(nothing, False, cell, free, np.ones_like(cell), nothing, np.empty((0, 4)))._few()
-        some = known > 0
-        return replace(table, cell=np.zeros(int(some.sum()), np.int64), q=ends[some], count=known[some])
+        known, total = np.array([np.count_nonzero(chance == end) for end in (0.0, 1.0)]), np.zeros((4, BINS))
+        free = chance[(chance > 0) & (chance < 1)] if known.any() else chance
+        for start in range(0, free.size, _STRIP):
+            index, u = _places(free[start : start + _STRIP])
+            power = np.ones(u.size)
+            for row in total:
+                row += np.bincount(index, power, BINS)
+                power *= u
+        return cls.of_bins(total.T, known)
+
+    @classmethod
+    def of_bins(cls, moments: FloatArray, ends: IntArray) -> ClassCounts:
+        """The same from moments of all bins, (BINS, 4), and the numbers of trials that never and that always succeed."""
+        bins, some = np.flatnonzero(moments[:, 0]), ends > 0
+        cell, nothing = np.zeros(int(some.sum()), np.int64), np.empty(0, np.int64)
+        return cls(nothing, False, cell, np.array([0.0, 1.0])[some], ends[some], bins, moments[bins])
 
     @property
     def n(self) -> int:
@@ -111,17 +122,23 @@ class ClassCounts:
             return self
         ends = (self.q == 0) | (self.q == 1)
         q, power = self.q[~ends], self.count[~ends].astype(np.float64)
-        high = q > 0.5
-        u = np.where(high, 1.0 - q, q) * BINS
-        index = np.minimum(u.astype(np.int64), BINS_BELOW_HALF - 1)
-        u -= index
-        keys, which = _distinct(self.cell[~ends] * BINS + index + BINS_BELOW_HALF * high)
+        index, u = _places(q)
+        keys, which = _distinct(self.cell[~ends] * BINS + index)
         fresh = np.empty((keys.size, 4))
         for r in range(4):
             fresh[:, r] = np.bincount(which, power, minlength=keys.size)
             power = power * u
         bins, moments = _added([(self.bins, self.moments), (keys, fresh)])
         return ClassCounts(self.classes, self.pairs, self.cell[ends], self.q[ends], self.count[ends], bins, moments)
+
+
+def _places(q: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The bin of each q, and its place there; q above 1/2 counts from 1."""
+    high = q > 0.5
+    u = np.where(high, 1.0 - q, q) * BINS
+    index = np.minimum(u.astype(np.int64), BINS_BELOW_HALF - 1)
+    u -= index
+    return index + BINS_BELOW_HALF * high, u
 
 
 def _counted(code: IntArray) -> tuple[IntArray, IntArray]:

@@ -22,15 +22,14 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from scorebars.arrays import FloatArray
 from scorebars.engines.bins import FOLDED, PRODUCTS, RATIO, RATIO_COLUMNS, SQUARES, Bins, Labels, binned
-from scorebars.engines.class_counts import ClassCounts
-from scorebars.engines.engine import normal_sums, over_chunks, threads, typical
+from scorebars.engines.class_counts import BINS, BINS_BELOW_HALF, ClassCounts
+from scorebars.engines.engine import normal_sums, over_chunks, score_loops, threads, typical
 from scorebars.engines.sums import NormalSums
-from scorebars.errors import Normal
-from scorebars.losses import Within
-from scorebars.moments import label_moments
+from scorebars.errors.measurement_error import NO_ERROR, divisible
 
 _PIECE = 1 << 20
 """Labels that share bins before these are merged: merging costs as much as taking 50,000 labels in."""
@@ -63,13 +62,31 @@ class Hits(NamedTuple):
 
 def chances_of(y: FloatArray, p: FloatArray, sigma: FloatArray | float, tolerance: float) -> ClassCounts:
     """P(fresh label within the tolerance) of each label."""
+    loops = score_loops()
 
     def chunk(start: int, stop: int) -> ClassCounts:
         part = slice(start, stop)
-        errors = Normal.trusted(sigma[part] if isinstance(sigma, np.ndarray) else sigma, "classical")
-        return ClassCounts.of_trials(label_moments(Within(tolerance), errors, y[part], p[part]).mean)
+        width = sigma[part] if isinstance(sigma, np.ndarray) else np.full(stop - start, float(sigma))
+        if loops is None:
+            return ClassCounts.of_trials(_chance(np.abs(p[part] - y[part]), width, tolerance))
+        columns = (np.ascontiguousarray(column, dtype=np.float64) for column in (y[part], p[part], width))
+        moments, ends = np.zeros((BINS, 4)), np.zeros(2)
+        loops.chance_bins(stop - start, tolerance, BINS_BELOW_HALF, *columns, moments, ends)
+        return ClassCounts.of_bins(moments, ends.astype(np.int64))
 
-    return reduce(ClassCounts.merged, over_chunks(chunk, len(y), threads(), _BLOCK))
+    step = _BLOCK if loops is None else _PIECE
+    return reduce(ClassCounts.merged, over_chunks(chunk, len(y), threads(), step))
+
+
+def _chance(away: FloatArray, sigma: FloatArray | float, tolerance: float) -> FloatArray:
+    """P(label within the tolerance), from the distances to the near and to the far edge: it crosses the near one, or both."""
+    hit, width = away <= tolerance, divisible(sigma)
+    with np.errstate(over="ignore"):
+        near, far = ndtr(-np.abs(tolerance - away) / width), ndtr(-(tolerance + away) / width)
+    crosses = near + np.where(hit, far, -far)
+    if np.any(np.less_equal(sigma, NO_ERROR)):
+        crosses = np.where(np.less_equal(sigma, NO_ERROR), 0.0, crosses)
+    return np.where(hit, 1.0 - crosses, crosses)
 
 
 @dataclass(frozen=True)
@@ -296,10 +313,12 @@ def summarise(
                 found = replace(found, gram=gram, predictions=_two_predictions(part))
         if "absolute" in needs:
             in_bins = binned(part, FOLDED, absolute)
-            found = replace(found, absolute=in_bins.bins, certain_abs=float(in_bins.totals[0]), abs_w2=_abs_w2(part))
+            squared = 0.0 if labels.weight is None else _abs_w2(part)
+            found = replace(found, absolute=in_bins.bins, certain_abs=float(in_bins.totals[0]), abs_w2=squared)
         return found
 
-    return replace(reduce(Store._joined, over_chunks(chunk, labels.n, threads(), _PIECE)), sums=sums)
+    found = replace(reduce(Store._joined, over_chunks(chunk, labels.n, threads(), _PIECE)), sums=sums)
+    return replace(found, abs_w2=sums.abs) if "absolute" in needs and labels.weight is None else found
 
 
 def ordinary(sums: NormalSums, ratio: bool) -> bool:

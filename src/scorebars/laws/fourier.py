@@ -169,6 +169,7 @@ class FourierLaw(Law):
     """
 
     method = "quadrature"
+    _ended = True
 
     def __init__(
         self, mean: float, std: float, given: Addends, others: FloatArray | None = None, lowest: float = -math.inf
@@ -191,9 +192,16 @@ class FourierLaw(Law):
             if not phi.size or abs(phi[-1]) < _SMALL_ENOUGH:
                 break
         else:
+            self._ended = False
             phi = phi * np.exp(-_FALL * (np.arange(1.0, phi.size + 1.0) / phi.size) ** _STEEP)
         low, high = found.window
         return found.window, step * np.arange(1.0, phi.size + 1.0), phi * (2.0 / (high - low))
+
+    @property
+    def converged(self) -> bool:
+        """Whether the terms of the series vanish before it ends."""
+        _ = self._series
+        return self._ended
 
     @property
     def affordable(self) -> bool:

@@ -4,7 +4,8 @@ One label is exact, since the labels with a loss of at most t form intervals. Mo
 values of each label's loss and their probabilities (`loss_nodes`) give the characteristic function of the mean
 (`fourier`), to about 1e-9. Of very many labels those that matter most are taken one by one, and a few thousand
 representatives stand for the others, to the same accuracy. Where there are no such representatives, some thousand labels
-stand for the others: probabilities err by some 1e-5 then.
+stand for the others: probabilities err by some 1e-5 then. Where one of few labels dominates and waves do not show the edge of
+its loss, that label is exact and the sum of the others takes some values: probabilities err by up to 1e-3 near the edge.
 
 Drawn, with a fixed seed: labels that share errors, losses of labels and predictions that both err, and losses without a
 variance. There the labels that dominate the spread are drawn; the many small ones together are normal with their exact
@@ -59,6 +60,10 @@ _MUCH = 0.02
 _PIECES = 64
 _FEW_STEPS = 16
 """The mean of fewer labels that take single values has steps, which a series of waves does not show."""
+_FEW, _DOMINATED = 64, 0.05
+"""Up to so many labels one may dominate: where the others have at most this part of the standard deviation."""
+_VALUES, _NOTHING = 64, 1e-12
+"""The sum of the others takes so many values then, or one if it varies by less than this part."""
 _RARE = 1e-3
 _QUICK_LOOK = np.array([0.02, 0.16, 0.5, 0.84, 0.98])
 
@@ -104,7 +109,7 @@ def mean_law(
         found = None if few is None else _from_few(few, loss, errors, y, p, float(shares[0]), mean, std)
         law = found or _summed(loss, errors, y, p, shares, mean, std)
         if law.affordable:
-            return law
+            return _about_the_first(law, loss, errors, y, p, shares) if len(y) <= _FEW and alone else law
     return _drawn(loss, errors, y, p, shares)
 
 
@@ -161,6 +166,56 @@ def _from_few(
         cumulants[2] = max(1.0 - float(np.sum(given.cumulants[2])), 0.0)
         return FourierLaw(mean, std, given, cumulants, lowest)
     return None
+
+
+def _about_the_first(
+    law: FourierLaw, loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray
+) -> FourierLaw:
+    """The same where waves do not show it: the label that dominates exactly, the others by some values of their sum."""
+    spread = np.square(shares) * label_moments(loss, errors, y, p).variance
+    first, rest = int(np.argmax(spread)), np.arange(len(y)) != np.argmax(spread)
+    std = math.sqrt(float(np.sum(spread[rest])))
+    if std > _DOMINATED * law._std() or errors.discrete or loss.sublevel(float(p[first]), 1.0) is None or law.converged:
+        return law
+    mean, variance = (float(x[0]) for x in label_moments(loss, errors[[first]], y[[first]], p[[first]]))
+    alone = OneLabelLaw(loss, errors[[first]], float(y[first]), float(p[first]), mean, variance)
+    others = law._mean() - float(shares[first]) * mean
+    if std < _NOTHING * law._std():
+        value, chance = np.array([others]), np.ones(1)
+    elif np.count_nonzero(rest) == 1:
+        nodes = loss_nodes(loss, errors[rest], y[rest], p[rest], _PIECES)
+        value, chance = float(shares[rest][0]) * nodes.value, nodes.mass
+    else:
+        value, chance = _summed(loss, errors[rest], y[rest], p[rest], shares[rest], others, std).grid()
+    order = np.argsort(value)
+    value, chance = value[order], chance[order] / np.sum(chance)
+    group = np.minimum((np.cumsum(chance) * _VALUES).astype(np.intp), _VALUES - 1)
+    mass: FloatArray = np.bincount(group, chance, _VALUES).astype(np.float64)
+    there = mass > 0
+    places = np.bincount(group, chance * value, _VALUES)[there] / mass[there]
+    return FirstAndOthers(law, alone, float(shares[first]), places, mass[there])
+
+
+class FirstAndOthers(FourierLaw):
+    """P(a L + R <= x) = E P(L <= (x - R)/a) for the loss L of one label, and a sum R that takes some values."""
+
+    def __init__(
+        self, of: FourierLaw, first: OneLabelLaw, share: float, others: FloatArray, chance: FloatArray
+    ) -> None:
+        super().__init__(of._mean(), of._std(), of._given, of._others, of.support[0])
+        self._first, self._share, self._sums, self._chance = first, share, others, chance
+
+    def _cdf(self, x: float) -> float:
+        return float(self._chance @ self._first.cdf((x - self._sums) / self._share))
+
+    def _sf(self, x: float) -> float:
+        return float(self._chance @ self._first.sf((x - self._sums) / self._share))
+
+    def _pdf(self, x: float) -> float:
+        return Law._pdf(self, x)
+
+    def _ppf(self, q: float) -> float:
+        return Law._ppf(self, q)
 
 
 def _range_of_losses(

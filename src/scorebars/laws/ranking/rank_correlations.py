@@ -33,7 +33,11 @@ _FEW = 64  # labels: up to so many, draws are the distribution
 _SHAPED = 1_000  # labels: above, the distribution is taken as normal
 _EXACT = 1_000  # labels: above, mean and variance are drawn
 _DRAWS, _DRAWN_LABELS = 20_000, 500_000  # of few labels
-_SHAPE_LABELS, _SHAPE_DRAWS = 96, 600  # for a skewness that is known to 0.1, and better for more labels
+_SHAPE_LABELS, _SHAPE_DRAWS, _SHAPE_WORK = (
+    96,
+    2_000,
+    600_000,
+)  # for a skewness known to 0.05: labels, draws, draws times n
 _MANY_DRAWS = 1_000
 _MOMENT_LABELS, _FEWEST = 5_000_000, 64  # labels in all draws, and draws at least: the std is then known to 9 %
 _MOST_SKEWED = 0.9  # a larger skewness is not that of a monotone parabola
@@ -93,7 +97,8 @@ def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, signs: b
         return SampleLaw(partial(_draws, y, s, r, factor, signs), mean=mean, var=variance)
     if y.size > _SHAPED:
         return NormalLaw(mean, math.sqrt(variance), method="delta")
-    return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, signs), min(_SHAPE_LABELS / y.size, 1.0))
+    part, draws = min(_SHAPE_LABELS / y.size, 1.0), min(_SHAPE_DRAWS, _SHAPE_WORK // y.size)
+    return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, signs, draws), part, draws)
 
 
 def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, signs: bool) -> FloatArray:
@@ -103,12 +108,12 @@ def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, signs: bo
     return factor * drawn_rank_sums(y, s, r, signs, count if np.any(s > 0) else 1, np.random.default_rng(_SEED))
 
 
-def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, signs: bool) -> float:
+def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, signs: bool, number: int) -> float:
     """That of drawn sums of some labels, evenly spread over the predictions."""
     count = min(y.size, _SHAPE_LABELS)
     some = np.argsort(r, kind="stable")[((np.arange(count) + 0.5) * (y.size / count)).astype(np.intp)]
     rank = _mid_ranks(r[some])
-    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), signs, _SHAPE_DRAWS, np.random.default_rng(_SEED))
+    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), signs, number, np.random.default_rng(_SEED))
     scatter = float(np.std(draws))
     return float(np.mean(np.power((draws - np.mean(draws)) / scatter, 3))) if scatter > 0 else 0.0
 
@@ -119,9 +124,9 @@ class SkewedLaw(NormalLaw):
     The skewness is drawn when a probability is first asked for: of a part of the labels, times the root of this part.
     """
 
-    def __init__(self, mean: float, std: float, skewness: Callable[[], float], part: float) -> None:
+    def __init__(self, mean: float, std: float, skewness: Callable[[], float], part: float, draws: int) -> None:
         super().__init__(mean, std, "simulation")
-        self._source, self._part = skewness, part
+        self._source, self._part, self._draws = skewness, part, draws
 
     @cached_property
     def _bend(self) -> float:
@@ -164,7 +169,7 @@ class SkewedLaw(NormalLaw):
 
     def standard_error(self, q: float) -> float:
         """Standard error of the quantile at q, from the finite number of draws that show the skewness."""
-        return self._std() * abs(float(ndtri(q)) ** 2 - 1.0) * math.sqrt(self._part / (6.0 * _SHAPE_DRAWS))
+        return self._std() * abs(float(ndtri(q)) ** 2 - 1.0) * math.sqrt(self._part / (6.0 * self._draws))
 
 
 _STEEPNESS = 0.1  # slope at which the parabola of a skewed law becomes a line

@@ -202,7 +202,7 @@ _NODE_WEIGHTS = _NODE_WEIGHTS / math.sqrt(2 * math.pi)
 def moments_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> tuple[float, float] | None:
     """The same for very many labels, to first order; None where labels hardly overlap, or many predictions are equal."""
     n = y.size
-    order = np.argsort(rank, kind="stable")
+    order = np.argsort(rank)
     y, sigma, rank = y[order], sigma[order], rank[order] - np.mean(rank)
     low, high = np.quantile(y, [0.1, 0.9])
     if (
