@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import stdtrit
 
 import scorebars as sb
 from scorebars.metrics.registry import declarations, entry_of
@@ -296,3 +297,43 @@ def test_intervals_hold_for_few_and_many_groups(count, metric, of_population, cl
     # squares of few groups have long tails, and groups of 4 to 15 items count for fewer than there are (docs/judges.md)
     nominal = 0.92 if count > 10 or metric not in (sb.mean_squared_error, sb.mean_absolute_error) else 0.89
     assert nominal - 2.5 * math.sqrt(nominal * (1 - nominal) / 300) < share < 0.995, share
+
+
+def test_squares_of_few_groups_scatter_at_least_as_normal_ones():
+    """Groups whose squares are alike by chance do not make the score certain."""
+    groups, sign = np.repeat(np.arange(6), 5), np.repeat([1.0, -1.0, 1.0, -1.0, 1.0, -1.0], 5)
+    found = sb.mean_squared_error(sign, np.zeros(30), groups=groups)
+    low, high = found.truth.total_interval()
+    # residuals of a group are one number: six squares of normal variables, 2/6 their relative variance
+    assert math.log(high / low) / 2 == pytest.approx(stdtrit(5, 0.975) * math.sqrt(2 / 6), rel=1e-9)
+    low, high = sb.root_mean_squared_error(sign, np.zeros(30), groups=groups).truth.total_interval()
+    assert math.log(high / low) == pytest.approx(stdtrit(5, 0.975) * math.sqrt(2 / 6), rel=1e-9)
+    same = sb.mean_squared_error(np.ones(30), np.zeros(30), groups=groups)  # a common bias is no scatter
+    assert same.truth.total_interval() == pytest.approx((1.0, 1.0))
+
+
+def held_squares(count, alike, sigma, runs):
+    """How often the 95 % interval over test sets holds the mean square 1 of normal residuals in groups of 2 to 18."""
+    held = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(count), rng.integers(2, 19, count))
+        n = len(groups)
+        d = math.sqrt(alike) * rng.standard_normal(count)[groups] + math.sqrt(1 - alike) * rng.standard_normal(n)
+        yerr = {"yerr": sigma} if sigma else {}
+        truth = sb.mean_squared_error(d + sigma * rng.standard_normal(n), np.zeros(n), groups=groups, **yerr).truth
+        low, high = truth.total_interval(0.95)
+        held += low <= 1.0 <= high
+    return held / runs
+
+
+def test_intervals_of_few_groups_hold():
+    assert held_squares(10, 0.7, 0.0, 300) > 0.89
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [5, 10, 30, 100])
+@pytest.mark.parametrize(("alike", "sigma"), [(0.1, 0.5), (0.3, 0.5), (0.7, 0.0)])
+def test_intervals_of_groups_hold(count, alike, sigma):
+    """92 to 98 % up to the error of the count; 91 % where groups are few and almost alike inside, 99 % of five groups."""
+    assert 0.91 - 0.02 < held_squares(count, alike, sigma, 1000) < 0.995

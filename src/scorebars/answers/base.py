@@ -155,6 +155,10 @@ class Answers(ABC):
             return math.inf if self.n < 2 else float(np.sum(np.square(found))) * self.n / (self.n - 1)
         return float(np.sum(np.square(np.bincount(codes, found))))
 
+    def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
+        """What groups of items scatter the metric by at least, where theory knows more than few groups show; else 0."""
+        return 0.0
+
     def _label_variance(self) -> float:
         """The part of `_item_variance` that independent label errors make."""
         return 0.0

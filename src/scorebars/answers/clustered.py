@@ -5,7 +5,9 @@ item i on the metric (for a mean loss its share times its loss less the mean), t
 
     V = G/(G - 1) sum over groups of (sum of r_i in the group)^2,
 
-and intervals are Student's with G - 1 degrees of freedom. Label errors of different items stay independent: what grouping
+and intervals are Student's with G - 1 degrees of freedom. Few groups show too little scatter of squares, which are skew: where
+their mean is small by chance their scatter is small too. So V is at least that of normal residuals which are as alike within
+groups. Label errors of different items stay independent: what grouping
 adds, V less the variance of independent items, is the same for the observed score and for that against the truth, and comes
 on top of whatever scatter of the items an interval holds already.
 """
@@ -82,11 +84,14 @@ class Clusters:
     """Number of groups less one."""
     was: float
     """Degrees of freedom of the scatter of independent items."""
+    least: float = 0.0
+    """The variance over test sets is at least this, where theory knows more than few groups show."""
 
     def spread(self, interval: IntervalAt, value: float, limits: tuple[float, float], sets: float = 1.0) -> IntervalAt:
         """An interval over test sets; `sets` of them scatter in it (two for the next one seen from this one)."""
         if isinstance(interval, Symmetric):
-            std = math.sqrt(max(interval.std**2 + sets * self.more, 0.0)) if math.isfinite(self.more) else math.inf
+            shown = interval.std**2 + sets * self.more
+            std = math.sqrt(max(shown, sets * self.least, 0.0)) if math.isfinite(self.more) else math.inf
             return replace(interval, std=std, df=self.df)
         if isinstance(interval, ScoreInterval):
             ratio = self.ratio if sets > 1 else self.ratio_of_truth
@@ -168,7 +173,8 @@ class ClusteredAnswers(ChangedAnswers):
         if single > 0 and (sampling := self.inner.sampling_std() ** 2) > 0:
             sizes = np.bincount(self._codes)  # items that are all alike in a group count as one
             of_truth = min(max(1.0 + (grouped - single) / sampling, 0.0), float(sizes @ sizes) / self.n)
-        return Clusters(grouped - single, ratio, of_truth, self._df, self.inner._df)
+        least = self.inner._least_group_variance(self._codes) if self.groups > 1 else 0.0
+        return Clusters(grouped - single, ratio, of_truth, self._df, self.inner._df, least)
 
     @cached_property
     def _inside(self) -> ClusteredAnswers | None:

@@ -164,6 +164,9 @@ class LinearAnswers(TransformedAnswers):
     def _group_values(self, codes: NDArray[np.intp] | None) -> float:
         return times(times(self.inner._group_values(codes), self._factors), self._factors)
 
+    def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
+        return times(times(self.inner._least_group_variance(codes), self._factors), self._factors)
+
     def why_undefined(self) -> str:
         return _TOO_LARGE if math.isfinite(self.inner.expected + self.inner.std) else self.inner.why_undefined()
 
@@ -409,6 +412,9 @@ class PredictionErrorAnswers(ChangedAnswers):
 
     def _group_values(self, codes: NDArray[np.intp] | None) -> float:
         return self._alone._group_values(codes)
+
+    def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
+        return self._alone._least_group_variance(codes)
 
     def _item_variance(self) -> float:
         return self._alone._item_variance()

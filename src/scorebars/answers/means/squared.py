@@ -17,6 +17,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import chdtr, chdtrc, chdtri
 
@@ -95,6 +96,15 @@ class SquaredAnswers(MeanLoss):
         whole, own = (errors.quadratic_terms(data.shares, data.residual, alone) for alone in (False, True))
         trace, form = whole.trace - own.trace, whole.form - own.form
         return max(4.0 * form - 2.0 * trace, 2.0 * trace, 0.0)
+
+    def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
+        """That of squares of normal residuals which are as alike within groups as these (docs/theory/new-test-sets.md)."""
+        data = self._labels()
+        if data.outputs > 1:
+            return 0.0
+        a, d = data.shares, data.residual
+        unit = float(np.max(np.abs(d))) or 1.0
+        return unit**4 * _normal_squares(a, d / unit, codes)
 
     def _next_test_set(self, more: float) -> IntervalAt:
         spread = math.sqrt(2.0 * (self._item_variance() + more))
@@ -529,3 +539,18 @@ def _whitened_shared(z: FloatArray, shifts: FloatArray) -> FloatArray:
     """(I + V V')^(-1/2) z with V the shared shifts in units of the labels' own errors, (k, n); cost O(k^2 n)."""
     _, size, directions = np.linalg.svd(shifts, full_matrices=False)
     return np.asarray(z - directions.T @ ((1.0 - 1.0 / np.hypot(1.0, size)) * (directions @ z)))
+
+
+def _normal_squares(a: FloatArray, d: FloatArray, codes: NDArray[np.intp]) -> float:
+    """Variance of the sum of a d^2 for normal residuals with the mean square, mean and product within groups of these.
+
+    Cov(d_i^2, d_j^2) = 2 (c^2 - m^4), with c = E d_i d_j and m the mean.
+    """
+    own, groups = float(np.sum(np.square(a))), int(codes.max()) + 1
+    pairs = float(np.sum(np.square(np.bincount(codes, a)))) - own
+    square, mean = float(a @ np.square(d)), float(a @ d)
+    together = float(np.sum(np.square(np.bincount(codes, a * d)))) - float(np.sum(np.square(a * d)))
+    product = min(max(together / pairs, 0.0), square) if pairs > 0 else 0.0
+    scatter = float(np.sum(np.square(np.bincount(codes, a * (d - mean))))) * groups / max(groups - 1, 1)
+    mean2 = min(max(mean * mean - scatter, 0.0), square)  # the mean of few groups is not zero by chance
+    return 2.0 * ((square**2 - mean2**2) * own + max(product**2 - mean2**2, 0.0) * pairs)
