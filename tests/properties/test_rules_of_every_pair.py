@@ -126,6 +126,8 @@ def tiny_errors(data):
     small = data.model.scaled(1e-9)
     if small is data.model or data.situation.world.name in ("Poisson", "Empirical", "LogNormal"):
         return  # their size is that of the labels
+    if len(np.unique(data.labels)) < len(data.labels):
+        return  # labels that are equal: the smallest error breaks the tie, and ranks follow
     s = data.score(model=small)
     if not math.isfinite(s.expected):  # long tails reach a label of 0, by which a percentage divides
         return
