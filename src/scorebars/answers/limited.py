@@ -26,13 +26,14 @@ from scorebars.answers.truth.limited_residuals import (
     mean_of_limited_loss,
     two_halves,
 )
-from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals
+from scorebars.answers.truth.true_median import MedianOfResiduals
+from scorebars.answers.truth.true_residuals import MeanOfLoss
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
 from scorebars.forecasts import Forecast
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.losses import AbsoluteError, Crps, LogScore, Loss, Within
+from scorebars.losses import AbsoluteError, Crps, LogScore, Loss
 from scorebars.measured import Measured
 from scorebars.moments.statistics import weighted_median
 
@@ -51,8 +52,6 @@ _COMPARED = 1 << 20
 """Pairs compared at a time."""
 _DRAWS, _FEWEST_DRAWS, _PAIRED = 500, 50, 400_000_000
 _SEED = 20240517
-_SMOOTH = 0.5
-"""Over this part of the typical label error the share within m changes, where the median error is looked for."""
 _NO_REMEASURED = (
     "what a new measurement of a limit would give depends on where the limit comes from (another detection limit, another "
     "range of the instrument), which the labels do not tell."
@@ -199,73 +198,17 @@ class LimitedMedian(_Nearest):
         low, high = weighted_median(ends, weight)
         return Interval(float(low), math.inf if high >= _FAR / 2 else float(high))
 
-    def _share(self, m: float) -> MeanOfLoss:
-        """The share of true residuals within m. Labels with errors tell no step: it is as smooth as they can see."""
-        soft = _SMOOTH * float(np.median(np.broadcast_to(self.limits.sigma, (self.n,))))
-        return MeanOfLoss(self._residuals, Within(m) if soft == 0 else _SoftlyWithin(m, soft), 0.0, 1.0)
-
-    @cached_property
-    def _residuals(self) -> TrueResiduals:
-        return self._found(limited_residuals(self.data))
-
-    @cached_property
-    def _candidates(self) -> FloatArray:
-        return np.unique(np.abs(self._residuals.fit.grid))
-
     def _truth(self) -> Estimate:
-        fit = self._found(limited_residuals(self.data, room=False)).fit
-        size = np.abs(fit.grid)
-        order = np.argsort(size, kind="stable")
-        reached = np.cumsum(fit.smooth_weights[order])
-        value = float(size[order][min(int(np.searchsorted(reached, 0.5)), len(size) - 1)])
-        interval, total = partial(self._between, value, False), partial(self._between, value, True)
-        return Estimate(
-            value, partial(_half, interval), method="npmle", note=self._note(), interval=interval, total_interval=total
-        )
-
-    def _between(self, value: float, population: bool, level: float) -> Interval:
-        """All m for which one half is a possible share of true residuals within m."""
-
-        def share(m: float) -> Interval:
-            found = self._share(m)
-            return found.total_interval(level) if population else found.interval(level)
-
-        m = self._candidates
-        first = _first(lambda k: share(float(m[k])).high >= 0.5, len(m))
-        last = _first(lambda k: share(float(m[k])).low > 0.5, len(m))
-        return Interval(min(float(m[min(first, len(m) - 1)]), value), max(float(m[min(last, len(m) - 1)]), value))
-
-
-class _SoftlyWithin(Loss):
-    """1 where |y - p| is below m, 0 where it is above, straight in between."""
-
-    of_residual = True
-
-    def __init__(self, m: float, soft: float) -> None:
-        self.m, self.soft = m, soft
-
-    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
-        return np.clip(0.5 + (self.m - np.abs(y - p)) / (2.0 * self.soft), 0.0, 1.0)
-
-
-def _first(holds: Callable[[int], bool], count: int) -> int:
-    """The first of `count` steps at which something begins to hold, and holds from there on; `count` if nowhere."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+        typical = float(np.median(np.broadcast_to(self.limits.sigma, (self.n,))))
+        near, far = (self._found(limited_residuals(self.data, room=room)) for room in (False, True))
+        value = MedianOfResiduals(near, typical).value
+        return MedianOfResiduals(far, typical).estimate(value, self._note())
 
 
 def _holding(value: float, interval: IntervalAt, level: float) -> Interval:
     """The interval, reaching as far as the estimate."""
     low, high = interval(level)
     return Interval(min(low, value), max(high, value))
-
-
-def _half(interval: IntervalAt) -> float:
-    low, high = interval(ONE_SIGMA)
-    return (high - low) / 2
 
 
 class LimitedOrder(Answers):

@@ -32,6 +32,8 @@ from scorebars.answers.together.ratio_of_sums import (
     on_its_scale,
 )
 from scorebars.answers.truth.stand_ins import StandIns, largest_truth, possible_truths
+from scorebars.answers.truth.true_median import MedianOfResiduals
+from scorebars.answers.truth.true_residuals import true_residuals
 from scorebars.arrays import FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.sums import NormalSums
@@ -210,6 +212,12 @@ class AllLabelsAnswers(Answers):
             return self._without_error(Symmetric(self.observed, spread, *self._range, self._df))
         if self.metric.rank == 1.0 and isinstance(self._way, StandIns):
             return largest_truth(self._data, self._way.value)
+        if self.metric.rank == 0.5:
+            data = self._data
+            residuals = true_residuals(data)
+            if residuals is not None:
+                found = MedianOfResiduals(residuals, float(np.median(np.sqrt(data.label_variance))))
+                return found.estimate(found.value, residuals.note)
         return self._way.truth()
 
     def _remeasured(self, repeats: float) -> Estimate:

@@ -1,0 +1,105 @@
+"""The median size of the true residuals, from the most likely law of the true residuals.
+
+It is where the share of true residuals within m reaches one half. Laws that no data can tell apart differ in that share, so
+the interval holds every m for which one half is a possible share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from scorebars.answers.intervals import ONE_SIGMA, IntervalAt
+from scorebars.answers.score import Estimate, Interval
+from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals
+from scorebars.arrays import FloatArray
+from scorebars.losses import Loss, Within
+
+_SMOOTH = 0.5
+"""Over this part of the typical label error the share within m changes: labels with errors tell no step."""
+_MOST = 400
+"""Values of m that are tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class MedianOfResiduals:
+    """The median size of these true residuals, and how well it is known."""
+
+    residuals: TrueResiduals
+    typical_error: float
+    """Of the labels."""
+
+    @cached_property
+    def _sizes(self) -> tuple[FloatArray, FloatArray]:
+        """All sizes of true residuals, ascending, and how much each counts."""
+        parts, points = self.residuals, self.residuals.points()
+        weights = parts.fit.smooth_weights
+        if points.ndim == 2:
+            weights = parts.fit.cells.share[:, None] * weights
+        size = np.abs(np.concatenate([points.ravel(), parts.known]))
+        share = np.concatenate([parts.fitted_share * weights.ravel(), parts.known_share])
+        order = np.argsort(size, kind="stable")
+        return size[order], share[order]
+
+    @property
+    def value(self) -> float:
+        """The median."""
+        size, share = self._sizes
+        reached = np.cumsum(share)
+        return float(size[min(int(np.searchsorted(reached, 0.5 * reached[-1])), len(size) - 1)])
+
+    @cached_property
+    def _candidates(self) -> FloatArray:
+        found = np.unique(self._sizes[0])
+        return found if len(found) <= _MOST else np.quantile(found, np.linspace(0.0, 1.0, _MOST))
+
+    def _share(self, m: float) -> MeanOfLoss:
+        soft = _SMOOTH * self.typical_error
+        return MeanOfLoss(self.residuals, Within(m) if soft == 0 else _SoftlyWithin(m, soft), 0.0, 1.0)
+
+    def _between(self, value: float, population: bool, level: float) -> Interval:
+        """All m for which one half is a possible share of true residuals within m."""
+
+        def share(m: float) -> Interval:
+            found = self._share(m)
+            return found.total_interval(level) if population else found.interval(level)
+
+        m = self._candidates
+        first = _first(lambda k: share(float(m[k])).high >= 0.5, len(m))
+        last = _first(lambda k: share(float(m[k])).low > 0.5, len(m))
+        return Interval(min(float(m[min(first, len(m) - 1)]), value), max(float(m[min(last, len(m) - 1)]), value))
+
+    def estimate(self, value: float, note: str) -> Estimate:
+        """`value` with the intervals that these residuals allow."""
+        interval, total = (partial(self._between, value, population) for population in (False, True))
+        std, method = partial(_half, interval), self.residuals.method
+        return Estimate(value, std, method=method, note=note, interval=interval, total_interval=total)
+
+
+class _SoftlyWithin(Loss):
+    """1 where |y - p| is below m, 0 where it is above, straight in between."""
+
+    of_residual = True
+
+    def __init__(self, m: float, soft: float) -> None:
+        self.m, self.soft = m, soft
+
+    def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.clip(0.5 + (self.m - np.abs(y - p)) / (2.0 * self.soft), 0.0, 1.0)
+
+
+def _first(holds: Callable[[int], bool], count: int) -> int:
+    """The first of `count` steps at which something begins to hold, and holds from there on; `count` if nowhere."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _half(interval: IntervalAt) -> float:
+    low, high = interval(ONE_SIGMA)
+    return (high - low) / 2

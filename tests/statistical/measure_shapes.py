@@ -1,0 +1,162 @@
+"""Measure estimates and intervals where they depend on the shape of the residuals: limits, groups, few members, medians.
+
+    python tests/statistical/measure_shapes.py [--count 200] [--only PATTERN] [--fresh]
+
+The table is `tests/statistical/shapes.csv`, which the pages of the theory show. A situation that is in the table is not measured
+again, so an interrupted run goes on where it stopped. Each situation has its own seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import scorebars as sb
+
+TABLE = Path(__file__).with_name("shapes.csv")
+COLUMNS = ["topic", "residuals", "n", "setting", "metric", "count", "held", "bias", "bias_error", "mean"]
+RESIDUALS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "Laplace": lambda rng, n: rng.laplace(0.0, math.sqrt(0.5), n),
+    "two points": lambda rng, n: rng.choice([-1.0, 1.0], n),
+}
+"""Residuals of variance 1."""
+SPREADS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "alike": lambda rng, n: np.ones(n),
+    "1 and 5": lambda rng, n: rng.choice([1.0, 5.0], n),
+    "unlike by e": lambda rng, n: np.exp(rng.standard_normal(n)),
+}
+METRICS: dict[str, Callable[[np.ndarray], float]] = {
+    "mean_absolute_error": lambda d: float(np.mean(np.abs(d))),
+    "mean_squared_error": lambda d: float(np.mean(d * d)),
+    "median_absolute_error": lambda d: float(np.median(np.abs(d))),
+}
+Found = tuple[sb.Interval, float, float]
+"""The 95 % interval, the estimate, and what it should be."""
+
+
+def limits(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
+    """Upper limits on a share of the labels, whose errors have a size in units of the residuals' standard deviation."""
+    share, sigma = (float(part) for part in setting.split(" limits, errors "))
+    p, d = 1.9 * rng.standard_normal(n), RESIDUALS[residuals](rng, n)
+    y = p + d + sigma * rng.standard_normal(n)
+    limit = np.quantile(y, share)
+    labels = sb.Censored(np.where(y < limit, -math.inf, y), np.where(y < limit, limit, y), sigma)
+    found = getattr(sb, metric)(None, p, yerr=labels).truth
+    return found.interval(0.95), float(found), METRICS[metric](d)
+
+
+def groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
+    """n groups of 2 to 18 items which share a part of the residuals' variance: the population's score."""
+    common = float(setting.removesuffix(" common"))
+    of = np.repeat(np.arange(n), rng.integers(2, 19, n))
+    d = math.sqrt(common) * RESIDUALS[residuals](rng, n)[of] + math.sqrt(1 - common) * RESIDUALS[residuals](
+        rng, len(of)
+    )
+    y, sigma = rng.standard_normal(len(of)), 0.5
+    found = getattr(sb, metric)(y + sigma * rng.standard_normal(len(of)), y + d, yerr=sigma, groups=of).truth
+    return found.total_interval(0.95), float(found), population(residuals, common, metric)
+
+
+def population(residuals: str, common: float, metric: str) -> float:
+    if metric == "mean_squared_error":
+        return 1.0
+    rng = np.random.default_rng(0)
+    one, two = (RESIDUALS[residuals](rng, 1_000_000) for _ in range(2))
+    return METRICS[metric](math.sqrt(common) * one + math.sqrt(1 - common) * two)
+
+
+def members(rng: np.random.Generator, spreads: str, n: int, setting: str, metric: str) -> Found:
+    """The spread factor of calibrated ensembles of few members."""
+    count = int(setting.removesuffix(" members"))
+    spread = SPREADS[spreads](rng, n)
+    y = spread * rng.standard_normal(n)
+    found = sb.calibration(y, spread[:, None] * rng.standard_normal((n, count))).spread_factor
+    return found.interval(0.95), float(found), 1.0
+
+
+def medians(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
+    """Errors of labels, of predictions, or both, together as large as the residuals."""
+    part = {"label errors": (1.0, 0.0), "prediction errors": (0.0, 1.0), "both errors": (0.7, 0.7)}[setting]
+    t, d = 7.0 * rng.standard_normal(n), RESIDUALS[residuals](rng, n)
+    y, p = t + part[0] * rng.standard_normal(n), t + d + part[1] * rng.standard_normal(n)
+    given = {name: size for name, size in zip(("yerr", "prederr"), part, strict=True) if size}
+    found = getattr(sb, metric)(y, p, **given).truth
+    return found.interval(0.95), float(found), METRICS[metric](d)
+
+
+TOPICS = {"limits": limits, "groups": groups, "members": members, "medians": medians}
+ABSOLUTE, SQUARED, MEDIAN = METRICS
+
+
+def situations() -> Iterator[tuple[str, str, int, str, str]]:
+    for residuals in RESIDUALS:
+        for n, share, sigma in (
+            (50, 0.6, 0.5),
+            (50, 0.6, 1.0),
+            (50, 0.1, 0.5),
+            (50, 0.1, 1.0),
+            (400, 0.6, 0.5),
+            (400, 0.6, 1.0),
+        ):
+            for metric in (ABSOLUTE, SQUARED):
+                yield "limits", residuals, n, f"{share} limits, errors {sigma}", metric
+        for setting in ("label errors", "prediction errors", "both errors"):
+            yield "medians", residuals, 400, setting, MEDIAN
+    for residuals in ("normal", "Laplace"):
+        for common in (0.3, 0.7):
+            for n in (5, 10, 30, 100):
+                for metric in (SQUARED, ABSOLUTE):
+                    yield "groups", residuals, n, f"{common} common", metric
+    for spreads in SPREADS:
+        for count in (3, 5):
+            for n in (20, 200):
+                yield "members", spreads, n, f"{count} members", "spread_factor"
+
+
+def measure(situation: tuple[str, str, int, str, str], count: int) -> dict[str, Any]:
+    topic, *about = situation
+    rng = np.random.default_rng(zlib.crc32(" ".join(map(str, situation)).encode()))
+    found = [TOPICS[topic](rng, *about) for _ in range(count)]
+    errors = np.array([estimate - value for _, estimate, value in found])
+    held = np.mean([low <= value <= high for (low, high), _, value in found])
+    numbers = [count, held, errors.mean(), errors.std() / math.sqrt(count), np.mean([value for *_, value in found])]
+    return dict(zip(COLUMNS, [*map(str, situation), *(f"{number:.4g}" for number in numbers)], strict=True))
+
+
+def main() -> None:
+    given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    given.add_argument("--count", type=int, default=200)
+    given.add_argument("--only", default="*")
+    given.add_argument("--fresh", action="store_true")
+    options = given.parse_args()
+    rows = []
+    if TABLE.exists() and not options.fresh:
+        with TABLE.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    known = {tuple(row[name] for name in COLUMNS[:5]) for row in rows}
+    for situation in situations():
+        name = tuple(map(str, situation))
+        if name in known or not fnmatch(" ".join(name), options.only):
+            continue
+        rows.append(measure(situation, options.count))
+        print(*rows[-1].values(), sep=", ", flush=True)
+        part = TABLE.with_suffix(".part")
+        with part.open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(sorted(rows, key=lambda row: [row[name] for name in COLUMNS[:5]]))
+        os.replace(part, TABLE)
+
+
+if __name__ == "__main__":
+    main()
