@@ -74,6 +74,11 @@ def test_wide_range_of_errors_stays_small():
     assert len(cells_of(d, s, np.ones(200_000), grid, typical_spacing(d, grid), s).share) <= 8000
 
 
+def reaches(fit, values, drop):
+    """How far below and above the estimate a mean gets."""
+    return fit.profile_end(-values, drop), fit.profile_end(values, drop)
+
+
 def test_profile_end_is_the_constrained_maximum():
     """A general solver maximises the mean under the same cost in likelihood."""
     rng = np.random.default_rng(6)
@@ -83,7 +88,7 @@ def test_profile_end_is_the_constrained_maximum():
     values, drop = np.abs(fit.grid), 0.02
     likelihood = normal_likelihood(d, s, fit.grid)
     top = share @ np.log(likelihood @ fit.weights)
-    below, above = fit.profile_reach(values, drop)
+    below, above = reaches(fit, values, drop)
     for sign, reach in ((-1, below), (1, above)):
         found = minimize(
             lambda w, sign=sign: -sign * values @ w,
@@ -124,10 +129,10 @@ def test_item_influence_is_the_derivative_of_the_items_mean():
 def test_pickle_carries_only_what_was_fitted():
     rng = np.random.default_rng(8)
     fit = fitted(rng.normal(size=500), np.full(500, 0.5))
-    reach = fit.profile_reach(np.abs(fit.grid), 0.004)
+    reach = reaches(fit, np.abs(fit.grid), 0.004)
     text = pickle.dumps(fit)
     assert len(text) < 40_000
-    assert pickle.loads(text).profile_reach(np.abs(fit.grid), 0.004) == reach
+    assert reaches(pickle.loads(text), np.abs(fit.grid), 0.004) == reach
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
@@ -141,7 +146,7 @@ def test_units_do_not_matter(scale):
 def test_identical_residuals():
     fit = fitted(np.full(40, 1.5), np.full(40, 0.5))
     assert fit.mean_of(fit.grid) == pytest.approx(1.5, abs=0.02)
-    below, above = fit.profile_reach(np.abs(fit.grid), 1.92 / 40)
+    below, above = reaches(fit, np.abs(fit.grid), 1.92 / 40)
     assert 0 < below < 0.5 and 0 < above < 0.5
 
 

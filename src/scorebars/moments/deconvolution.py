@@ -267,12 +267,11 @@ class Deconvolution:
 
     # the likelihood profile --------------------------------------------------------------------
 
-    def profile_reach(self, values: FloatArray, drop: float) -> tuple[float, float]:
-        """How far below and above its estimate the mean of `values` gets at a cost in log likelihood per label of `drop`."""
-        return self._profile_end(-values, drop), self._profile_end(values, drop)
+    def profile_end(self, values: FloatArray, drop: float) -> float:
+        """How far above its estimate the mean of `values` gets at a cost in log likelihood per label of `drop`.
 
-    def _profile_end(self, values: FloatArray, drop: float) -> float:
-        """The weights that maximise log likelihood + tilt * mean run along the profile: which tilt costs `drop`?"""
+        The weights that maximise log likelihood + tilt * mean run along the profile: which tilt costs `drop`?
+        """
         upward = values - float(self.weights @ values)
         span, limit = float(np.max(np.abs(upward))), float(np.max(upward))
         if limit <= 1e-12 * span:

@@ -20,7 +20,7 @@ from scorebars.losses import Loss, Within
 
 _SMOOTH = 0.5
 """Over this part of the typical label error the share within m changes: labels with errors tell no step."""
-_MOST = 400
+_MOST = 200
 """Values of m that are tried."""
 
 
@@ -63,13 +63,9 @@ class MedianOfResiduals:
     def _between(self, value: float, population: bool, level: float) -> Interval:
         """All m for which one half is a possible share of true residuals within m."""
 
-        def share(m: float) -> Interval:
-            found = self._share(m)
-            return found.total_interval(level) if population else found.interval(level)
-
         m = self._candidates
-        first = _first(lambda k: share(float(m[k])).high >= 0.5, len(m))
-        last = _first(lambda k: share(float(m[k])).low > 0.5, len(m))
+        first = _first(lambda k: self._share(float(m[k])).end(level, True, population) >= 0.5, len(m))
+        last = _first(lambda k: self._share(float(m[k])).end(level, False, population) > 0.5, len(m))
         return Interval(min(float(m[min(first, len(m) - 1)]), value), max(float(m[min(last, len(m) - 1)]), value))
 
     def estimate(self, value: float, note: str) -> Estimate:

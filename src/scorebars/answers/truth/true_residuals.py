@@ -301,16 +301,15 @@ class MeanOfLoss:
         others = self.residuals.with_other_trends
         return sum((replace(self, residuals=other).value - self.value) ** 2 for other in others)
 
-    def _ends(self, values: FloatArray, quantile: float, variance: float, clustering: float = 1.0) -> Interval:
-        """The likelihood profile's ends, widened by an independent scatter."""
+    def _end(self, up: bool, values: FloatArray, quantile: float, variance: float, clustering: float = 1.0) -> float:
+        """An end of the likelihood profile, moved out by an independent scatter; never short of the estimate."""
         fit, share = self.residuals.fit, self.residuals.fitted_share
-        below, above = fit.profile_reach(values, 0.5 * quantile**2 * clustering / fit.effective_labels)
+        reach = fit.profile_end(values if up else -values, 0.5 * quantile**2 * clustering / fit.effective_labels)
         if self._jumps:  # a range that reaches the end of what is possible must not miss it by rounding
-            below, above = below + _ROUNDING, above + _ROUNDING
-        scatter = quantile * math.sqrt(variance + self._trend_variance)
+            reach += _ROUNDING
         centre = self._with_known(fit.law_mean_of(values)) if self._jumps else self.value
-        low, high = centre - math.hypot(share * below, scatter), centre + math.hypot(share * above, scatter)
-        return Interval(min(low, self.value), max(high, self.value))
+        far = math.hypot(share * reach, quantile * math.sqrt(variance + self._trend_variance))
+        return max(centre + far, self.value) if up else min(centre - far, self.value)
 
     @cached_property
     def _averaged(self) -> FloatArray:
@@ -322,34 +321,40 @@ class MeanOfLoss:
         """How the items' mean loss changes with the weight of each grid point."""
         return self.residuals.fit.item_influence(self._values)
 
-    def _for_items(self, level: float) -> Interval:
+    def _for_items(self, level: float, up: bool) -> float:
         moved = self._averaged if self._jumps else self._influence
-        return self._ends(moved, self.widened * half_width_in_std(level), self._item_variance)
+        return self._end(up, moved, self.widened * half_width_in_std(level), self._item_variance)
+
+    def _for_population(self, level: float, up: bool) -> float:
+        parts, fit = self.residuals, self.residuals.fit
+        quantile = half_width_in_std(level, max(fit.effective_labels + len(parts.known) - 1.0, 1.0))
+        if self.prediction is None:
+            return self._end(up, self._averaged, quantile, self._sampling_variance, parts.clustering)
+        # a loss of label and prediction adds the scatter of the items' losses
+        means = fit.item_means(self._values)
+        fitted = parts.fitted_share**2 * float(fit.cells.square @ np.square(means - self.value))
+        known = float(np.sum(np.square(parts.known_share * (self._known_losses - self.value))))
+        return self._end(up, self._influence, quantile, fitted + known + self._item_variance)
+
+    def end(self, level: float, up: bool, population: bool) -> float:
+        """One end of `interval`, or of `total_interval`."""
+        found = (self._for_population if population else self._for_items)(level, up)
+        return min(max(found, self.low), self.high)
 
     def std(self) -> float:
         """Half the length of the interval at one standard deviation (68 %)."""
-        low, high = self._for_items(ONE_SIGMA)
-        return (high - low) / 2
+        return (self._for_items(ONE_SIGMA, True) - self._for_items(ONE_SIGMA, False)) / 2
 
     def interval(self, level: float) -> Interval:
         """For the items at hand: their mean loss moves with the law and with each residual given its label.
 
         A loss that jumps: all values that laws compatible with the labels allow.
         """
-        return kept_between(*self._for_items(level), self.low, self.high)
+        return kept_between(self._for_items(level, False), self._for_items(level, True), self.low, self.high)
 
     def total_interval(self, level: float) -> Interval:
         """For the population: all laws compatible with the labels."""
-        parts, fit = self.residuals, self.residuals.fit
-        quantile = half_width_in_std(level, max(fit.effective_labels + len(parts.known) - 1.0, 1.0))
-        if self.prediction is None:
-            ends = self._ends(self._averaged, quantile, self._sampling_variance, parts.clustering)
-        else:  # a loss of label and prediction adds the scatter of the items' losses
-            means = fit.item_means(self._values)
-            fitted = parts.fitted_share**2 * float(fit.cells.square @ np.square(means - self.value))
-            known = float(np.sum(np.square(parts.known_share * (self._known_losses - self.value))))
-            ends = self._ends(self._influence, quantile, fitted + known + self._item_variance)
-        return kept_between(*ends, self.low, self.high)
+        return kept_between(self._for_population(level, False), self._for_population(level, True), self.low, self.high)
 
     def bootstrap_of(self, data: Measured) -> Callable[[int, np.random.Generator, str], Estimate] | None:
         """How to find the uncertainty of the estimate from these labels by bootstrap."""
