@@ -1,4 +1,7 @@
-"""How often intervals held, as tables for pages: from the files that `make test-coverage` and `measure_judges.py` write."""
+"""How often intervals held, as tables for pages.
+
+From the files that `make test-coverage`, `measure_judges.py` and `measure_shapes.py` write.
+"""
 
 from __future__ import annotations
 
@@ -53,3 +56,14 @@ def judges() -> Markdown:
             cells.append(f"{known}: {share:.0%} of {count}")
         lines.append([f"`{model}`", *cells, *["-"] * (4 - len(cells))])
     return _table(["known from", "fewest", "few", "more", "most"], lines)
+
+
+def shapes(topic: str, residuals: str = "residuals", number: str = "labels") -> Markdown:
+    """How far estimates were off on average, with the standard error of that, and how often 95 % intervals held."""
+    rows = [row for row in _rows("tests/statistical/shapes.csv") if row["topic"] == topic]
+    lines = []
+    for row in sorted(rows, key=lambda row: (row["metric"], row["residuals"], row["setting"], int(row["n"]))):
+        off = f"{float(row['bias']):+.2f} ± {float(row['bias_error']):.2f}"
+        cells = [row["residuals"], row["setting"], row["n"], off, f"{float(row['held']):.0%} of {row['count']}"]
+        lines.append([f"`{row['metric']}`", *cells])
+    return _table(["score", residuals, "", number, "off by", "95 % held"], lines)
