@@ -218,7 +218,7 @@ def interval_score(
 
     References
     ----------
-    T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102 (2007) 359.
+    T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102 (2007) 359, section 6.2.
 
     Examples
     --------

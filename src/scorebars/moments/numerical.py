@@ -74,8 +74,9 @@ def integrate_loss(loss: Loss, errors: Continuous, y: FloatArray, p: FloatArray)
     with_error = np.flatnonzero(~errors.exact(y))
     for start in range(0, with_error.size, _LABELS):
         part = with_error[start : start + _LABELS]
-        part = part[~_on_equal_steps(loss, errors, y, p, part, mean, variance)]
-        part = part[~_about_one_kink(loss, errors, y, p, part, mean, variance)]
+        labels = _Labels(loss, errors, y, p, mean, variance)
+        part = part[~_on_equal_steps(labels, part)]
+        part = part[~_about_one_kink(labels, part)]
         if part.size:
             mean[part], variance[part] = _Integrals(loss, errors[part], y[part], p[part]).moments()
     return Moments(mean, variance)
@@ -92,16 +93,20 @@ _CONVERGED, _AT_ENDS = 1e-8, 1e-15
 """Where the larger step is good to the one, the smaller is good to 1e-13; at its ends the integrand is below the other."""
 
 
-def _on_equal_steps(
-    loss: Loss,
-    errors: Continuous,
-    y: FloatArray,
-    p: FloatArray,
-    part: NDArray[np.intp],
-    mean: FloatArray,
-    variance: FloatArray,
-) -> BoolArray:
+class _Labels(NamedTuple):
+    """Labels whose moments are looked for, and the arrays that are filled in."""
+
+    loss: Loss
+    errors: Continuous
+    y: FloatArray
+    p: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+
+
+def _on_equal_steps(labels: _Labels, part: NDArray[np.intp]) -> BoolArray:
     """Fill in mean and variance of those of the labels `part` whose integrals converge fast; which these are."""
+    loss, errors, y, p, mean, variance = labels
     done = np.zeros(part.size, dtype=bool)
     if type(errors).density is not Continuous.density or not loss.continuous or loss.of_forecast:
         return done
@@ -155,16 +160,9 @@ _AT_ONCE = 256
 """Labels with a kink that are summed together: temporaries stay in the cache."""
 
 
-def _about_one_kink(
-    loss: Loss,
-    errors: Continuous,
-    y: FloatArray,
-    p: FloatArray,
-    part: NDArray[np.intp],
-    mean: FloatArray,
-    variance: FloatArray,
-) -> BoolArray:
+def _about_one_kink(labels: _Labels, part: NDArray[np.intp]) -> BoolArray:
     """The same for labels with one kink inside `_OUTERMOST`, and no other nearer than `_SMOOTH_TO`."""
+    loss, errors, y, p, mean, variance = labels
     done = np.zeros(part.size, dtype=bool)
     if type(errors).density is not Continuous.density or not loss.continuous or loss.of_forecast or not part.size:
         return done

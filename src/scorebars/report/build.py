@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,6 +22,9 @@ from scorebars._shared.given_data import as_forecast, named_predictions, plain_a
 from scorebars._shared.score_views import QUESTIONS, MetricData, score_data, shortened
 from scorebars._shared.writing import require_apart, write_text
 from scorebars.report import sections
+
+if TYPE_CHECKING:
+    import jinja2
 
 _LARGEST_PAGE = 3_000_000
 """Bytes that a page may have; large data are thinned until it fits."""
@@ -212,6 +215,21 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
         warnings.warn(f"{os.fspath(path)}: an older file was replaced.", stacklevel=2)
 
 
+def templates_of(package: str) -> jinja2.Environment:
+    """The templates of a package: every text from the data is escaped, a name that is missing is an error."""
+    try:
+        import jinja2
+    except ImportError as why:
+        raise ImportError("the report needs jinja2: pip install 'scorebars[report]'") from why
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package, "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def _metric_data(name: str, of: MetricData, numeric: bool) -> dict[str, Any]:
     """What the page has to know of a metric."""
     part = sections.PARTS[name][0] if numeric and name in sections.PARTS else None
@@ -220,18 +238,7 @@ def _metric_data(name: str, of: MetricData, numeric: bool) -> dict[str, Any]:
 
 def _filled(context: Mapping[str, Any], whole: bool) -> str:
     """The template filled in, with the page's own style and script inside; only these may run, by their hashes."""
-    try:
-        import jinja2
-    except ImportError as why:
-        raise ImportError("the report needs jinja2: pip install 'scorebars[report]'") from why
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("scorebars.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.get_template("page.html.j2")
+    template = templates_of("scorebars.report").get_template("page.html.j2")
     if whole:
         style, script = page_style(), page_script()
         hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}

@@ -25,7 +25,7 @@ from scorebars.cli import options as opt
 from scorebars.files.formats import PREFIX, READING_OPTIONS, shipped_names
 from scorebars.files.problem import TableProblem
 from scorebars.files.supposed import SUPPOSED_OPTIONS
-from scorebars.report.build import page_script, page_style
+from scorebars.report.build import page_script, page_style, templates_of
 from scorebars.web import calculator, curves, questions
 from scorebars.web.jobs import Job, Jobs, stop
 from scorebars.web.limits import Limits, Refused, in_words
@@ -106,13 +106,7 @@ def catalogue() -> list[dict[str, Any]]:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("scorebars.web", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of("scorebars.web")
     environment.globals |= {"version": sb.__version__, "query": lambda pairs: urlencode(list(pairs))}
     environment.filters["path"] = lambda text: quote(str(text), safe=":")
     environment.filters["size"] = in_words
