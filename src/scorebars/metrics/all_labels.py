@@ -353,6 +353,9 @@ def median_absolute_error(data: Measured) -> Answers:
 
     It is drawn with weights, and where labels without error make steps among others; `method` says which.
 
+    Against the truth nothing is assumed of the shape of the residuals where errors are normal and independent and labels
+    are 30 or more: the interval holds every median that the labels allow. It is wide where they err as much as the model.
+
     References
     ----------
     H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, Wiley (2003).
