@@ -11,7 +11,8 @@ from scorebars.answers.score import UndefinedEstimate
 from scorebars.errors import ClassFlip, Flip, LabelProbabilities, Normal, Thresholded, Transition, Votes
 from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
 from scorebars.metrics.class_scores import roc_auc_score
-from scorebars.metrics.predicted_classes import accuracy_score, f1_score, precision_score, recall_score
+from scorebars.metrics.class_shares import f1_score, precision_score, recall_score
+from scorebars.metrics.predicted_classes import accuracy_score
 
 Y, PRED, SCORE, MODELS = situation()
 TWO = np.array([0, 1])

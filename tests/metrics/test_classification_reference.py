@@ -8,7 +8,7 @@ import pytest
 from classification_cases import METRICS, confusion_matrix
 
 from scorebars.errors import Flip, LabelProbabilities, Thresholded, Transition
-from scorebars.metrics.predicted_classes import f1_score
+from scorebars.metrics.class_shares import f1_score
 
 FILE = Path(__file__).parents[1] / "reference" / "reference.json"
 CASES = {case["id"]: case for case in json.loads(FILE.read_text())["cases"]}

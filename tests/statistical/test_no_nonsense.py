@@ -19,7 +19,13 @@ ALL = [
     for s in situations(n)
     for ratio in (RATIOS if s.world.task == "regression" else (1.0,))
 ]
-SLOW = ("kendall_correlation", "spearman_correlation", "median_absolute_error", "d2_absolute_error_score")
+SLOW = (
+    "kendall_correlation",
+    "spearman_correlation",
+    "median_absolute_error",
+    "d2_absolute_error_score",
+    "symmetric_mean_absolute_percentage_error",
+)
 
 
 def scaled_errors(world, items, ratio):
