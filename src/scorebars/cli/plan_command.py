@@ -91,7 +91,9 @@ def plan_from_pilot(data: TableLabels, difference: float | None, std: float | No
     flips = data.task == "classification" and not hasattr(data.yerr, "kind")
     yerr = sb.Flip(data.yerr) if flips else data.yerr
     models = data.predictions if wanted == 2 else next(iter(data.predictions.values()))
-    return sb.plan(data.y, models, yerr=yerr, difference=difference, std=std, task=data.task, **goal)
+    return sb.plan(
+        data.y, models, yerr=yerr, difference=difference, std=std, task=data.task, groups=data.groups, **goal
+    )
 
 
 def alternatives(found: Any, cost_label: float, cost_repeat: float, raters: bool) -> list[dict[str, Any]]:

@@ -62,7 +62,6 @@ class MedianOfResiduals:
 
     def _between(self, value: float, population: bool, level: float) -> Interval:
         """All m for which one half is a possible share of true residuals within m."""
-
         m = self._candidates
         first = _first(lambda k: self._share(float(m[k])).end(level, True, population) >= 0.5, len(m))
         last = _first(lambda k: self._share(float(m[k])).end(level, False, population) > 0.5, len(m))
