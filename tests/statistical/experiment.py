@@ -204,9 +204,10 @@ class Situation:
         options = options_of(self.metric, world)
         assert options is not None
 
-        def difference(labels: np.ndarray, items: Items) -> float:
+        def difference(labels: np.ndarray, items: Items, measured: np.ndarray) -> float:
             pair = (predictions_of(self.metric, world, p) for p in (items.prediction, items.rival))
-            first, second = (self.classical(labels, p) for p in pair)
+            known = {"yerr": world.model(measured, items)} if self.metric == "reduced_chi_squared" else {}
+            first, second = (float(self.score(labels, p, **known).observed) for p in pair)
             return first - second
 
         with warnings.catch_warnings():
@@ -220,10 +221,11 @@ class Situation:
                 task=declarations()[self.metric].task,
                 **options,
             ).difference("a", "b")
-            next_labels = other.truth if world.berkson else world.shown(world.measure(rng, other))
+            anew = world.measure(rng, other)
+            next_labels = other.truth if world.berkson else world.shown(anew)
             values = {
-                "total_interval": lambda: difference(next_labels, other),
-                "truth": lambda: difference(items.truth, items),
+                "total_interval": lambda: difference(next_labels, other, anew),
+                "truth": lambda: difference(items.truth, items, measured),
                 "truth.total_interval": lambda: (
                     population(self.metric, world.name) - population(self.metric, world.name, rival=True)
                 ),

@@ -135,6 +135,13 @@ class Answers(ABC):
     def _remeasured(self, repeats: float) -> Estimate:
         """Classical error: the metric on labels measured afresh, each the mean of `repeats` repeats."""
 
+    def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray | None:
+        """The classical metric of many rows (d, n) of labels, and of these predictions for numbers.
+
+        None where it has to be found row by row; nan where it is not defined.
+        """
+        return None
+
     def influences(self) -> FloatArray:
         """How much each item moves the metric, to first order: the observed one, under Berkson error the expected one."""
         raise UndefinedEstimate(f"{self.declaration.name} has no influence values: its labels were not kept.")

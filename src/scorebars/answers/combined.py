@@ -150,6 +150,11 @@ class LinearAnswers(TransformedAnswers):
     def std(self) -> float:
         return self._std_of(0.0, self.inner.std)
 
+    def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray | None:
+        """Of a metric that has no unit: one with a unit was found in another one than that of the rows."""
+        found = None if self.declaration.degree else self.inner.of_rows(rows, predictions)
+        return None if found is None else np.asarray(self._shift + math.prod(self._factors) * found)
+
     def law(self) -> Law:
         scale = times(1.0, self._factors)
         # all of it is 0 where the unit is below the smallest double

@@ -12,9 +12,10 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.labelled import Cases, Labelled
@@ -106,6 +107,13 @@ class ClassAnswers(Answers):
     def _slopes(self, indicators: FloatArray) -> FloatArray:
         """The derivatives with respect to the indicators, up to a number for each item: its indicators sum to 1."""
         return self._influences(indicators)
+
+    def knows(self, classes: NDArray[Any]) -> bool:
+        """Whether these are the classes that it was computed with."""
+        return np.array_equal(self.data.given_classes, classes)
+
+    def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray | None:
+        return self._of_labels(self.data.places(rows))
 
     def _of_labels(self, labels: IntArray) -> FloatArray:
         """The metric of several sets of labels (d, n), given as indices of classes."""

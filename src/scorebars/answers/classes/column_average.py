@@ -18,7 +18,7 @@ from scorebars.answers.classes.confusion_answers import ConfusionAnswers, OfPosi
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
 from scorebars.answers.classes.ranking_answers import RankingAnswers, ranking_answers, require_both_classes
 from scorebars.answers.score import Declaration
-from scorebars.arrays import FloatArray
+from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import Flip
 from scorebars.laws.discrete import MetricMoments
 from scorebars.laws.law import Law
@@ -29,6 +29,8 @@ Average = Literal["macro", "weighted", "micro"]
 _COLUMN_DRAWS, _SEED = 20_000, 20240517
 _MOST_DRAWS, _LEAST_DRAWS, _WORK = 2000, 200, 30_000_000
 _SURELY_DEFINED = 1e-9
+_TOGETHER = 4_000_000
+"""Numbers that are held at a time."""
 
 
 class MeanSpread:
@@ -188,6 +190,14 @@ class RankingAverage(ColumnAverage):
 
     def _at(self, indicators: FloatArray) -> float:
         return self._columns[0]._at(_pair(indicators.ravel())) if self._average == "micro" else super()._at(indicators)
+
+    def _of_labels(self, labels: IntArray) -> FloatArray:
+        """Some sets of labels at a time: each takes as many numbers as there are items and classes."""
+        k = self.data.k
+        step = max(1, _TOGETHER // (labels.shape[1] * k))
+        parts = (np.eye(k)[labels[start : start + step]] for start in range(0, len(labels), step))
+        score = self._columns[0].values if self._average == "micro" else self.values
+        return np.concatenate([score(y.reshape(len(y), -1)) for y in parts])
 
     def _moved(self, indicators: FloatArray, how: Literal["_slopes", "_influences"]) -> FloatArray:
         if self._average != "micro":

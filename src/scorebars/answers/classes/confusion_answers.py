@@ -232,8 +232,7 @@ class ConfusionAnswers(ClassAnswers):
         found = np.asarray(self._metric(c))
         return found if self._undefined is None else np.where(np.isnan(found), self._undefined, found)
 
-    def of_rows(self, rows: NDArray[Any]) -> FloatArray:
-        """The metric of several rows (d, n) of labels; nan where it is 0/0 and conditioned away."""
+    def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
         kind = np.float64 if self.data.weight is not None or self.data.n >= 1 << 24 else np.float32  # counts are exact
         predicted = (self._predicted[:, None] == np.arange(self.data.k)) * self.data.weights[:, None]
         predicted = predicted.astype(kind)

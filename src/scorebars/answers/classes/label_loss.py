@@ -119,6 +119,11 @@ class LabelLossAnswers(ClassAnswers):
         if perfect_table is not None:
             self._perfect_note = ENTROPY
 
+    @property
+    def costs(self) -> FloatArray | None:
+        """What each class would cost each item (n, K); None where its label also says whether an item counts."""
+        return self._table if self._counted is None else None
+
     def _possible_values(self, p: FloatArray) -> bool:
         return self._sums(p)[1] > 1e-12
 

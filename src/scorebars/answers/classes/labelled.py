@@ -408,6 +408,15 @@ class Labelled:
 
     # one class at a time -----------------------------------------------------------------------
 
+    @property
+    def given_classes(self) -> NDArray[Any]:
+        """The classes of the labels as they were given."""
+        return self.classes
+
+    def places(self, names: NDArray[Any]) -> Indices:
+        """Where labels of these names stand among the classes."""
+        return np.searchsorted(self.classes, names)
+
     def column(self, index: int) -> Labelled:
         """The same labels as two classes: 0 for the rest, 1 for the class at `index`."""
         return self if self.k == 2 and index == 1 else OneAgainstRest(self, index)
@@ -452,6 +461,13 @@ class OneAgainstRest(Labelled):
     @property
     def own(self) -> ClassError | None:
         return self._parent.own
+
+    @property
+    def given_classes(self) -> NDArray[Any]:
+        return self._parent.given_classes
+
+    def places(self, names: NDArray[Any]) -> Indices:
+        return (self._parent.places(names) == self._index).astype(np.intp)
 
     def _pair(self, values: FloatArray) -> FloatArray:
         rest = np.add.reduce(np.delete(values, self._index, axis=1), axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 from scorebars.answers.classes.class_answers import ENTROPY, ClassAnswers, Spread
 from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.score import Declaration, UndefinedEstimate
-from scorebars.arrays import FloatArray
+from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.ranking.auc import UncertainAuc, centred_ranks
 from scorebars.laws.ranking.average_precision import UncertainAveragePrecision
 from scorebars.laws.ranking.ranked_values import ScoreGroups, average_precision, partial_auc
@@ -63,6 +63,9 @@ class RankingAnswers(ClassAnswers):
     @abstractmethod
     def values(self, y: FloatArray) -> FloatArray:
         """The metric of several sets of labels (d, n); nan where it is not defined."""
+
+    def _of_labels(self, labels: IntArray) -> FloatArray:
+        return self.values((labels == 1).astype(np.float64))
 
     @abstractmethod
     def _moved(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:

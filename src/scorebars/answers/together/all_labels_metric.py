@@ -89,7 +89,9 @@ class AllLabelsAnswers(Answers):
 
     std: float = 0.0
 
-    def __init__(self, metric: AllLabelsMetric, store: Evidence) -> None:
+    def __init__(self, metric: AllLabelsMetric, store: Evidence, divided_by: float = 1.0) -> None:
+        self._divided_by = divided_by
+        """What the labels and predictions of the user were divided by."""
         self.declaration, self.n, self.kind = metric.declaration, store.n, store.kind
         self.metric, self._store, self.repeats = metric, store, store.repeats
         sums = self._by_sums()
@@ -106,7 +108,7 @@ class AllLabelsAnswers(Answers):
         """The answers for checked data."""
         data = data if data.plain_normal or metric.rank is None else data.of_difference()
         unit, degree = _ordinary_unit(metric, data), metric.declaration.degree
-        return in_ordinary_units(lambda data: cls(metric, Evidence(data)), data, unit, degree)
+        return in_ordinary_units(lambda data: cls(metric, Evidence(data), unit), data, unit, degree)
 
     def _by_sums(self) -> tuple[float, float, float] | None:
         """Observed value, mean and std from one pass over very many labels, or from labels that were summed up."""
@@ -137,6 +139,11 @@ class AllLabelsAnswers(Answers):
             return self._store.sums.var == 0
         data = self._data
         return data.errors.error_free(data.labels)
+
+    def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
+        if self._divided_by != 1.0:
+            rows, predictions = rows / self._divided_by, predictions / self._divided_by
+        return np.asarray(self.metric.values(rows, predictions, self._data.weight), dtype=np.float64)
 
     # sizes of errors that are estimates themselves ----------------------------------------------
 

@@ -200,18 +200,33 @@ class StandIns:
     def _over_items(self) -> tuple[float, float, float]:
         """Standard deviations over items drawn again: the sum left, the estimate but for it, the classical metric."""
         rng = np.random.default_rng(_SEED)
-        n, rows = self._y.size, []
-        for _ in range(self._count):
-            pick = rng.integers(0, n, n)
-            y, p, w = self._y[pick], self._p[pick], None if self._w is None else self._w[pick]
-            if w is not None and not np.any(w > 0):
-                continue
-            again = shrunk(y, p, self._errors[pick], w, self._follows)
-            pairs = (again.values, again.prediction), (y, p)
-            found, seen = (float(self._values(labels[None], prediction, w)[0]) for labels, prediction in pairs)
-            rows.append((again.left, found - self._with(again.left), onto_scale(self._scale, seen)))
-        left, rest, seen = np.std(np.array(rows), axis=0, ddof=1)
+        n, step, rows = self._y.size, max(1, _TOGETHER // self._y.size), []
+        for start in range(0, self._count, step):
+            picks = rng.integers(0, n, (min(step, self._count - start), n))
+            if self._w is not None:
+                picks = picks[np.any(self._w[picks] > 0, axis=1)]
+            weights = [None if self._w is None else self._w[pick] for pick in picks]
+            again = [
+                shrunk(self._y[pick], self._p[pick], self._errors[pick], w, self._follows)
+                for pick, w in zip(picks, weights, strict=True)
+            ]
+            stood = self._of_each([one.values for one in again], [one.prediction for one in again], weights)
+            seen = self._of_each(list(self._y[picks]), list(self._p[picks]), weights)
+            at = np.stack([self.shrunk.at(one.left) for one in again])
+            kept = self._values(at, np.broadcast_to(self.shrunk.prediction, at.shape), self._w)
+            scaled = [onto_scale(self._scale, float(one)) for one in seen]
+            rows.append(np.stack([[one.left for one in again], stood - kept, scaled], axis=1))
+        left, rest, seen = np.std(np.concatenate(rows), axis=0, ddof=1)
         return float(left), float(rest), float(seen)
+
+    def _of_each(
+        self, labels: list[FloatArray], predictions: list[FloatArray], weights: list[FloatArray | None]
+    ) -> FloatArray:
+        """The metric of each of several sets of items; of all at once where they have no weights."""
+        if self._w is None:
+            return np.asarray(self._values(np.stack(labels), np.stack(predictions), None))
+        each = zip(labels, predictions, weights, strict=True)
+        return np.array([float(self._values(y[None], p, w)[0]) for y, p, w in each])
 
     def _interval(self, total: bool, level: float) -> Interval:
         """Of an estimate that hangs on one poorly known number, the sum left, and scatters besides."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -15,12 +15,14 @@ from scorebars import checks
 from scorebars._shared.score_views import counted, left_out, unit_of
 from scorebars._shared.shown import Shown, Table, View
 from scorebars.answers.base import Answers
+from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.clustered import group_codes
 from scorebars.answers.combined import in_units
 from scorebars.answers.intervals import IntervalAt, Symmetric
 from scorebars.answers.limited import LimitedLoss, censored
 from scorebars.answers.means.mean_loss import MeanLoss
+from scorebars.answers.means.squared import RootAnswers, pulls
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors import Censored
@@ -34,18 +36,16 @@ from scorebars.losses import Loss, SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import call
 from scorebars.metrics.class_inputs import all_classes, class_array, class_model
-from scorebars.studies.comparison.models_on_same_labels import (
+from scorebars.studies.comparison.compared_data import (
     ComparedClasses,
     ComparedMetric,
     ComparedNumbers,
-    ModelsOnLimits,
-    ModelsOnSameLabels,
-    PairedLimits,
-    PairedLosses,
     PredictionErrors,
     compared_metric,
 )
-from scorebars.studies.comparison.paired_accuracies import PairedAccuracies
+from scorebars.studies.comparison.models_on_same_labels import ModelsOnLimits, ModelsOnSameLabels
+from scorebars.studies.comparison.paired_costs import PairedCosts
+from scorebars.studies.comparison.paired_means import PairedLimits, PairedLosses
 
 _NO_PERFECT = "a difference of two models has no perfect value: ask each model's own score."
 _OTHER_REPEATS = (
@@ -501,15 +501,27 @@ def _with_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool
     )
     if isinstance(first.errors, Censored):
         return _with_limits(first, *arguments)
-    if declaration.name == "root_mean_squared_error":
-        return PairedLosses(SquaredError(), True, *arguments)
+    if metric.needs_errors and not sd and first.errors.plain_normal:
+        return _in_units_of_errors(metric, data)
     found = ModelsOnSameLabels(*arguments)
     answers = found._answers(next(iter(data)))
-    if isinstance(answers, MeanLoss):
-        paired = PairedLosses(answers.loss, False, *arguments)
+    root = isinstance(answers, RootAnswers)
+    mean = answers.inner if isinstance(answers, RootAnswers) else answers
+    if isinstance(mean, MeanLoss):
+        paired = PairedLosses(mean.loss, root, *arguments)
         paired.found = found.found
         return paired
     return found
+
+
+def _in_units_of_errors(metric: ComparedMetric, data: Mapping[str, Measured]) -> ModelsOnSameLabels:
+    """Reduced chi-squared: mean squares of labels and predictions in units of the labels' errors, from the first model on."""
+    seen = {name: pulls(one) for name, one in data.items()}
+    first = next(iter(seen.values()))
+    predictions = {name: first.labels - one.labels for name, one in seen.items()}
+    return PairedLosses(
+        SquaredError(), False, metric, ComparedNumbers(first.labels, first.errors), predictions, first.weight
+    )
 
 
 def _with_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
@@ -572,5 +584,11 @@ def _with_classes(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabel
     first = next(iter(predictions.values()))
     arguments = (metric.with_all_classes(classes, first), ComparedClasses(data), predictions, weight)
     if metric.declaration.name in ("accuracy_score", "zero_one_loss") and not metric.options:
-        return PairedAccuracies(*arguments)
-    return ModelsOnSameLabels(*arguments)
+        met = {name: np.eye(data.k)[np.searchsorted(classes, p)] for name, p in predictions.items()}
+        hits = metric.declaration.name == "accuracy_score"
+        return PairedCosts(met if hits else {name: 1.0 - table for name, table in met.items()}, *arguments)
+    found = ModelsOnSameLabels(*arguments)
+    answers = {name: found._answers(name) for name in predictions}
+    costs = {name: one.costs for name, one in answers.items() if isinstance(one, LabelLossAnswers)}
+    tables = {name: table for name, table in costs.items() if table is not None}
+    return PairedCosts(tables, *arguments) if len(tables) == len(predictions) else found

@@ -1,0 +1,122 @@
+"""Metrics that are mean costs of class labels, of models on the same labels: accuracy, top-k accuracy, log loss, Brier score.
+
+What a label costs a model is a table with a row for each item and a column for each class. The difference of two models
+is the mean of the difference of their tables, so only items that cost them differently tell them apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.answers.classes.label_loss import LossSpread
+from scorebars.answers.classes.over_rates import OverRates, said_of_rates
+from scorebars.answers.intervals import Symmetric
+from scorebars.answers.score import Estimate
+from scorebars.arrays import FloatArray
+from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
+from scorebars.laws.law import Law
+from scorebars.laws.mixture import MixtureLaw
+from scorebars.studies.comparison.compared_data import ComparedClasses
+from scorebars.studies.comparison.models_on_same_labels import once
+from scorebars.studies.comparison.paired_means import PairedMeans
+
+_RATES = 1000
+"""How many sets of error rates are drawn where they were counted."""
+
+
+class PairedCosts(PairedMeans):
+    """Mean costs of class labels; `tables` (n, K) holds what each class would cost each model."""
+
+    labels: ComparedClasses
+
+    def __init__(self, tables: Mapping[str, FloatArray], *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._tables = tables
+
+    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        shown = np.searchsorted(self.labels.data.classes, rows)
+        return np.asarray(self._tables[name][np.arange(self.n), shown])
+
+    def expected_items(self, name: str) -> FloatArray:
+        return np.asarray(sum(chance * np.sum(p * self._tables[name], axis=1) for chance, p in self.labels.cases))
+
+    def _gained(self, a: str, b: str) -> FloatArray:
+        """What each class of each item adds to metric(a) - metric(b)."""
+        return np.asarray(self._tables[a] - self._tables[b])
+
+    @once
+    def law(self, a: str, b: str) -> Law:
+        """Exact for hits and misses, and for two classes; else as a mean cost of one model has it."""
+        gained = self._gained(a, b)
+        differ = np.any(gained != 0, axis=1)
+        cases = [(chance, p[differ]) for chance, p in self.labels.cases]
+        gained, shares = gained[differ], self.shares[differ]
+        if np.all((gained == 0) | (np.abs(gained) == 1)):
+            total = float(self.n) if self.weight is None else float(self.weight.sum())
+            weights = None if self.weight is None else self.weight[differ]
+            laws = [
+                accuracy_difference_law(np.sum(p * (gained > 0), 1), np.sum(p * (gained < 0), 1), total, weights)
+                for _, p in cases
+            ]
+        else:
+            laws = [LossSpread(gained, p, shares, equal=False).law() for _, p in cases]
+        return laws[0] if len(laws) == 1 else MixtureLaw(laws, [chance for chance, _ in cases])
+
+    def common_std(self, a: str, b: str) -> float:
+        gained = self.shares[:, None] * self._gained(a, b)
+        means = np.array([np.sum(p * gained) for _, p in self.labels.cases])
+        chances = np.array([chance for chance, _ in self.labels.cases])
+        return math.sqrt(float(chances @ np.square(means - chances @ means)))
+
+    def truth(self, a: str, b: str) -> Estimate:
+        """The gain of each item's true class, by the unbiased indicators u_k of that class from its label.
+
+        Its estimate sum_k u_k D_k has, given the truth, the variance E (sum_k u_k D_k)^2 - D_true^2. Both are estimated
+        without bias: the first by itself, the second by sum_k u_k D_k^2.
+        """
+        data = self.labels.data
+        gained = self._gained(a, b)
+        terms = np.sum(data.indicators * gained, axis=1)
+        own = np.square(terms) - np.sum(data.indicators * np.square(gained), axis=1)
+        variance, common = max(float(np.sum(np.square(self.shares) * own)), 0.0), 0.0
+        step = data.shared_step(of_truth=True)
+        if step is not None:
+            moved = self.shares * np.sum(step * gained, axis=1)
+            off = float(np.sum(moved)) ** 2 - float(np.sum(np.square(moved)))
+            common = max(data.shared_correlation * off, 0.0)
+        value, std = float(np.sum(self.shares * terms)), math.sqrt(variance + common)
+        total = self._total(value, terms, math.sqrt(common))
+        if data.checked is not None:
+            return self._over_rates(gained, value, variance, total.std)
+        interval = Symmetric(value, std, -self._span, self._span)
+        return Estimate(value, std, method="unbiased", interval=interval, total_interval=total)
+
+    @property
+    def _span(self) -> float:
+        """The largest difference that the range of the metric allows."""
+        return self.declaration.high - self.declaration.low
+
+    def _over_rates(self, gained: FloatArray, value: float, variance: float, total: float) -> Estimate:
+        """The same where the error rates were counted: they move both models, and a difference by what they leave of it."""
+        data = self.labels.data
+        assert data.checked is not None
+        slopes = self.shares[:, None] * gained
+        by_rate = data.rate_slopes(slopes)
+        values = data.sums_by(data.drawn_rows(_RATES), slopes)
+        rates = data.checked.variance(by_rate)
+        fixed = np.full(_RATES, variance)
+        interval = OverRates(value, values, fixed, by_rate, data.checked, 0.0, -self._span, self._span)
+        return Estimate(
+            value,
+            math.sqrt(variance + rates),
+            method="unbiased",
+            note=said_of_rates(data.checked, rates, variance + rates),
+            interval=interval,
+            total_interval=replace(interval, fixed=np.full(_RATES, total**2), df=max(self.n - 1, 1)),
+        )

@@ -1,0 +1,297 @@
+"""Means over items of models on the same labels, with formulas for differences of squares and of absolute errors."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorebars.answers.intervals import Symmetric
+from scorebars.answers.limited import best_label
+from scorebars.answers.score import Estimate
+from scorebars.arrays import FloatArray
+from scorebars.errors import Censored, Normal
+from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.fourier import FourierLaw
+from scorebars.laws.law import Law, NormalLaw, StudentLaw
+from scorebars.laws.loss_nodes import has_nodes, loss_nodes
+from scorebars.laws.mean_loss_law import mean_law
+from scorebars.laws.samples import SampleLaw
+from scorebars.losses import AbsoluteError, ItsLabel, Loss, LossDifference, SquaredError
+from scorebars.moments import label_moments
+from scorebars.moments.closed_forms import absolute_difference, squared_difference
+from scorebars.studies.comparison.compared_data import ComparedNumbers
+from scorebars.studies.comparison.models_on_same_labels import SEED, ModelsOnSameLabels, once, rows_at_a_time
+
+_DRAWS = 20_000
+_SLOW_DRAWS = 2_000
+_FORECAST_DRAWS = 5_000
+_DRAWN_UP_TO = 2_000
+"""Up to so many labels differences of mean absolute errors are found by quadrature, and those of mean squares with
+predictions that err are drawn; above, the normal law is as good."""
+_FEW_DRAWN = 64
+"""Differences of mean absolute errors of at most this many labels are drawn: each label adds steps to their distribution."""
+_TOGETHER = 1_024
+"""Labels whose values are listed together."""
+
+
+class PairedMeans(ModelsOnSameLabels):
+    """A metric that is a mean over items, or the root of one."""
+
+    root = False
+
+    @abstractmethod
+    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        """What each item adds to the mean, for each row of labels (and of redrawn predictions)."""
+
+    @abstractmethod
+    def expected_items(self, name: str) -> FloatArray:
+        """The same on average over redrawn labels, (n,)."""
+
+    def _of_mean(self, mean: Any) -> Any:
+        return np.sqrt(mean) if self.root else mean
+
+    @property
+    def draws_of_law(self) -> int:  # type: ignore[override]
+        if self.declaration.task == "forecast":  # a score of a distribution costs more
+            return _FORECAST_DRAWS if self.n <= 2_000 else _SLOW_DRAWS
+        return _DRAWS if self.n <= 20_000 else _SLOW_DRAWS
+
+    def values(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        return np.asarray(self._of_mean(self.items(rows, name, redrawn) @ self.shares))
+
+    def _shown_items(self, name: str) -> FloatArray:
+        """What each item adds on the labels at hand; under Berkson error on average."""
+        return self.expected_items(name) if self.kind == "berkson" else self.items(self.labels.shown[None], name)[0]
+
+    @once
+    def influences(self, name: str) -> FloatArray:
+        """Deviations from the mean, exactly what leaving out single items gives for equal weights."""
+        return np.full(1, math.inf) if self._sample_size < 2 else self._deviations(self._shown_items(name))
+
+    def _deviations(self, terms: FloatArray) -> FloatArray:
+        """What each item moves the mean by, or each group of them: its items together."""
+        mean, size = float(np.sum(self.shares * terms)), self._sample_size
+        slope = 0.5 / math.sqrt(max(mean, 1e-300)) if self.root else 1.0
+        each = np.asarray(slope * math.sqrt(size / (size - 1)) * self.shares * (terms - mean))
+        return each if self.groups is None else np.asarray(np.bincount(self.groups, each), dtype=np.float64)
+
+    def _total(self, value: float, terms: FloatArray, common: float) -> Symmetric:
+        """Where the mean of `terms` lies in the population."""
+        if self._sample_size < 2:
+            return Symmetric(value, math.inf)
+        items = math.sqrt(float(np.sum(np.square(self._deviations(terms)))))
+        return Symmetric(value, math.hypot(items, common), df=self._sample_size - 1)
+
+    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
+        if not sampling:
+            return super().draws(count, rng, sampling)
+        if self._sample_size > _FEW_DRAWN:  # means of many items are normal together
+            moved = np.stack([self.influences(name) for name in self.predictions])
+            values, vectors = np.linalg.eigh(moved @ moved.T)
+            mean = self._of_mean(np.array([self.shares @ self._shown_items(name) for name in self.predictions]))
+            drawn = rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(values, 0.0))
+            return np.asarray(mean + drawn @ vectors.T + self._shifts_in_common(count, rng))
+        out = np.empty((count, len(self.predictions)))
+        step = rows_at_a_time(self.n)
+        terms = np.stack([self._shown_items(name) for name in self.predictions])
+        for start in range(0, count, step):
+            size = min(step, count - start)
+            drawn = rng.multinomial(self._sample_size, np.full(self._sample_size, 1.0 / self._sample_size), size)
+            times = (drawn if self.groups is None else drawn[:, self.groups]) * self.shares
+            out[start : start + size] = (times @ terms.T) / times.sum(axis=1, keepdims=True)
+        return np.asarray(self._of_mean(out)) + self._shifts_in_common(count, rng)
+
+
+class PairedLosses(PairedMeans):
+    """Means of a loss of measured numbers."""
+
+    labels: ComparedNumbers
+
+    def __init__(self, loss: Loss, root: bool, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.loss, self.root, self._squares = loss, root, isinstance(loss, SquaredError) and not root
+        if root:
+            self.same_order = PairedLosses(loss, False, *arguments)
+
+    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        with np.errstate(all="ignore"):
+            return self.loss(rows, self.predictions[name] if redrawn is None else redrawn)
+
+    def expected_items(self, name: str) -> FloatArray:
+        y = self.labels.shown
+        return np.asarray(label_moments(self.loss, self.labels.errors, y, self.predictions[name]).mean)
+
+    @once
+    def law(self, a: str, b: str) -> Law:
+        """Exact and normal for squares; for labels that err independently by quadrature; else drawn."""
+        if isinstance(turned := self.found.get(("PairedLosses.law", b, a)), FourierLaw):
+            return ScaledLaw(turned, -1.0)
+        first, second = self.predictions[a], self.predictions[b]
+        shares, y, errors = self.shares, self.labels.shown, self.labels.errors
+        if self._squares and self.prederr.sd:
+            return self._squares_of_both(a, b)
+        if self._squares:
+            moments = squared_difference(errors.mean(y), errors.variance(y), first, second)
+            method = "delta" if errors.normal is None else "exact"
+            if self.labels.scale is not None:
+                return StudentLaw(float(shares @ moments.mean), self._label_std(a, b), self.labels.scale.degrees)
+            return NormalLaw(float(shares @ moments.mean), self._label_std(a, b), method)
+        if not self._sums_of_independent or (self.root and self.n <= _DRAWN_UP_TO):
+            return super().law(a, b)
+        if self.root:
+            names, drawn = (
+                list(self.predictions),
+                self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(SEED))),
+            )
+            return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
+        mean = variance = None
+        both = np.stack([first, second], axis=1)
+        if isinstance(self.loss, AbsoluteError) and errors.plain_normal:
+            sd = np.sqrt(self.labels.model.absolute_level().variance(y))
+            moments, errors = absolute_difference(y, sd, first, second), Normal.trusted(sd)
+            mean, variance = float(shares @ moments.mean), float(np.square(shares) @ moments.variance)
+            if self.n > _DRAWN_UP_TO or variance == 0:
+                return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
+        law = mean_law(LossDifference(self.loss), errors, y, both, shares, mean, variance)
+        few = (
+            mean is not None and isinstance(law, FourierLaw) and self.n <= _FEW_DRAWN
+        )  # steps, which waves do not show
+        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance) if few else law
+
+    @property
+    def _sums_of_independent(self) -> bool:
+        """Whether the mean loss is a sum over labels that err independently, with values that can be listed."""
+        drawn = self.exact or bool(self.prederr.sd) or self.labels.scale is not None
+        single = has_nodes(self.labels.errors) and self.labels.errors.independent
+        return not drawn and single and self.loss.continuous and not self.loss.of_forecast
+
+    def _squares_of_both(self, a: str, b: str) -> Law:
+        """The difference of two mean squares where predictions err too: mean and variance closed, the rest drawn."""
+        y, errors = self.labels.shown, self.labels.errors
+        added = np.square(self.prederr.of(a)) - np.square(self.prederr.of(b))
+        moments = squared_difference(errors.mean(y), errors.variance(y), self.predictions[a], self.predictions[b])
+        mean, (sloped, curved) = float(self.shares @ (moments.mean + added)), self._prediction_part(a, b)
+        variance = self._label_std(a, b) ** 2 + sloped + curved
+        if self.n > _DRAWN_UP_TO or variance == 0:
+            return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
+        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance)
+
+    def _prediction_part(self, a: str, b: str) -> tuple[float, float]:
+        """What errors of the predictions add to the variance of the difference: with residuals d and r the correlation
+
+        4 (da^2 qa^2 + db^2 qb^2 - 2 r da db qa qb), and 4 s^2 (qa^2 + qb^2 - 2 r qa qb) + 2 (qa^4 + qb^4 - 2 r^2 qa^2 qb^2).
+        """
+        qa, qb, r = self.prederr.of(a), self.prederr.of(b), self.prederr.correlation
+        y, errors, a2 = self.labels.shown, self.labels.errors, np.square(self.shares)
+        da, db = (errors.mean(y) - self.predictions[name] for name in (a, b))
+        sloped = 4.0 * (np.square(da * qa) + np.square(db * qb) - 2.0 * r * da * db * qa * qb)
+        both = np.square(qa) + np.square(qb) - 2.0 * r * qa * qb
+        fourth = np.square(np.square(qa)) + np.square(np.square(qb)) - 2.0 * np.square(r * qa * qb)
+        return float(a2 @ sloped), float(a2 @ (4.0 * errors.variance(y) * both + 2.0 * fourth))
+
+    def _levers(self, a: str, b: str) -> FloatArray:
+        """How far the difference of two mean squares moves with each label."""
+        return 2.0 * self.shares * (self.predictions[b] - self.predictions[a])
+
+    def _label_std(self, a: str, b: str) -> float:
+        """Standard deviation of the difference of two mean squares when labels err."""
+        return math.sqrt(self.labels.errors.variance_of_sum(self.labels.shown, self._levers(a, b)))
+
+    def common_std(self, a: str, b: str) -> float:
+        if not self._squares:
+            return super().common_std(a, b)
+        if self.labels.batches is not None:
+            return float(np.linalg.norm(self.labels.batches.batch_sums(self._levers(a, b))))
+        rows = self.labels.common
+        return 0.0 if rows is None else float(np.linalg.norm(rows @ self._levers(a, b)))
+
+    def truth(self, a: str, b: str) -> Estimate:
+        """Squares: the difference is linear in the labels, so unbiased labels give an unbiased difference."""
+        if not self._squares:
+            return super().truth(a, b)
+        first, second = self.predictions[a], self.predictions[b]
+        truth = self.labels.errors.unbiased_label(self.labels.shown)
+        terms = (second - first) * (2.0 * truth - first - second)
+        std = self._label_std(a, b)
+        if self.prederr.sd:  # residuals hold the errors already: their part is taken off, and never below that at none
+            terms = terms - np.square(self.prederr.of(a)) + np.square(self.prederr.of(b))
+            sloped, curved = self._prediction_part(a, b)
+            std = math.sqrt(max(std**2 + sloped - curved, curved))
+        value = float(np.sum(self.shares * terms))
+        total = self._total(value, terms, self.common_std(a, b))
+        interval = Symmetric(value, std, df=math.inf if self.labels.scale is None else self.labels.scale.degrees)
+        return Estimate(value, std, method="unbiased", interval=interval, total_interval=total)
+
+    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
+        normal = self.labels.errors.normal
+        plain = normal is not None and not self.prederr.sd and self.labels.scale is None
+        if isinstance(self.loss, SquaredError) and plain and normal is not None and not sampling:
+            return self._squared_draws(normal, count, rng)  # the root would not change any rank
+        if self.n > _FEW_DRAWN and not sampling and self._sums_of_independent:
+            return self._of_mean(self._normal_draws(count, rng))
+        return super().draws(count, rng, sampling)
+
+    def _normal_draws(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Mean losses of many labels are normal together."""
+        mean, covariance = self._joint
+        values, vectors = np.linalg.eigh(covariance)
+        return mean + (rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+    @cached_property
+    def _joint(self) -> tuple[FloatArray, FloatArray]:
+        """Means and covariance of the mean losses of all models, from the values that each label may take."""
+        y, errors, names = self.labels.shown, self.labels.errors, list(self.predictions)
+        covariance, mean = np.zeros((len(names), len(names))), np.zeros(len(names))
+        for start in range(0, self.n, _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            nodes = loss_nodes(ItsLabel(), errors[part], y[part], y[part])
+            label, first = nodes.label, nodes.start[:-1]
+            found = np.stack([self.loss(nodes.value, self.predictions[name][part][label]) for name in names])
+            each = np.add.reduceat(nodes.mass * found, first, axis=1)
+            found -= each[:, label]
+            covariance += (found * (nodes.mass * np.square(self.shares[part])[label])) @ found.T
+            mean += each @ self.shares[part]
+        return mean, covariance
+
+    def _moments_of(self, a: str, b: str) -> FloatArray:
+        if self.root or not self._sums_of_independent:
+            return super()._moments_of(a, b)
+        names = list(self.predictions)
+        pick = [names.index(a), names.index(b)]
+        return np.asarray(self._joint[1][np.ix_(pick, pick)])
+
+    def _squared_draws(self, errors: Normal, count: int, rng: np.random.Generator) -> FloatArray:
+        """Mean squared errors up to what all models share: exactly normal, so only (models, models) numbers are drawn."""
+        predictions = np.stack(list(self.predictions.values()))
+        levers = 2.0 * self.shares * (predictions - predictions.mean(axis=0))
+        values, vectors = np.linalg.eigh(errors.covariance_of_sums(levers))
+        centre = np.square(self.labels.shown - predictions) @ self.shares
+        drawn = rng.standard_normal((count, len(centre))) * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(centre - drawn @ vectors.T)
+
+    def noisy(self) -> bool:
+        """Whether label errors are large against the residuals."""
+        sd = np.sqrt(self.labels.errors.variance(self.labels.shown))
+        residuals = [np.abs(self.labels.shown - p) for p in self.predictions.values()]
+        return bool(np.median(sd) > 0.5 * min(float(np.median(r)) for r in residuals))
+
+
+class PairedLimits(PairedLosses):
+    """Means of a loss of the residual where some labels are limits: these count by the value nearest to the prediction."""
+
+    def __init__(self, limits: Censored, loss: Loss, root: bool, *arguments: Any) -> None:
+        super().__init__(loss, root, *arguments)
+        self._limits, self._squares = limits, False
+        self.same_order = PairedLimits(limits, loss, False, *arguments) if root else None
+
+    def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
+        nearest = self._limits.nearest(best_label(self.loss, self.predictions[name]))
+        return super().items(np.where(self._limits.limits, nearest, rows), name)
+
+    def law(self, a: str, b: str) -> Law:
+        return ModelsOnSameLabels.law(self, a, b)
