@@ -203,6 +203,9 @@ class Situation:
         measured = world.measure(rng, items)
         options = options_of(self.metric, world)
         assert options is not None
+        metric: Any = self.metric
+        if "level" in options:  # of the predicted intervals: `compare` has a level of its own
+            metric, options = partial(getattr(sb, metric), **options), {}
 
         def difference(labels: np.ndarray, items: Items, measured: np.ndarray) -> float:
             pair = (predictions_of(self.metric, world, p) for p in (items.prediction, items.rival))
@@ -217,7 +220,7 @@ class Situation:
                 world.shown(measured),
                 {name: predictions_of(self.metric, world, p) for name, p in models.items()},
                 yerr=world.model(measured, items),
-                metric=self.metric,
+                metric=metric,
                 task=declarations()[self.metric].task,
                 **options,
             ).difference("a", "b")
