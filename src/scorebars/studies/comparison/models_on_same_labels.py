@@ -27,7 +27,7 @@ from scorebars.answers.base import Answers
 from scorebars.answers.classes.class_answers import ClassAnswers
 from scorebars.answers.classes.over_rates import OverRates
 from scorebars.answers.clustered import grouped
-from scorebars.answers.intervals import IntervalAt
+from scorebars.answers.intervals import IntervalAt, half_width_in_std
 from scorebars.answers.score import Estimate, Interval, Score, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, halved_change, widened
 from scorebars.arrays import FloatArray
@@ -334,13 +334,17 @@ class ModelsOnSameLabels:
         both = partial(_paired, first, second)
         if isinstance(first._interval, OverRates) and isinstance(second._interval, OverRates):
             return _over_common_rates(first, second, labels, items, "; ".join(notes))
+        alone = partial(both, labels, (first.interval, second.interval))
+        total = partial(both, items, (first.total_interval, second.total_interval))
+        if self._labels_in_common is not None:
+            total = partial(_widened_by_items, value, alone, partial(self.item_std, a, b), max(self._sample_size - 1, 1))
         return Estimate(
             value,
             lambda: _apart(first.std, second.std, labels),
             method=" and ".join(methods),
             note="; ".join([*notes, _PAIRED]),
-            interval=partial(both, labels, (first.interval, second.interval)),
-            total_interval=partial(both, items, (first.total_interval, second.total_interval)),
+            interval=alone,
+            total_interval=total,
         )
 
     @cached_property
@@ -396,11 +400,7 @@ class ModelsOnSameLabels:
     def _item_correlation(self, a: str, b: str) -> float:
         if self._sample_size < 3:
             return 0.0
-        first, second = self.influences(a), self.influences(b)
-        both = _moments(first, second, centred=False) * len(first)
-        if self._labels_in_common is not None:
-            both = both + _moments(self.common(a), self.common(b))
-        return _correlation_of(both)
+        return _correlation_of(_moments(self.influences(a), self.influences(b), centred=False))
 
     # many models -------------------------------------------------------------------------------
 
@@ -475,6 +475,17 @@ def _paired(
     a, b = float(first), float(second)
     below, above = _apart(a - low_a, high_b - b, correlation), _apart(high_a - a, b - low_b, correlation)
     return Interval(a - b - below, a - b + above)
+
+
+def _widened_by_items(value: float, alone: IntervalAt, std: Callable[[], float], df: float, level: float) -> Interval:
+    """The interval for a population where labels share errors: that of these items, and the scatter of items.
+
+    A common error may move the models apart. Items drawn again do not show it, so the correlation of two models over
+    items says too much about it.
+    """
+    low, high = alone(level)
+    items = half_width_in_std(level, df) * std()
+    return Interval(value - math.hypot(value - low, items), value + math.hypot(high - value, items))
 
 
 def _over_common_rates(
