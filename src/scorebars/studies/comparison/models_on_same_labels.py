@@ -336,7 +336,7 @@ class ModelsOnSameLabels:
             return _over_common_rates(first, second, labels, items, "; ".join(notes))
         alone = partial(both, labels, (first.interval, second.interval))
         total = partial(both, items, (first.total_interval, second.total_interval))
-        if self._labels_in_common is not None:
+        if self._labels_in_common is not None and first._total is not None:
             total = partial(_widened_by_items, value, alone, partial(self.item_std, a, b), max(self._sample_size - 1, 1))
         return Estimate(
             value,
