@@ -44,7 +44,14 @@ def test_many_rows_of_classes(name, classes):
             given |= {"k": 2, "labels": np.arange(classes)}
         elif name == "log_loss":
             given |= {"labels": np.arange(classes)}
-        elif name in ("precision_score", "recall_score", "specificity_score", "f1_score", "fbeta_score", "jaccard_score"):
+        elif name in (
+            "precision_score",
+            "recall_score",
+            "specificity_score",
+            "f1_score",
+            "fbeta_score",
+            "jaccard_score",
+        ):
             given |= {"average": "macro", "labels": np.arange(classes)}
     score = partial(metric, **given)
     try:
@@ -125,6 +132,8 @@ def test_costs_of_classes_by_enumeration():
     for k in range(64):
         flips = np.array([k >> i & 1 for i in range(6)])
         shown = np.where(flips, 1 - y, y)
-        truths.append(float(sb.compare(shown, models, yerr=q, metric="log_loss", labels=[0, 1]).difference("a", "b").truth))
+        truths.append(
+            float(sb.compare(shown, models, yerr=q, metric="log_loss", labels=[0, 1]).difference("a", "b").truth)
+        )
     pair = [sb.log_loss(y, p, labels=[0, 1]).observed for p in models.values()]
     assert np.dot(chances, truths) == pytest.approx(pair[0] - pair[1], abs=1e-12)

@@ -1,7 +1,8 @@
 /*
  * The CRPS of forecasts at labels with normal errors: the score as observed, its mean and its variance if the
  * label were redrawn, label by label. The formulas are those of moments/forecast_moments.py and
- * moments/folded_pairs.py, which give the same numbers in NumPy. And normal probabilities of many numbers.
+ * moments/folded_pairs.py, which give the same numbers in NumPy. And normal probabilities of many numbers,
+ * and of all pairs of labels.
  */
 #include "_extension.h"
 #include "_normal.h"
@@ -12,7 +13,7 @@
 #error "the kernel relies on exact rounding: build it without -ffast-math"
 #endif
 
-enum { LAYOUT = 2 }; /* of the arguments */
+enum { LAYOUT = 3 }; /* of the arguments */
 
 #define INVERSE_ROOT_PI 0.56418958354775628695
 #define INVERSE_ROOT_2_PI 0.39894228040143267794
@@ -72,6 +73,44 @@ static void below_block(Py_ssize_t n, const double *restrict x, double *restrict
         const double far = fabs(x[i]), q = tail(far < end ? far : end), seen = far < end ? q : 0;
         below[i] = x[i] > 0 ? 1 - seen : seen;
     }
+}
+
+/* One label and those after it: sums of W E, W^2 - (W E)^2 and (W E)^2, as in laws/ranking/rank_moments.py. */
+FOR_EACH_CPU
+static void pair_row(Py_ssize_t n, int signs, const double *restrict y, const double *restrict variance,
+                     const double *restrict rank, double *restrict sums)
+{
+    const double end = TAIL_END, y0 = y[0], variance0 = variance[0], rank0 = rank[0];
+    double mean = 0, spread = 0, squares = 0;
+#pragma omp simd reduction(+ : mean, spread, squares)
+    for (Py_ssize_t j = 1; j < n; j++) {
+        const double gap = y0 - y[j], z = fabs(gap) / sqrt(variance0 + variance[j]);
+        const double apart = 1 - 2 * tail(z < end ? z : end), behind = rank0 - rank[j];
+        const double sign = (double)(behind > 0) - (double)(behind < 0), w = signs ? sign : behind;
+        const double expected = w * (gap < 0 ? -apart : apart), square = expected * expected;
+        mean += expected;
+        spread += w * w - square;
+        squares += square;
+    }
+    sums[0] += mean;
+    sums[1] += spread;
+    sums[2] += squares;
+}
+
+/* Labels, sorted, and those k places further: sum of W times the chance that the two change their order. */
+FOR_EACH_CPU
+static double changed_order(Py_ssize_t n, Py_ssize_t k, int signs, const double *restrict y,
+                            const double *restrict variance, const double *restrict rank)
+{
+    const double end = TAIL_END;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Py_ssize_t j = 0; j < n - k; j++) {
+        const double z = (y[j + k] - y[j]) / (sqrt(variance[j] + variance[j + k]) + SMALLEST_NORMAL);
+        const double ahead = rank[j + k] - rank[j], sign = (double)(ahead > 0) - (double)(ahead < 0);
+        sum += (signs ? sign : ahead) * tail(z < end ? z : end);
+    }
+    return sum;
 }
 
 enum { CHANCES = 1024 }; /* labels at once */
@@ -275,6 +314,61 @@ static PyObject *normal_below(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *rank_pairs(PyObject *module, PyObject *args)
+{
+    static const char *const names[] = {"y", "variance", "rank", "sums"};
+    PyObject *columns[4];
+    Py_buffer views[4];
+    Py_ssize_t n;
+    int held = 0, signs;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "npOOOO", &n, &signs, &columns[0], &columns[1], &columns[2], &columns[3]))
+        return NULL;
+    if (n < 0) {
+        PyErr_SetString(PyExc_ValueError, "n is negative");
+        return NULL;
+    }
+    for (int k = 0; k < 4; k++)
+        if (take_buffer(columns[k], &views[k], &held, k == 3, 'd', k < 3 ? n : 3, names[k]) < 0) {
+            release(views, held);
+            return NULL;
+        }
+    const double *y = views[0].buf, *variance = views[1].buf, *rank = views[2].buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i + 1 < n; i++)
+        pair_row(n - i, signs, y + i, variance + i, rank + i, views[3].buf);
+    Py_END_ALLOW_THREADS
+    release(views, held);
+    Py_RETURN_NONE;
+}
+
+static PyObject *shifted_pairs(PyObject *module, PyObject *args)
+{
+    static const char *const names[] = {"y", "variance", "rank"};
+    PyObject *columns[3];
+    Py_buffer views[3];
+    Py_ssize_t n, k;
+    int held = 0, signs;
+    double sum;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "nnpOOO", &n, &k, &signs, &columns[0], &columns[1], &columns[2]))
+        return NULL;
+    if (n < 0 || k < 0) {
+        PyErr_SetString(PyExc_ValueError, "n or k is negative");
+        return NULL;
+    }
+    for (int c = 0; c < 3; c++)
+        if (take_buffer(columns[c], &views[c], &held, 0, 'd', n, names[c]) < 0) {
+            release(views, held);
+            return NULL;
+        }
+    Py_BEGIN_ALLOW_THREADS
+    sum = changed_order(n, k, signs, views[0].buf, views[1].buf, views[2].buf);
+    Py_END_ALLOW_THREADS
+    release(views, held);
+    return PyFloat_FromDouble(sum);
+}
+
 static PyObject *chance_bins(PyObject *module, PyObject *args)
 {
     static const char *const names[] = {"y", "prediction", "sigma", "moments", "ends"};
@@ -358,6 +452,8 @@ static PyMethodDef methods[] = {
     {"chance_bins", chance_bins, METH_VARARGS,
      "chance_bins(n, tolerance, half, y, prediction, sigma, moments, ends): moments (2 half, 4)"},
     {"normal_below", normal_below, METH_VARARGS, "normal_below(n, x, below)"},
+    {"rank_pairs", rank_pairs, METH_VARARGS, "rank_pairs(n, signs, y, variance, rank, sums): sums (3)"},
+    {"shifted_pairs", shifted_pairs, METH_VARARGS, "shifted_pairs(n, k, signs, y, variance, rank): y in rising order"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -32,7 +32,7 @@ from scorebars.engines.sums import LABEL_SUMS, NAMES, SMALLEST, SUMS, TOLERANCE_
 _MOST_THREADS = 8
 _MOST_ASKED = 1024
 _OTHER_VERSION = "it was built from another version of the sources; install the package again"
-_LAYOUTS = {"_bins": 3, "_scores": 2}
+_LAYOUTS = {"_bins": 3, "_scores": 3}
 """Version of the arguments that the compiled loops take."""
 
 # y, prediction, sigma (array or float), weight, tolerance, reference -> the numbers named in NAMES

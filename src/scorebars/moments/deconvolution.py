@@ -137,6 +137,11 @@ def _merged(
     return Cells(mean, effective, total, square, np.bincount(cell, share * group) / total)
 
 
+def _row_sums(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """sum_k weights_ik values_k, or values_ik where they depend on the row."""
+    return np.asarray(weights @ values if values.ndim == 1 else np.einsum("ik,ik->i", weights, values))
+
+
 # the most likely law -----------------------------------------------------------------------------
 
 
@@ -197,7 +202,7 @@ class Deconvolution:
 
     def mean_of(self, values: FloatArray) -> float:
         """Mean over the items of E[loss | d]; on a fine grid that is the mean under the law, if all have the same."""
-        inner = np.sum(self.posterior * self._inner_shift * np.gradient(values, self.grid, axis=-1), axis=1)
+        inner = _row_sums(self._posterior_shift, np.gradient(values, self.grid, axis=-1))
         return float(self.cells.share @ (self.item_means(values) + inner))
 
     def law_mean_of(self, values: FloatArray) -> float:
@@ -210,19 +215,22 @@ class Deconvolution:
 
     def item_means(self, values: FloatArray) -> FloatArray:
         """E[loss | d] of each cell, for residuals on the grid."""
-        return np.asarray(np.sum(self.posterior * values, axis=1))
+        return _row_sums(self.posterior, values)
 
     @cached_property
     def _inner_precision(self) -> FloatArray:
         """1 / variance of D within the neighbourhood of a grid point, given the label: that of the label and of the step."""
         return np.asarray(1.0 / np.square(self.cells.sd)[:, None] + 12.0 / np.square(np.gradient(self.grid)))
 
-    @property
-    def _inner_shift(self) -> FloatArray:
-        """How far within a step of the grid the label pulls D: where the step is wide, all the way to the label."""
+    @cached_property
+    def _posterior_shift(self) -> FloatArray:
+        """How far within a step of the grid the label pulls D: where the step is wide, all the way to the label.
+
+        Times the probability of that step.
+        """
         half = np.gradient(self.grid) / 2
         pull = (self.cells.residual[:, None] - self.grid) / (np.square(self.cells.sd)[:, None] * self._inner_precision)
-        return np.clip(pull, -half, half)
+        return np.asarray(self.posterior * np.clip(pull, -half, half))
 
     def posterior_variance(self, values: FloatArray) -> float:
         """Variance of the items' mean loss given their observed residuals and the law.
@@ -231,9 +239,9 @@ class Deconvolution:
         scatters by the error within it.
         """
         centred = values - self.item_means(values)[:, None]
-        spread = np.sum(self.posterior * np.square(centred), axis=1)
-        inner = np.square(np.gradient(values, self.grid, axis=-1)) / self._inner_precision
-        return float(self.cells.square @ (spread + np.sum(self.posterior * inner, axis=1)))
+        scatter = np.square(centred, out=centred)
+        scatter += np.square(np.gradient(values, self.grid, axis=-1)) / self._inner_precision
+        return float(self.cells.square @ _row_sums(self.posterior, scatter))
 
     def item_influence(self, values: FloatArray) -> FloatArray:
         """How the items' mean of E[loss | d] changes with the weight of each grid point."""

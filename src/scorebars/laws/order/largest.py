@@ -23,6 +23,8 @@ from scorebars.numerics.special import folded_cdf, folded_pdf
 
 _CERTAIN = 9.3  # standard deviations: no error is larger
 _LOWEST = -42.0  # log F at the lower end of the window
+_DECIDE, _OFTEN = 1 << 14, 4.0  # labels that show the window, and standard deviations that an error often has
+_NEVER = 1e-16  # labels that together are that unlikely to reach the window drop out
 _SUMMED = 600  # up to so many labels are summed at every x
 _SHARPEST = 256  # of more labels, those with the smallest sigma are still summed
 _DEGREES = (24, 48, 96)  # of the interpolating polynomial, tried in turn
@@ -54,9 +56,13 @@ class MaxErrorLaw(Law):
         low = max(self._floor, float(np.max(self._size - reach)))
         high = max(low, float(np.max(self._size + reach)))
         rough = 1e-3 * (high - low)
+        size, sigma = self._size, self._sigma
+        if size.size > _DECIDE:  # F of some labels lies above that of all: the window gets no narrower
+            largest = np.argpartition(size + _OFTEN * sigma, -_DECIDE)[-_DECIDE:]
+            size, sigma = size[largest], sigma[largest]
 
         def excess(x: float) -> float:
-            return float(_log_all_below(np.array([x]), self._size, self._sigma)[0]) - _LOWEST
+            return float(_log_all_below(np.array([x]), size, sigma)[0]) - _LOWEST
 
         lowest = crossing(excess, low, high, xtol=rough)
         return max(low, lowest - 2.0 * rough), high
@@ -66,8 +72,8 @@ class MaxErrorLaw(Law):
         """The labels to sum at every x, and the interpolated log(-log) of the product over the others."""
         low, high = self._window
         chance = _above(np.asarray(low), self._size, self._sigma)
-        reaching = np.flatnonzero(chance > 1e-16 / self._size.size)
-        reaching = reaching[np.argsort(chance[reaching])]  # those that hardly count side by side
+        order = np.argsort(chance)  # those that hardly count side by side
+        reaching = order[np.searchsorted(np.cumsum(chance[order]), _NEVER) :]
         size, sigma = self._size[reaching], self._sigma[reaching]
         if size.size > _SUMMED:
             sharp = np.argpartition(sigma, _SHARPEST)[:_SHARPEST]

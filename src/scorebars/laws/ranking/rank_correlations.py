@@ -33,11 +33,7 @@ _FEW = 64  # labels: up to so many, draws are the distribution
 _SHAPED = 1_000  # labels: above, the distribution is taken as normal
 _EXACT = 1_000  # labels: above, mean and variance are drawn
 _DRAWS, _DRAWN_LABELS = 20_000, 500_000  # of few labels
-_SHAPE_LABELS, _SHAPE_DRAWS, _SHAPE_WORK = (
-    96,
-    2_000,
-    600_000,
-)  # for a skewness known to 0.05: labels, draws, draws times n
+_SHAPE_LABELS, _SHAPE_DRAWS = 96, 2_000  # for a skewness known to 0.05; its part in many labels is smaller
 _MANY_DRAWS = 1_000
 _MOMENT_LABELS, _FEWEST = 5_000_000, 64  # labels in all draws, and draws at least: the std is then known to 9 %
 _MOST_SKEWED = 0.9  # a larger skewness is not that of a monotone parabola
@@ -97,7 +93,8 @@ def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, signs: b
         return SampleLaw(partial(_draws, y, s, r, factor, signs), mean=mean, var=variance)
     if y.size > _SHAPED:
         return NormalLaw(mean, math.sqrt(variance), method="delta")
-    part, draws = min(_SHAPE_LABELS / y.size, 1.0), min(_SHAPE_DRAWS, _SHAPE_WORK // y.size)
+    part = min(_SHAPE_LABELS / y.size, 1.0)
+    draws = int(part * _SHAPE_DRAWS)
     return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, signs, draws), part, draws)
 
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, owens_t
 
 from scorebars.arrays import FloatArray
+from scorebars.engines.engine import score_loops
 from scorebars.engines.normal_chances import normal_below
 
 _Index = NDArray[np.intp]
@@ -62,15 +63,20 @@ def _weights(rank: FloatArray, rows: _Index, signs: bool) -> FloatArray:
 
 def _pair_sums(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> tuple[float, float, float]:
     """sum_{i<j} W E, sum_{i<j} W^2 (1 - E^2) over pairs that can change order, and sum_ij W^2 E^2 over i with an error."""
+    variance, random, exact = np.square(sigma), sigma > 0, bool(np.any(sigma == 0))
+    loops = score_loops()
+    if loops is not None and not exact:
+        sums = np.zeros(3)
+        loops.rank_pairs(y.size, signs, y, variance, rank, sums)
+        return float(sums[0]), float(sums[1]), 2.0 * float(sums[2])
     mean, spread, own = [], [], []
     step = max(1, _BLOCK // y.size)
-    variance, random, exact = np.square(sigma), sigma > 0, bool(np.any(sigma == 0))
     for start in range(0, y.size, step):
         rows, columns = np.arange(start, min(start + step, y.size)), slice(start, None)  # pairs further left were met
         width, gap = np.sqrt(variance[rows, None] + variance[columns]), y[rows, None] - y[columns]
         fixed = width == 0 if exact else None
         if fixed is None:
-            expected = 2.0 * normal_below(gap / width) - 1.0
+            expected = 2.0 * ndtr(gap / width) - 1.0
         else:
             expected = np.where(fixed, np.sign(gap), 2.0 * ndtr(gap / np.where(fixed, 1.0, width)) - 1.0)
         gap = rank[rows, None] - rank[columns]
@@ -150,18 +156,14 @@ def _on_grid(
     mu, s = y[members, None], sigma[members, None]
     below = np.searchsorted(rank, rank[members], side="left")
     not_above = np.searchsorted(rank, rank[members], side="right")
+    alone = members.size == y.size and bool(np.all(not_above - below == 1))  # all labels, no two of one rank
     weight, first, second, squares = np.zeros((4, members.size))
     columns = max(1, _BLOCK // y.size)
     for start in range(0, grid.size, columns):
         points = grid[start : start + columns]
         psi = _mean_sign(points, y[:, None], sigma[:, None], step)
         if signs:
-            sums, square_sums = np.zeros((2, y.size + 1, points.size))
-            np.cumsum(psi, axis=0, out=sums[1:])
-            s_i = (sums[below] + sums[not_above]) - sums[-1]
-            psi *= psi
-            np.cumsum(psi, axis=0, out=square_sums[1:])
-            q_i = square_sums[-1] - (square_sums[not_above] - square_sums[below])
+            s_i, q_i = _sums_of_signs(psi, None if alone else (below, not_above))
         else:
             r = rank[members, None]
             s_i = r * np.add.reduce(psi, axis=0) - rank @ psi
@@ -175,6 +177,22 @@ def _on_grid(
         first += np.add.reduce(w, axis=1)
         second += np.einsum("ik,ik->i", w, s_i)
     return float(np.sum((second - squares) / weight - np.square(first / weight)))
+
+
+def _sums_of_signs(psi: FloatArray, ranges: tuple[_Index, _Index] | None) -> tuple[FloatArray, FloatArray]:
+    """sum_j W_ij psi_j and sum_j W_ij^2 psi_j^2 for signs W: labels of the same rank, given as `ranges`, do not count."""
+    sums = np.zeros((len(psi) + 1, psi.shape[1]))
+    np.cumsum(psi, axis=0, out=sums[1:])
+    if ranges is None:
+        s_i = sums[:-1] + sums[1:]
+        s_i -= sums[-1]
+        psi *= psi
+        return s_i, np.add.reduce(psi, axis=0) - psi
+    below, not_above = ranges
+    s_i = (sums[below] + sums[not_above]) - sums[-1]
+    psi *= psi
+    np.cumsum(psi, axis=0, out=sums[1:])
+    return s_i, sums[-1] - (sums[not_above] - sums[below])
 
 
 def _mean_sign(points: FloatArray, mu: FloatArray, sigma: FloatArray, step: float) -> FloatArray:
@@ -264,17 +282,23 @@ def _mean_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: boo
     count = min(farthest, max(_FEWEST_SHIFTS, _PAIRS // n))
     edges = np.square(np.linspace(0.0, 1.0, count + 1)) * farthest
     edges = np.unique(np.round(np.maximum(edges, np.arange(count + 1.0)))).astype(np.intp)
-    exact = bool(np.any(variance == 0))
     for low, high in pairwise(edges.tolist()):
-        k, each = (low + high + 1) // 2, 0.0  # stands for the distances above `low`, up to `high`
-        for start in range(0, n - k, _STRIP):
-            here, there = slice(start, min(start + _STRIP, n - k)), slice(start + k, min(start + _STRIP + k, n))
-            width = np.sqrt(variance[here] + variance[there])
-            if exact:
-                width[width == 0] = _NEVER
-            change, apart = normal_below((y[here] - y[there]) / width), rank[there] - rank[here]
-            each -= 2.0 * float((np.sign(apart) if signs else apart) @ change)
-        total += each / (n - k) * ((high - low) * (n - 0.5 * (low + high + 1)))
+        k = (low + high + 1) // 2  # stands for the distances above `low`, up to `high`
+        each = 2.0 * _changed_order(y, variance, rank, signs, k) / (n - k)
+        total -= each * ((high - low) * (n - 0.5 * (low + high + 1)))
+    return total
+
+
+def _changed_order(y: FloatArray, variance: FloatArray, rank: FloatArray, signs: bool, k: int) -> float:
+    """The sum of W times the chance that two labels change their order, over labels k places apart."""
+    loops, n, total = score_loops(), y.size, 0.0
+    if loops is not None:
+        return float(loops.shifted_pairs(n, k, signs, y, variance, rank))
+    for start in range(0, n - k, _STRIP):
+        here, there = slice(start, min(start + _STRIP, n - k)), slice(start + k, min(start + _STRIP + k, n))
+        width = np.maximum(np.sqrt(variance[here] + variance[there]), _NEVER)
+        apart = rank[there] - rank[here]
+        total += float((np.sign(apart) if signs else apart) @ ndtr((y[here] - y[there]) / width))
     return total
 
 

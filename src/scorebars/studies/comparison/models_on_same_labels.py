@@ -337,7 +337,9 @@ class ModelsOnSameLabels:
         alone = partial(both, labels, (first.interval, second.interval))
         total = partial(both, items, (first.total_interval, second.total_interval))
         if self._labels_in_common is not None and first._total is not None:
-            total = partial(_widened_by_items, value, alone, partial(self.item_std, a, b), max(self._sample_size - 1, 1))
+            total = partial(
+                _widened_by_items, value, alone, partial(self.item_std, a, b), max(self._sample_size - 1, 1)
+            )
         return Estimate(
             value,
             lambda: _apart(first.std, second.std, labels),
