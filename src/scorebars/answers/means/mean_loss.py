@@ -50,7 +50,7 @@ from scorebars.numerics.special import standardised
 
 _OWN_SUBSAMPLE = 20_000
 """Above this many labels the part of the label errors is found from every k-th label."""
-_LEVEL_SUBSAMPLE = 1500
+_LEVEL_SUBSAMPLE = 500
 """Above this many labels the variance of an extrapolated estimate is found from every k-th label."""
 _EXTRAPOLATED = "an estimate, since no unbiased one exists: extrapolated from more label error to none"
 _JUMPS = (
