@@ -74,7 +74,7 @@ def test_many_items(kind):
     phi = np.array([np.exp(np.sum(np.log(1 + a * (z - 1) + b * (1 / z - 1)))) for z in turn])
     pmf = np.fft.fftshift(np.fft.fft(phi).real / (2 * n + 1))
     np.testing.assert_allclose(law.pmf(np.arange(-n, n + 1)), pmf, atol=1e-13)
-    assert law.atoms.pmf.sum() == pytest.approx(1.0, abs=1e-12)
+    assert law.table.pmf.sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_simulation_with_weights():

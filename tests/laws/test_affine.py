@@ -1,4 +1,4 @@
-"""Shifted and scaled laws: atoms found through rounding, tails exchanged, no overflow."""
+"""Shifted and scaled laws: table found through rounding, tails exchanged, no overflow."""
 
 import math
 import pickle

@@ -164,4 +164,4 @@ def test_same_seed_same_law():
     scores, p, _ = data(40, seed=8)
     uncertain = UncertainAuc(scores, p)
     law = pickle.loads(pickle.dumps(uncertain.law()))
-    assert np.array_equal(law.atoms.values, uncertain.law().atoms.values)
+    assert np.array_equal(law.table.values, uncertain.law().table.values)

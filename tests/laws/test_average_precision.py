@@ -57,7 +57,7 @@ def test_exact_moments_agree_with_simulation():
     assert law.method == "simulation"
     assert law.mean == pytest.approx(moments.mean, abs=4 * law.std / math.sqrt(4000))
     assert law.std == pytest.approx(math.sqrt(moments.var), rel=0.03)
-    assert np.array_equal(uncertain.law().atoms.values, uncertain.law().atoms.values)
+    assert np.array_equal(uncertain.law().table.values, uncertain.law().table.values)
 
 
 def test_delta_method_agrees_for_many_labels():

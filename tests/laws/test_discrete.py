@@ -57,7 +57,7 @@ def test_a_million_atoms():
     assert law.cdf(0.5) == pytest.approx(share, abs=1e-12)
     assert law.mean == pytest.approx(np.average(values, weights=weights), abs=1e-12)
     assert law.cdf(law.ppf(0.3)) == pytest.approx(0.3, abs=1e-5)
-    assert np.array_equal(pickle.loads(pickle.dumps(law)).atoms.cdf, law.atoms.cdf)
+    assert np.array_equal(pickle.loads(pickle.dumps(law)).table.cdf, law.table.cdf)
 
 
 @settings(max_examples=60, deadline=None)
@@ -65,8 +65,8 @@ def test_a_million_atoms():
     st.lists(st.tuples(st.integers(-5, 5), st.floats(1e-6, 1)), min_size=1, max_size=12),
     st.floats(1e-9, 1 - 1e-9),
 )
-def test_quantiles_from_both_ends(atoms, q):
-    values, weights = map(np.array, zip(*atoms, strict=True))
+def test_quantiles_from_both_ends(table, q):
+    values, weights = map(np.array, zip(*table, strict=True))
     law = DiscreteLaw(values / 7, weights)
     v = law.ppf(q)
     assert law.cdf(v) >= q and law.below(v) < q + 1e-15

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial, _log_factors, around_rank, convolve_steps
-from scorebars.laws.discrete import Atoms
+from scorebars.laws.discrete import ProbabilityTable
 
 CASES = {
     c["id"]: c for c in json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
@@ -105,7 +105,7 @@ def probabilities_of_kind(kind, n):
 def test_inversion_agrees_with_direct_convolution(kind, n):
     p = probabilities_of_kind(kind, n)
     first, pmf = convolve_steps(np.stack([1 - p, p], axis=1))
-    direct = Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
+    direct = ProbabilityTable.of(first + np.arange(pmf.size, dtype=float), pmf)
     law = PoissonBinomial(p)
     np.testing.assert_allclose(law.cdf(direct.values), direct.cdf, atol=1e-11)
     np.testing.assert_allclose(law.sf(direct.values), direct.sf, atol=1e-11)

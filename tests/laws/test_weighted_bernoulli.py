@@ -64,8 +64,8 @@ def test_whole_multiples_agree_with_listing(kinds):
     w, p = rng.choice(kinds, 14), rng.random(14)
     listed, law = list_outcomes(w, p), whole(w, p)
     assert law.method == "exact"
-    np.testing.assert_allclose(law.pmf(listed.atoms.values), listed.atoms.pmf, atol=1e-14)
-    np.testing.assert_allclose(law.cdf(listed.atoms.values), listed.atoms.cdf, atol=1e-14)
+    np.testing.assert_allclose(law.pmf(listed.table.values), listed.table.pmf, atol=1e-14)
+    np.testing.assert_allclose(law.cdf(listed.table.values), listed.table.cdf, atol=1e-14)
 
 
 def test_many_multiples_agree_with_direct_convolution():
@@ -95,8 +95,8 @@ def test_grid_agrees_with_listing():
     assert grid.mean == pytest.approx(listed.mean) and grid.std == pytest.approx(listed.std)
     q = np.linspace(0.01, 0.99, 99)
     np.testing.assert_allclose(grid.ppf(q), listed.ppf(q), atol=5e-4 * grid.std)
-    largest = np.argsort(listed.atoms.pmf)[-3:]
-    np.testing.assert_allclose(grid.pmf(listed.atoms.values[largest]), listed.atoms.pmf[largest], rtol=0.02)
+    largest = np.argsort(listed.table.pmf)[-3:]
+    np.testing.assert_allclose(grid.pmf(listed.table.values[largest]), listed.table.pmf[largest], rtol=0.02)
 
 
 def assert_smooth(law, exact_cdf, unit, atol):

@@ -118,7 +118,7 @@ class Evidence:
         data = self.data
         if data is None:
             return self._summary
-        if not self._many:
+        if not self._fits_bins:
             return None
         key = f"summary: {need}"
         if isinstance(data, OnDevice) and key not in data.shelf and (found := data.summary(need)) is not None:
@@ -133,7 +133,7 @@ class Evidence:
         return cast("Store | None", data.shelf[key])
 
     @property
-    def _many(self) -> bool:
+    def _fits_bins(self) -> bool:
         """Whether there are very many labels of plain normal errors, which the bins can read as they lie in memory."""
         data = self.data
         if data is None or data.n < _MANY or not data.plain_normal:
@@ -149,7 +149,7 @@ class Evidence:
         data = self.data
         if data is None:
             return self._hits.ideal if perfect else self._hits.chances
-        if data.weight is not None or not self._many:
+        if data.weight is not None or not self._fits_bins:
             return None
         self.labels("the share within a tolerance")
         y, p = (np.broadcast_to(0.0, data.n),) * 2 if perfect else (data.y, data.p)

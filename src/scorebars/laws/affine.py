@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.discrete import ROUNDING, AtomicLaw
+from scorebars.laws.discrete import ROUNDING, ListedLaw
 from scorebars.laws.law import RNG, Law
 
 
@@ -47,7 +47,7 @@ class ScaledLaw(Law):
         y = np.asarray(y, dtype=float)
         with np.errstate(over="ignore", invalid="ignore"):
             x = np.asarray((y - self.shift) / self.scale)
-            if isinstance(self.law, AtomicLaw):
+            if isinstance(self.law, ListedLaw):
                 farthest = max(abs(end) for end in self.support)  # a y far outside rounds to no value
                 size = np.minimum(np.abs(y), farthest) / abs(self.scale) + abs(self.shift / self.scale)
                 return self.law.snap(x, ROUNDING * size)
@@ -75,7 +75,7 @@ class ScaledLaw(Law):
     def _tail(self, x: FloatArray, upper: bool) -> Any:
         if self.scale > 0:
             return self.law.sf(x) if upper else self.law.cdf(x)
-        if isinstance(self.law, AtomicLaw):
+        if isinstance(self.law, ListedLaw):
             return self.law.below(x) if upper else self.law.at_least(x)
         at = self._at(x)
         return (np.maximum(self.law.cdf(x) - at, 0.0) if upper else np.minimum(self.law.sf(x) + at, 1.0))[()]
@@ -92,7 +92,7 @@ class ScaledLaw(Law):
         """The value below which the metric falls with probability q."""
         if self.scale > 0:
             return self.shift + self.scale * self.law.ppf(q)
-        if isinstance(self.law, AtomicLaw):
+        if isinstance(self.law, ListedLaw):
             return self.shift + self.scale * self.law.upper_ppf(q)
         return super().ppf(q)
 

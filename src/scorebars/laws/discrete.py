@@ -24,7 +24,7 @@ ROUNDING = 8 * np.finfo(float).eps
 
 
 @dataclass(frozen=True)
-class Atoms:
+class ProbabilityTable:
     """Ascending values with their probabilities, P(X <= value) and P(X > value)."""
 
     values: FloatArray
@@ -33,7 +33,7 @@ class Atoms:
     sf: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray, pmf: FloatArray) -> Atoms:
+    def of(cls, values: FloatArray, pmf: FloatArray) -> ProbabilityTable:
         below = np.cumsum(pmf)
         above = np.append(np.cumsum(pmf[:0:-1])[::-1], 0.0)
         lower_half = below <= 0.5
@@ -48,20 +48,20 @@ def as_given(values: FloatArray, like: ArrayLike) -> Any:
     return float(values) if np.ndim(like) == 0 else values
 
 
-class AtomicLaw(Law):
-    """A distribution on the values listed in `atoms`; subclasses build that table when it is first needed.
+class ListedLaw(Law):
+    """A distribution on the values listed in `table`; subclasses build that table when it is first needed.
 
-    A question about x means the atom at x when one lies within a few roundings of it.
+    A question about x means the listed value that lies within a few roundings of it, if one does.
     """
 
     discrete = True
 
     @cached_property
     @abstractmethod
-    def atoms(self) -> Atoms: ...
+    def table(self) -> ProbabilityTable: ...
 
     def _slack(self, x: FloatArray) -> FloatArray:
-        """How far from x an atom may lie and still be the one that is meant."""
+        """How far from x a listed value may lie and still be the one that is meant."""
         return ROUNDING * np.abs(np.where(np.isfinite(x), x, 0.0))
 
     def _cdf(self, x: float) -> float:
@@ -71,8 +71,8 @@ class AtomicLaw(Law):
         return float(self.sf(x))
 
     def _rank(self, x: FloatArray, side: int = 1) -> Any:
-        """How many atoms lie at or below x (side = 1), or below x (side = -1)."""
-        return np.searchsorted(self.atoms.values, x + side * self._slack(x), side="right" if side > 0 else "left")
+        """How many values lie at or below x (side = 1), or below x (side = -1)."""
+        return np.searchsorted(self.table.values, x + side * self._slack(x), side="right" if side > 0 else "left")
 
     def _tail(self, column: FloatArray, start: float, x: ArrayLike, side: int) -> Any:
         x = np.asarray(x, dtype=float)
@@ -81,48 +81,48 @@ class AtomicLaw(Law):
 
     def cdf(self, x: ArrayLike) -> Any:
         """P(value <= x)."""
-        return self._tail(self.atoms.cdf, 0.0, x, 1)
+        return self._tail(self.table.cdf, 0.0, x, 1)
 
     def sf(self, x: ArrayLike) -> Any:
         """P(value > x)."""
-        return self._tail(self.atoms.sf, 1.0, x, 1)
+        return self._tail(self.table.sf, 1.0, x, 1)
 
     def below(self, x: ArrayLike) -> Any:
         """P(value < x)."""
-        return self._tail(self.atoms.cdf, 0.0, x, -1)
+        return self._tail(self.table.cdf, 0.0, x, -1)
 
     def at_least(self, x: ArrayLike) -> Any:
         """P(value >= x)."""
-        return self._tail(self.atoms.sf, 1.0, x, -1)
+        return self._tail(self.table.sf, 1.0, x, -1)
 
     def pmf(self, x: ArrayLike) -> Any:
         """Probability of the value x."""
         x = np.asarray(x, dtype=float)
-        atom = np.maximum(self._rank(x) - 1, 0)
+        place = np.maximum(self._rank(x) - 1, 0)
         with np.errstate(invalid="ignore"):
-            hit = np.abs(self.atoms.values[atom] - x) <= self._slack(x)
-        return as_given(np.where(np.isnan(x), math.nan, np.where(hit, self.atoms.pmf[atom], 0.0)), x)
+            hit = np.abs(self.table.values[place] - x) <= self._slack(x)
+        return as_given(np.where(np.isnan(x), math.nan, np.where(hit, self.table.pmf[place], 0.0)), x)
 
     def ppf(self, q: ArrayLike) -> Any:
         """The smallest value v with P(value <= v) >= q."""
         q = valid_probabilities(q)
-        atom = np.minimum(np.searchsorted(self.atoms.cdf, q, side="left"), self.atoms.values.size - 1)
+        place = np.minimum(np.searchsorted(self.table.cdf, q, side="left"), self.table.values.size - 1)
         return as_given(
-            np.where(q == 0, self.support[0], np.where(q == 1, self.support[1], self.atoms.values[atom])), q
+            np.where(q == 0, self.support[0], np.where(q == 1, self.support[1], self.table.values[place])), q
         )
 
     def upper_ppf(self, q: ArrayLike) -> Any:
         """The largest value v with P(value >= v) >= q: the quantile counted from the top, exact for small q."""
         q = valid_probabilities(q)
-        at_least = np.append(self.atoms.sf[:-1][::-1], 1.0)  # P(value >= atom), from the highest atom down
-        atom = self.atoms.values.size - 1 - np.searchsorted(at_least, q, side="left")
+        at_least = np.append(self.table.sf[:-1][::-1], 1.0)  # P(value >= this one), from the highest down
+        place = self.table.values.size - 1 - np.searchsorted(at_least, q, side="left")
         return as_given(
-            np.where(q == 0, self.support[1], np.where(q == 1, self.support[0], self.atoms.values[atom])), q
+            np.where(q == 0, self.support[1], np.where(q == 1, self.support[0], self.table.values[place])), q
         )
 
     def snap(self, x: FloatArray, tolerance: FloatArray) -> FloatArray:
-        """The atom nearest to x where one lies within the tolerance, else x itself."""
-        values = self.atoms.values
+        """The listed value nearest to x where one lies within the tolerance, else x itself."""
+        values = self.table.values
         right = np.clip(np.searchsorted(values, x), 0, values.size - 1)
         left = np.maximum(right - 1, 0)
         with np.errstate(invalid="ignore"):
@@ -139,7 +139,7 @@ def valid_probabilities(q: ArrayLike) -> FloatArray:
     return values
 
 
-class DiscreteLaw(AtomicLaw):
+class DiscreteLaw(ListedLaw):
     """The given probabilities on the given values, in any order; equal values are merged.
 
     The probabilities are divided by their sum. Values that differ by a few roundings count as equal.
@@ -159,8 +159,8 @@ class DiscreteLaw(AtomicLaw):
         self.support = (float(self._values[0]), float(self._values[-1]))
 
     @cached_property
-    def atoms(self) -> Atoms:
-        return Atoms.of(self._values, self._pmf)
+    def table(self) -> ProbabilityTable:
+        return ProbabilityTable.of(self._values, self._pmf)
 
     @cached_property
     def _moments(self) -> tuple[float, float]:

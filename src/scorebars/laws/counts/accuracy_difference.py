@@ -17,7 +17,7 @@ from scorebars.arrays import FloatArray
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial, convolve_steps
 from scorebars.laws.counts.weighted_bernoulli import BernoulliSum
-from scorebars.laws.discrete import AtomicLaw, Atoms
+from scorebars.laws.discrete import ListedLaw, ProbabilityTable
 from scorebars.laws.law import Law, NormalLaw
 
 
@@ -46,7 +46,7 @@ def _variances(a: FloatArray, b: FloatArray) -> FloatArray:
     return a * (1 - a) + b * (1 - b) + 2 * a * b
 
 
-class TrinomialSum(AtomicLaw):
+class TrinomialSum(ListedLaw):
     """Sum of independent steps: +1 with probability a_i, -1 with probability b_i, else 0."""
 
     def __init__(self, a: ArrayLike, b: ArrayLike) -> None:
@@ -62,6 +62,6 @@ class TrinomialSum(AtomicLaw):
         return float(np.add.reduce(_variances(self._a, self._b)))
 
     @cached_property
-    def atoms(self) -> Atoms:
+    def table(self) -> ProbabilityTable:
         first, pmf = convolve_steps(np.stack([self._b, np.maximum(1 - self._a - self._b, 0.0), self._a], axis=1))
-        return Atoms.of(first - self._a.size + np.arange(pmf.size, dtype=float), pmf)
+        return ProbabilityTable.of(first - self._a.size + np.arange(pmf.size, dtype=float), pmf)

@@ -133,8 +133,8 @@ class UncertainConfusion:
             c[..., 0, 0], c[..., 0, 1], c[..., 1, 0], c[..., 1, 1] = sizes[1] - fn, sizes[0] - tp, fn, tp
             return np.asarray(self._metric(c), dtype=float)
 
-        kept = [(law.atoms.cdf > _CUT) & (law.atoms.sf + law.atoms.pmf > _CUT) for law in laws]
-        tp, fn = ((law.atoms.values[here], law.atoms.pmf[here]) for law, here in zip(laws, kept, strict=True))
+        kept = [(law.table.cdf > _CUT) & (law.table.sf + law.table.pmf > _CUT) for law in laws]
+        tp, fn = ((law.table.values[here], law.table.pmf[here]) for law, here in zip(laws, kept, strict=True))
         method = "exact"
         if tp[0].size * fn[0].size > _MOST_CELLS:
             method, side = "quadrature", np.array([-1.0, 1.0])

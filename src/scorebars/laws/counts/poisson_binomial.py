@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len
 
 from scorebars.arrays import BoolArray, ComplexArray, FloatArray
-from scorebars.laws.discrete import AtomicLaw, Atoms
+from scorebars.laws.discrete import ListedLaw, ProbabilityTable
 
 _NEGLIGIBLE = 1e-290  # smaller probabilities are dropped at the ends: denormal numbers are slow and say nothing
 _NEGLIGIBLE_OF_MANY = 1e-30  # of more steps than are convolved as a rule
@@ -32,7 +32,7 @@ _STRIP = 1 << 15  # trials whose powers stay in the cache
 _SERIES_REACH = 0.4  # largest |p x| for which log(1 + p x) is summed as a series
 
 
-class PoissonBinomial(AtomicLaw):
+class PoissonBinomial(ListedLaw):
     """Number of successes of independent trials with probabilities p.
 
     Trial i is made count[i] times, so a single p is the binomial distribution. Counts need not be whole where rows stand
@@ -56,7 +56,7 @@ class PoissonBinomial(AtomicLaw):
         return float(np.add.reduce(expected)), float(expected @ (1 - self._p))
 
     @cached_property
-    def atoms(self) -> Atoms:
+    def table(self) -> ProbabilityTable:
         whole = self._count is None or bool(np.all(self._count == np.rint(self._count)))
         if whole and self._uncertain <= _CONVOLVED:
             free = (self._p > 0) & (self._p < 1)
@@ -65,7 +65,7 @@ class PoissonBinomial(AtomicLaw):
             first += int(self.support[0])
         else:
             first, pmf = self.inverted()
-        return Atoms.of(first + np.arange(pmf.size, dtype=float), pmf)
+        return ProbabilityTable.of(first + np.arange(pmf.size, dtype=float), pmf)
 
     def inverted(self) -> tuple[int, FloatArray]:
         """First value and the probabilities from it on, from phi, in a window that leaves out less than 1e-17 of the mass.

@@ -26,7 +26,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial, bernstein_halfwidth
-from scorebars.laws.discrete import AtomicLaw, Atoms, DiscreteLaw
+from scorebars.laws.discrete import DiscreteLaw, ListedLaw, ProbabilityTable
 from scorebars.laws.law import Law
 
 _LISTED = 16  # uncertain trials whose outcomes are all listed
@@ -101,7 +101,7 @@ def common_unit(w: FloatArray) -> float | None:
 def whole_sum(unit: float, k: IntArray, p: FloatArray) -> Law | None:
     """The distribution of unit * sum k_i B_i: the counts of each k, spread out and convolved; None where that is too long."""
     kinds = [int(kind) for kind in np.unique(k)]
-    parts = [PoissonBinomial(p[k == kind]).atoms for kind in kinds]
+    parts = [PoissonBinomial(p[k == kind]).table for kind in kinds]
     length = 1 + sum(kind * (part.pmf.size - 1) for kind, part in zip(kinds, parts, strict=True))
     if length > _LONGEST:
         return None
@@ -198,11 +198,11 @@ class _Table(Law):
         self._pmf: FloatArray = pmf / np.add.reduce(pmf)
 
     @cached_property
-    def atoms(self) -> Atoms:
-        return Atoms.of(self._start + self._unit * np.arange(self._pmf.size, dtype=float), self._pmf)
+    def table(self) -> ProbabilityTable:
+        return ProbabilityTable.of(self._start + self._unit * np.arange(self._pmf.size, dtype=float), self._pmf)
 
 
-class GridLaw(_Table, AtomicLaw):
+class GridLaw(_Table, ListedLaw):
     """Each grid point stands for the values within half a unit."""
 
     def _slack(self, x: FloatArray) -> FloatArray:
@@ -213,14 +213,14 @@ class SmoothGridLaw(_Table):
     """Each probability is spread evenly over the cell around its grid point."""
 
     def _cdf(self, x: float) -> float:
-        return float(np.interp(x - 0.5 * self._unit, self.atoms.values, self.atoms.cdf, left=0.0))
+        return float(np.interp(x - 0.5 * self._unit, self.table.values, self.table.cdf, left=0.0))
 
     def _sf(self, x: float) -> float:
-        return float(np.interp(x - 0.5 * self._unit, self.atoms.values, self.atoms.sf, left=1.0))
+        return float(np.interp(x - 0.5 * self._unit, self.table.values, self.table.sf, left=1.0))
 
     def _pdf(self, x: float) -> float:
-        return float(np.interp(x, self.atoms.values, self._pmf, left=0.0, right=0.0)) / self._unit
+        return float(np.interp(x, self.table.values, self._pmf, left=0.0, right=0.0)) / self._unit
 
     def _ppf(self, q: float) -> float:
-        ends, at = (q, self.atoms.cdf) if q <= 0.5 else (q - 1.0, -self.atoms.sf)
-        return float(np.interp(ends, at, self.atoms.values)) + 0.5 * self._unit
+        ends, at = (q, self.table.cdf) if q <= 0.5 else (q - 1.0, -self.table.sf)
+        return float(np.interp(ends, at, self.table.values)) + 0.5 * self._unit

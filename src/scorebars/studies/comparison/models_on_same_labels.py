@@ -354,7 +354,7 @@ class ModelsOnSameLabels:
         """The same models on the same labels, with the common factor of all errors taken as known."""
         other = object.__new__(type(self))
         other.__dict__.update({**self.__dict__, "found": {}})
-        for drawn in ("_redrawn", "_joint"):
+        for drawn in ("_redrawn", "_label_moments"):
             other.__dict__.pop(drawn, None)
         assert isinstance(self.labels, ComparedNumbers)
         other.labels = ComparedNumbers(self.labels.shown, self.labels.model.with_known_scale())

@@ -238,12 +238,12 @@ class PairedLosses(PairedMeans):
 
     def _normal_draws(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Mean losses of many labels are normal together."""
-        mean, covariance = self._joint
+        mean, covariance = self._label_moments
         values, vectors = np.linalg.eigh(covariance)
         return mean + (rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
     @cached_property
-    def _joint(self) -> tuple[FloatArray, FloatArray]:
+    def _label_moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and covariance of the mean losses of all models, from the values that each label may take."""
         y, errors, names = self.labels.shown, self.labels.errors, list(self.predictions)
         covariance, mean = np.zeros((len(names), len(names))), np.zeros(len(names))
@@ -263,7 +263,7 @@ class PairedLosses(PairedMeans):
             return super()._moments_of(a, b)
         names = list(self.predictions)
         pick = [names.index(a), names.index(b)]
-        return np.asarray(self._joint[1][np.ix_(pick, pick)])
+        return np.asarray(self._label_moments[1][np.ix_(pick, pick)])
 
     def _squared_draws(self, errors: Normal, count: int, rng: np.random.Generator) -> FloatArray:
         """Mean squared errors up to what all models share: exactly normal, so only (models, models) numbers are drawn."""
