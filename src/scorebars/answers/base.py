@@ -84,6 +84,10 @@ PER_CENT = (
     "the label errors are larger than the spread of the labels: are these per cent (then sb.Relative, or "
     "--yerr-percent, takes them), or in another unit?"
 )
+_NO_EXPECTED = (
+    "{name} against the truth has no finite expected value under these errors: true values may come too close to where its "
+    "loss grows without bound. interval() and distribution.ppf(0.5) exist: they say where the score lies."
+)
 _BERKSON_NOTE = "Berkson error: the truth scatters about the label, so this is the expected score"
 NO_REMEASURED = (
     "under Berkson error (truth = label + error) the error model says how the truth scatters about the label, "
@@ -231,6 +235,8 @@ class Answers(ABC):
         """The truth if the sizes of the label errors were known."""
         if not self._berkson:
             return self._truth()
+        if not math.isfinite(self.expected):
+            raise UndefinedEstimate(_NO_EXPECTED.format(name=self.declaration.name))
         (law, std), population = self._on_these_items(), self._berkson_population()
         interval = OfLaw(law, self.expected)
         return Estimate(
