@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/scorebars/engines/*.c)
 
 .PHONY: demo report test test-sklearn test-lowest test-slow test-coverage test-torch test-browser bench docs docs-links lint clean \
-    wheel reproducible sanitize fuzz line-coverage accuracy
+    wheel reproducible sanitize fuzz line-coverage mutants accuracy
 
 $(VENV)/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
@@ -111,9 +111,13 @@ accuracy: $(VENV)/installed-test  ## every closed form against 50 digits: minute
 	$(BIN)/python tests/accuracy/measure_accuracy.py
 
 line-coverage: $(VENV)/installed-test  ## which lines no test runs
-	$(BIN)/python -m pip install --quiet coverage
-	$(BIN)/python -m coverage run --source src/scorebars -m pytest -q -p no:xdist
-	$(BIN)/python -m coverage report --skip-covered --sort cover
+	$(BIN)/python -m pip install --quiet pytest-cov
+	$(BIN)/python -m pytest -q -n 2 --cov=scorebars --cov-report=term:skip-covered
+
+mutants: $(VENV)/installed-test  ## one change in the code at a time: does a test notice? goes on where it stopped
+	$(BIN)/python -m pip install --quiet pytest-cov
+	test -e .coverage-mutants || $(BIN)/python tools/mutants.py --record
+	$(BIN)/python tools/mutants.py
 
 # the release ------------------------------------------------------------------------------------------
 
