@@ -287,25 +287,28 @@ class Deconvolution:
         upward = upward / span
         mixture, weights = self._mixture, self.weights
         top, gap = mixture.log_likelihood(weights), min(1e-7, 1e-3 * drop)
-        inner, outer = (0.0, -1.0), (math.inf, math.inf)
-        tilt = math.sqrt(2.0 * drop / max(float(self.weights @ np.square(upward)), 1e-12))
-        reach = 0.0
+        inner, outer, before = 0.0, math.inf, (0.0, -1.0)
+        scatter = max(float(self.weights @ np.square(upward)), 1e-12)
+        shown = float(self.cells.share @ np.square(self.posterior @ upward))  # of the scatter, by labels with errors
+        tilt, reach = math.sqrt(2.0 * drop * max(shown, 1e-4 * scatter)) / scatter, 0.0
         for _ in range(60):
             weights = mixture.most_likely(weights, tilt * upward, gap)
             reach = float(weights @ upward)
-            # the square root of the cost grows about linearly with the tilt
+            # the square root of the cost grows about linearly with the tilt: along the line through the last two
             excess = math.sqrt(max(top - mixture.log_likelihood(weights), 0.0) / drop) - 1.0
             if abs(excess) < _PRECISION or (excess < 0 and limit / span - reach <= 1e-9):
                 break
-            if excess < 0:
-                inner = (tilt, excess)
+            inner, outer = (tilt, outer) if excess < 0 else (inner, tilt)
+            rise, run = excess - before[1], tilt - before[0]
+            guess = tilt - excess * run / rise if run * rise > 0 else math.inf
+            before = (tilt, excess)
+            if math.isinf(outer):
+                tilt *= min(max(guess / tilt, 1.2), 4.0)
+            elif math.isinf(guess):
+                tilt = (inner + outer) / 2
             else:
-                outer = (tilt, excess)
-            if math.isinf(outer[0]):
-                tilt *= min(max(1.0 / (1.0 + excess), 1.2), 4.0)
-            else:
-                part = -inner[1] / (outer[1] - inner[1])
-                tilt = inner[0] + (outer[0] - inner[0]) * min(max(part, 0.05), 0.95)
+                near = 0.05 * (outer - inner)
+                tilt = min(max(guess, inner + near), outer - near)
         return max(reach, 0.0) * span
 
 

@@ -6,6 +6,7 @@ the interval holds every m for which one half is a possible share.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,6 +23,8 @@ _SMOOTH = 0.5
 """Over this part of the typical label error the share within m changes: labels with errors tell no step."""
 _MOST = 200
 """Values of m that are tried."""
+_GUESSES = 3
+"""So many times a value may tell where to look next; then steps are halved where it tells badly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +63,26 @@ class MedianOfResiduals:
         soft = _SMOOTH * self.typical_error
         return MeanOfLoss(self.residuals, Within(m) if soft == 0 else _SoftlyWithin(m, soft), 0.0, 1.0)
 
+    @cached_property
+    def _reached(self) -> FloatArray:
+        """The share of true residuals within each candidate."""
+        size, share = self._sizes
+        below = np.concatenate([[0.0], np.cumsum(share)])
+        return np.asarray(below[np.searchsorted(size, self._candidates, side="right")] / below[-1])
+
     def _between(self, value: float, population: bool, level: float) -> Interval:
         """All m for which one half is a possible share of true residuals within m."""
-        m = self._candidates
-        first = _first(lambda k: self._share(float(m[k])).end(level, True, population) >= 0.5, len(m))
-        last = _first(lambda k: self._share(float(m[k])).end(level, False, population) > 0.5, len(m))
+        m, reached = self._candidates, self._reached
+        middle = min(int(np.searchsorted(m, value)), len(m) - 1)
+        tried = {middle: self._share(float(m[middle]))}
+
+        def end(k: int, up: bool) -> float:
+            if k not in tried:
+                tried[k] = self._share(float(m[k]))
+            return tried[k].end(level, up, population)
+
+        first = _first_at_least(lambda k: end(k, True), reached, 0.5, middle)
+        last = _first_at_least(lambda k: end(k, False), reached, math.nextafter(0.5, 1.0), middle)
         return Interval(min(float(m[min(first, len(m) - 1)]), value), max(float(m[min(last, len(m) - 1)]), value))
 
     def estimate(self, value: float, note: str) -> Estimate:
@@ -86,13 +104,25 @@ class _SoftlyWithin(Loss):
         return np.clip(0.5 + (self.m - np.abs(y - p)) / (2.0 * self.soft), 0.0, 1.0)
 
 
-def _first(holds: Callable[[int], bool], count: int) -> int:
-    """The first of `count` steps at which something begins to hold, and holds from there on; `count` if nowhere."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+def _first_at_least(value: Callable[[int], float], like: FloatArray, least: float, k: int) -> int:
+    """The first step at which a rising `value` is at least `least`, their number if nowhere; it grows about as `like` does.
+
+    A value takes a fit, so each one that was found tells where to look next.
+    """
+    low, high = -1, len(like)
+    before: list[tuple[int, float]] = []
+    while high - low > 1:
+        found, width = value(k), high - low
+        low, high = (low, k) if found >= least else (k, high)
+        if len(before) >= _GUESSES and high - low > width // 2:
+            guess = (low + high) // 2
+        elif before and found != before[-1][1]:  # on the line through the last two
+            guess = k + round((least - found) * (k - before[-1][0]) / (found - before[-1][1]))
+        else:
+            guess = int(np.searchsorted(like, like[k] + least - found))
+        before.append((k, found))
+        k = min(max(guess, low + 1), high - 1)
+    return high
 
 
 def _half(interval: IntervalAt) -> float:
