@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("errors", "moments", "laws", "answers")
-TESTS = ("tests/errors", "tests/moments", "tests/laws", "tests/answers", "tests/reference")
+TESTS = tuple(f"tests/{room}" for room in ("errors", "moments", "laws", "answers", "metrics", "forecasts", "reference"))
 TABLE = ROOT / "tests" / "mutants.csv"
 RECORD = ROOT / ".coverage-mutants"
 COLUMNS = ["file", "line", "change", "tests", "result", "reason"]
