@@ -48,3 +48,10 @@ def test_errors_that_are_not_normal_scatter_squares_by_their_fourth_moment():
     sums = QuadraticSums(np.ones(N), (1.0, 1.0), (0.0, 0.0), np.stack([slope, slope]))
     exact = float(np.sum(excess + 4.0 * slope * third + 4.0 * np.square(slope) * variance))
     assert noise.covariance(sums) == pytest.approx(np.full((2, 2), exact), rel=1e-12)
+
+
+def test_moments_take_the_powers_of_a_factor():
+    noise = LabelNoise(*(np.full(N, m) for m in (0.5, 0.2, 1.1, 0.4)))
+    doubled = noise.scaled(np.full(N, 2.0))
+    found = [float(m[0]) for m in (doubled.variance, doubled.third, doubled.fourth, doubled.least)]
+    assert found == pytest.approx([4 * 0.5, 8 * 0.2, 16 * 1.1, 16 * 0.4], rel=1e-15)

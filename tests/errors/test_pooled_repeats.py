@@ -1,0 +1,18 @@
+"""One error for all labels from few repeats."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi
+
+import scorebars as sb
+
+
+@pytest.mark.parametrize(("labels", "repeats"), [(2, 2), (5, 3)])
+def test_a_pooled_error_is_unbiased_after_its_correction(labels, repeats):
+    """The root of a variance with nu degrees of freedom is too small by E chi_nu / sqrt(nu) on average."""
+    rng = np.random.default_rng(1)
+    nu = labels * (repeats - 1)
+    values = rng.standard_normal((labels, repeats))
+    found, pooled = sb.Repeats(values, sigma="pooled"), np.sqrt(np.mean(np.var(values, axis=1, ddof=1)))
+    assert found.sigma == pytest.approx(np.full(labels, pooled))
+    assert found.scatter.absolute == pytest.approx(np.full(labels, np.sqrt(nu) / chi.mean(nu)), rel=1e-12)
