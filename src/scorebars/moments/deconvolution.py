@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from scorebars.arrays import FloatArray
+from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.moments.simplex import Mixture
 
@@ -352,6 +352,10 @@ class Trend:
         return replace(self, middle=(a, b + first)), replace(self, log_variance=(u, v + second))
 
 
+PROPORTIONAL = Trend(0.0, (0.0, 0.0), (0.0, 2.0), (0.0, 0.0), False)
+"""True residuals in proportion to the errors."""
+
+
 def fitted_trend(
     residual: FloatArray, sd: FloatArray, share: FloatArray, group: FloatArray | None = None
 ) -> Trend | None:
@@ -428,15 +432,17 @@ def _slope_error(lines: FloatArray, information: FloatArray, score: FloatArray) 
 _ONE_SIGMA = 0.8413447460685429
 
 
-def label_likelihood(errors: MeasurementError, y: FloatArray, truth: FloatArray) -> FloatArray:
-    """p(y | truth) for labels y (n,) and candidates truth (n, k), each row relative to its largest entry.
+def label_likelihood(
+    errors: MeasurementError, y: FloatArray, truth: FloatArray, allowed: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """p(y | truth) for labels y (n,) and candidates truth (n, k), each row relative to its largest entry, and that entry.
 
-    A row of zeros: none of the candidates makes the label possible.
+    A row of zeros: none of the candidates, or of those that are `allowed`, makes the label possible.
     """
     density = errors.likelihood(y, truth)
-    density = np.where(np.isfinite(density), density, 0.0)
-    largest = density.max(axis=1, keepdims=True)
-    return np.asfortranarray(density / np.where(largest > 0, largest, 1.0))
+    density = np.where(np.isfinite(density) if allowed is None else np.isfinite(density) & allowed, density, 0.0)
+    largest = density.max(axis=1)
+    return np.asfortranarray(density / np.where(largest > 0, largest, 1.0)[:, None]), largest
 
 
 def central_half_width(errors: MeasurementError, y: FloatArray) -> tuple[FloatArray, FloatArray]:

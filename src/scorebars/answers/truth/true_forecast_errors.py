@@ -61,8 +61,8 @@ def mean_of_forecast_loss(loss: Loss, data: Measured, low: float, high: float) -
         return None
     rows = np.flatnonzero(fitted)
     truth = (forecast.mean + shift)[rows, None] + scale[rows, None] * grid
-    likelihood = label_likelihood(errors[rows], y[rows], truth)
-    possible = likelihood.max(axis=1) > 0
+    likelihood, largest = label_likelihood(errors[rows], y[rows], truth)
+    possible = largest > 0
     fitted[rows[~possible]] = False
     rows, rest, truth = rows[possible], np.flatnonzero((a > 0) & ~fitted), truth[possible]
     share = a[rows]

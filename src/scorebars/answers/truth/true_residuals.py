@@ -4,11 +4,12 @@ The law of D = truth - prediction is fitted to the labels that err (`moments.dec
 their residuals as they are. The fit gives the mean of *any* loss of the residual, and quantiles too: absolute error,
 pinball, Huber, within tolerance. It needs independent errors and labels enough to show a law.
 
-Where true residuals are seen to follow normal label errors, D = m(s) + c(s) eta, the law is that of eta.
+Where true residuals are seen to follow the label errors, D = m(s) + c(s) eta, the law is that of eta.
 
 Errors need not be normal: a label that is a count, or has an error of a factor, tells by its own density which true values
-it allows. A loss that is not one of the residual alone (a percentage, a difference of logarithms) is averaged over what
-each label tells about its own truth.
+it allows. The size of such an error grows with the true value, which only the label shows, with that very error; residuals
+then follow the size that the error has at the prediction. A loss that is not one of the residual alone (a percentage, a
+difference of logarithms) is averaged over what each label tells about its own truth.
 
 A loss that jumps cannot be deconvolved: laws that no data can tell apart differ in it. Its interval is the range of its
 mean over all laws that fit the labels, and its estimate comes from a smooth law among them.
@@ -18,19 +19,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from scorebars.answers.intervals import ONE_SIGMA, half_width_in_std, kept_between, less_error
 from scorebars.answers.score import Estimate, Interval
 from scorebars.arrays import BoolArray, FloatArray
-from scorebars.errors import Normal
+from scorebars.errors import MeasurementError, Normal
 from scorebars.losses import Loss
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.deconvolution import (
+    PROPORTIONAL,
     Cells,
     Deconvolution,
     Trend,
@@ -49,6 +52,10 @@ _KNOWN = 0.25
 _MOST = 20_000
 """Of errors that are not normal, more labels are represented by every k-th."""
 _NOTHING = 1e-100  # an error too small to be squared
+_LEAST_SPREAD = 0.05
+"""Sizes of errors that spread less than this (in their logarithm) cannot show a trend."""
+_TOO_FAR = 4.0
+"""A trend that makes the labels less probable by this in log likelihood is left aside."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +74,12 @@ class TrueResiduals:
     """How much more a mean scatters because several outputs belong to one item."""
     trend: Trend | None = None
     """How the true residuals follow the label errors; the fit is one of residuals standardised by it."""
-    others: tuple[Trend, ...] = ()
-    """Trends a standard error away from what was taken: how much an answer changes with them is part of its error."""
+    others: tuple[tuple[Trend | None, float], ...] = ()
+    """Trends that are possible too, and how many standard errors away they are from the one that was taken.
+
+    How much an answer changes with them is part of its error. None stands for residuals that follow nothing."""
+    family: FamilyLabels | None = None
+    """The labels with a fitted law, where their errors are not normal."""
 
     @property
     def method(self) -> str:
@@ -78,7 +89,7 @@ class TrueResiduals:
     @property
     def note(self) -> str:
         """What the law assumes of residuals and label errors."""
-        if self.fit.likelihood is not None:
+        if self.trend is None and self.family is not None:
             return ""
         if self.trend is None:
             return "true residuals taken as independent of the label errors, since no dependence is seen"
@@ -96,19 +107,21 @@ class TrueResiduals:
         return np.asarray(centre[:, None] + scale[:, None] * self.fit.grid)
 
     @cached_property
-    def with_other_trends(self) -> list[TrueResiduals]:
-        """What would be found with each of the other trends."""
+    def with_other_trends(self) -> list[tuple[TrueResiduals, float]]:
+        """What would be found with each of the other trends, and how many standard errors away that is."""
+        return [(replace(self, fit=self._fit(trend), trend=trend, others=()), away) for trend, away in self.others]
+
+    def _fit(self, trend: Trend | None) -> Deconvolution:
+        if self.family is not None:
+            return self.family.fit(trend).law
         cells = self.fit.cells
         centre, scale = (0.0, 1.0) if self.trend is None else self.trend.at(cells.group)
         observed, sd = centre + scale * cells.residual, scale * cells.sd
-        found = []
-        for trend in self.others:
-            centre, scale = trend.at(cells.group)
-            eta, error = (observed - centre) / scale, sd / scale
-            grid = residual_grid(eta, error, cells.share)
-            fit = Deconvolution.of_cells(cells._replace(residual=eta, sd=error), grid)
-            found.append(replace(self, fit=fit, trend=trend, others=()))
-        return found
+        assert trend is not None
+        centre, scale = trend.at(cells.group)
+        eta, error = (observed - centre) / scale, sd / scale
+        grid = residual_grid(eta, error, cells.share)
+        return Deconvolution.of_cells(cells._replace(residual=eta, sd=error), grid)
 
 
 def true_residuals(data: Measured) -> TrueResiduals | None:
@@ -122,7 +135,7 @@ def true_residuals(data: Measured) -> TrueResiduals | None:
         return None
     rest = (share > 0) & ~fitted
     trend = fitted_trend(d, s, a)
-    others = () if trend is None else trend.tilted() if trend.seen else (trend,)
+    others = () if trend is None else tuple((other, 1.0) for other in (trend.tilted() if trend.seen else (trend,)))
     if trend is None or not trend.seen:
         trend, fit = None, Deconvolution.fit(d, s, a, grid)
     else:
@@ -157,6 +170,82 @@ def _clustering(data: Measured) -> float:
     return float(np.sum(np.square(deviation.reshape(-1, data.outputs).sum(axis=1)))) / single if single > 0 else 1.0
 
 
+class FamilyFit(NamedTuple):
+    """The most likely law for one trend, and the log likelihood of all labels under it."""
+
+    law: Deconvolution
+    log_likelihood: float
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyLabels:
+    """Labels whose errors are not normal, each with a share: what they tell about their true values."""
+
+    y: FloatArray
+    p: FloatArray
+    errors: MeasurementError
+    share: FloatArray
+    least_truth: float
+    """No true value is as small as this."""
+    fits: dict[Trend | None, FamilyFit] = field(default_factory=dict)
+    """What was fitted already."""
+
+    def part(self, which: BoolArray) -> FamilyLabels:
+        """Some of the labels."""
+        rows = np.flatnonzero(which)
+        return replace(self, y=self.y[rows], p=self.p[rows], errors=self.errors[rows], share=self.share[rows])
+
+    def likelihood(self, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How probable each label is for each of its candidates, relative to the best one, and how probable for that."""
+        allowed = truth > self.least_truth if math.isfinite(self.least_truth) else None
+        return label_likelihood(self.errors, self.y, truth, allowed)
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """The size of each error if the prediction were the true value.
+
+        On average their squares are the error variances that the labels show.
+        """
+        _, width = central_half_width(self.errors, self.errors.possible_truth(self.y, self.p))
+        shown = np.square(self.errors.unbiased_label(self.y) - self.p) - self.errors.unbiased_square(self.y, self.p)
+        with np.errstate(invalid="ignore"):
+            ratio = float(self.share @ shown) / float(self.share @ np.square(width))
+        return np.asarray(width * math.sqrt(ratio) if 0.0 < ratio < math.inf else width)
+
+    def fit(self, trend: Trend | None) -> FamilyFit:
+        """The most likely law of true residuals that follow this trend."""
+        if trend not in self.fits:
+            middle, width = central_half_width(self.errors, self.y)
+            centre, scale = (np.zeros_like(self.p), np.ones_like(self.p)) if trend is None else trend.at(self.sizes)
+            residual, sd = (middle - self.p - centre) / scale, width / scale
+            grid = residual_grid(residual, sd, self.share)
+            likelihood, largest = self.likelihood((self.p + centre)[:, None] + scale[:, None] * grid)
+            part = self.share / float(self.share.sum())
+            law = Deconvolution.of_cells(Cells(residual, sd, part, np.square(part), self.sizes), grid, likelihood)
+            with np.errstate(divide="ignore"):
+                reached = part @ (np.log(likelihood @ law.weights) + np.log(largest))
+            self.fits[trend] = FamilyFit(law, float(reached) * law.effective_labels)
+        return self.fits[trend]
+
+    def best_trend(self) -> tuple[Trend | None, tuple[tuple[Trend | None, float], ...]]:
+        """The trend that makes the labels most probable, and the others that they allow.
+
+        Residuals may follow nothing, be in proportion to the errors, or follow them as their first two moments say. The
+        last has two numbers of its own, which cost one unit of log likelihood each (Akaike).
+        """
+        penalty: dict[Trend | None, float] = {None: 0.0}
+        if np.all(self.sizes > _NOTHING) and float(np.std(np.log(self.sizes))) > _LEAST_SPREAD:
+            penalty[PROPORTIONAL] = 0.0
+            d = self.errors.unbiased_label(self.y) - self.p
+            moments = fitted_trend(d, self.sizes, self.share) if np.all(np.isfinite(d)) else None
+            if moments is not None:
+                penalty[moments] = 2.0
+        reached = {trend: self.fit(trend).log_likelihood - cost for trend, cost in penalty.items()}
+        best = max(reached, key=lambda trend: reached[trend])
+        short = {trend: reached[best] - value for trend, value in reached.items() if trend != best}
+        return best, tuple((trend, math.sqrt(max(2.0 * gap, 1.0))) for trend, gap in short.items() if gap < _TOO_FAR)
+
+
 def mean_of_family(loss: Loss, data: Measured, low: float, high: float) -> MeanOfLoss | None:
     """The mean loss against the truth behind labels of other errors; None where labels are few or no truth is possible.
 
@@ -176,19 +265,16 @@ def mean_of_family(loss: Loss, data: Measured, low: float, high: float) -> MeanO
     if not fitted.any():
         return None
     rows = np.flatnonzero(fitted)
-    truth = p[rows][:, None] + grid
-    likelihood = label_likelihood(errors[rows], y[rows], truth)
-    if math.isfinite(loss.least_label):
-        likelihood = np.where(truth > loss.least_label, likelihood, 0.0)
-    possible = likelihood.max(axis=1) > 0
+    labels = FamilyLabels(y[rows], p[rows], errors[rows], a[rows], loss.least_label)
+    possible = labels.likelihood(p[rows][:, None] + grid)[1] > 0
     fitted[rows[~possible]] = False
-    rows, rest, share = rows[possible], (a > 0) & ~fitted, a[rows[possible]]
-    if not enough_labels(share):
+    rows, rest, labels = rows[possible], (a > 0) & ~fitted, labels.part(possible)
+    if not enough_labels(labels.share):
         return None
-    part = share / float(share.sum())
-    cells = Cells(d[rows], width[rows], part, np.square(part), width[rows])
-    fit = Deconvolution.of_cells(cells, grid, np.asfortranarray(likelihood[possible]))
-    residuals = TrueResiduals(fit, fitted, float(share.sum()), d[rest], width[rest], a[rest])
+    trend, others = labels.best_trend()
+    known, share = (d[rest], width[rest], a[rest]), float(labels.share.sum())
+    fit = labels.fit(trend).law
+    residuals = TrueResiduals(fit, fitted, share, *known, trend=trend, others=others, family=labels)
     if loss.of_residual:
         return MeanOfLoss(residuals, loss, low, high)
     return MeanOfLoss(residuals, loss, low, high, prediction=p[rows], known_prediction=p[rest])
@@ -299,7 +385,7 @@ class MeanOfLoss:
     def _trend_variance(self) -> float:
         """What the uncertain slopes of the trend add, or a trend that is too weak to be seen."""
         others = self.residuals.with_other_trends
-        return sum((replace(self, residuals=other).value - self.value) ** 2 for other in others)
+        return sum(((replace(self, residuals=other).value - self.value) / away) ** 2 for other, away in others)
 
     def _end(self, up: bool, values: FloatArray, quantile: float, variance: float, clustering: float = 1.0) -> float:
         """An end of the likelihood profile, moved out by an independent scatter; never short of the estimate."""
