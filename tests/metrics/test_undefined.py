@@ -165,3 +165,26 @@ def test_repeats_have_one_expected_value(sigma):
         score = metric(None, t + 0.3, yerr=model)
         assert score.distribution.mean == pytest.approx(score.expected, rel=1e-9)
         assert score.distribution.std == pytest.approx(score.std, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("metric", "n", "df", "expected", "std"),
+    [
+        (sb.max_error, 40, 0.8, False, False),
+        (sb.max_error, 40, 1.5, True, False),
+        (sb.max_error, 40, 2.5, True, True),
+        (sb.median_absolute_error, 1, 1.5, True, False),
+        (sb.median_absolute_error, 3, 0.8, True, False),  # two labels must err together
+        (sb.median_absolute_error, 4, 0.4, False, False),
+        (sb.median_absolute_error, 40, 0.8, True, True),
+    ],
+)
+def test_order_statistics_of_heavy_tails(metric, n, df, expected, std):
+    """Draws always have a mean; the distribution need not."""
+    y = np.arange(float(n))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        score = metric(y, y + 0.5, yerr=sb.StudentT(1.0, df))
+        assert (np.isfinite(score.expected), np.isfinite(score.std)) == (expected, std)
+        assert (np.isfinite(score.perfect.value), np.isfinite(score.perfect.std)) == (expected, std)
+        assert np.all(np.isfinite(score.interval(0.95))) and "df" in score._answers.why_undefined()

@@ -115,6 +115,9 @@ class LabelAndPrediction(MeasurementError):
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
         self.label.check_labels(y, argument)
 
+    def has_moment(self, order: float) -> bool:
+        return self.label.has_moment(order)
+
     def why_infinite(self) -> str:
         return self.label.why_infinite()
 

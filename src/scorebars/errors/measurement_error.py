@@ -238,6 +238,10 @@ class MeasurementError(ErrorModel):
     def require_valid(self, argument: str, hint: str) -> None:
         """Refuse error sizes that were not checked when the model was made."""
 
+    def has_moment(self, order: float) -> bool:
+        """Whether the mean of |error|^order is finite for every label."""
+        return True
+
     def why_infinite(self) -> str:
         """Why a loss has no finite mean or variance under these errors, and what to use instead."""
         return (

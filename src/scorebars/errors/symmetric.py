@@ -321,6 +321,9 @@ class StudentT(OneWidth):
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         return y + self.width * rng.standard_t(self.df, (size, len(y)))
 
+    def has_moment(self, order: float) -> bool:
+        return bool(np.all(np.greater(self.df, order) | np.equal(self.scale, 0.0)))
+
     def why_infinite(self) -> str:
         return (
             f"Student errors have no moments of the order of their df or above (the smallest df is "

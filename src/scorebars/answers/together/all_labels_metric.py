@@ -186,7 +186,21 @@ class AllLabelsAnswers(Answers):
         count = int(min(_DRAWS, max(_CELLS // y.size, 1000)))
         step = max(1, _CELLS // 10 // y.size)
         sizes = (min(step, count - start) for start in range(0, count, step))
-        return _of_draws([self.metric.values(*errors.sample_both(y, p, size, rng), weight) for size in sizes])
+        law = _of_draws([self.metric.values(*errors.sample_both(y, p, size, rng), weight) for size in sizes])
+        return law if self.metric.rank is None else self._without_missing_moments(law, errors, y.size, weight)
+
+    def _without_missing_moments(self, law: Law, errors: MeasurementError, n: int, weight: FloatArray | None) -> Law:
+        """The same distribution; a mean or variance that does not exist is infinite, though draws have one.
+
+        The value is beyond x only if so many labels err by as much together: x^-df to the power of their number.
+        """
+        together = 1
+        if self.metric.rank == 0.5:
+            heaviest = np.sort(np.ones(n) if weight is None else weight)[::-1]
+            together = int(np.searchsorted(np.cumsum(heaviest), 0.5 * float(heaviest.sum()))) + 1
+        if errors.has_moment(2.0 / together) or not isinstance(law, SampleLaw):
+            return law
+        return SampleLaw(law.draws, mean=None if errors.has_moment(1.0 / together) else math.inf, var=math.inf)
 
     # against the truth -------------------------------------------------------------------------
 
@@ -332,6 +346,8 @@ class AllLabelsAnswers(Answers):
         return Interval(max(self._centre - down, low), min(self._centre + up, high))
 
     def why_undefined(self) -> str:
+        if self.metric.rank is not None:
+            return self._data.errors.why_infinite()
         return (
             "with so few labels the scatter of the labels, which the score is divided by, can vanish. Use the median "
             "score.distribution.ppf(0.5), the interval, or score.observed."
