@@ -49,6 +49,8 @@ AT = r"index 1\b|row 1\b|index \(1|position 1"
 
 # what is wrong: (call, what the message names, the place)
 ARRAYS = {
+    "propagated error a number": (lambda: sb.propagate(np.exp, [Y], 0.1), "errors", ""),
+    "propagated errors too few": (lambda: sb.propagate(np.exp, Y, [0.1]), "errors", ""),
     "label NaN": (lambda: sb.mean_squared_error(bad(Y, NAN), P), "y_true", AT),
     "label infinite": (lambda: sb.mean_squared_error(bad(Y, INF), P), "y_true", AT),
     "label None": (lambda: sb.mean_squared_error(bad(Y, None), P), "y_true", AT),

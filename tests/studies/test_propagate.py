@@ -87,7 +87,7 @@ def test_goes_straight_into_a_metric():
         (lambda: sb.propagate(np.sqrt, [1.0]), "either errors"),
         (lambda: sb.propagate(np.sqrt, [1.0], [0.1], cov=[[1.0]]), "either errors"),
         (lambda: sb.propagate(np.sqrt, [1.0], [-0.1]), r"errors\[0\] has negative values"),
-        (lambda: sb.propagate(np.add, [1.0, 2.0], [0.1]), "errors has 1 entries but f has 2 arguments"),
+        (lambda: sb.propagate(np.add, [1.0, 2.0], [0.1]), "errors has 1 entries but values has 2"),
         (lambda: sb.propagate(np.add, [[1.0, 2.0], [1.0, 2.0, 3.0]], [0.1, 0.1]), "do not belong to the same labels"),
         (lambda: sb.propagate(np.sqrt, [1.0], [0.1], kind="guess"), "kind must be 'classical'"),
         (lambda: sb.propagate(np.sqrt, [1.0], [0.1], method="guess"), "method must be one of"),

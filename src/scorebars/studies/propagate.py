@@ -159,7 +159,10 @@ def _averaged(
 def _table(values: Sequence[Any], argument: str) -> FloatArray:
     """The arguments as rows of equal length, shape (k, n)."""
     if not isinstance(values, Sequence | np.ndarray) or not len(values):
-        raise ValueError(f"{argument} must be a sequence with one entry for each argument of f.")
+        raise ValueError(
+            f"{argument} must be a sequence with one entry for each argument of f, got {values!r}. Of one argument alone, pass "
+            "[x] and [error]."
+        )
     rows = [np.asarray(checks.real_array(v, f"{argument}[{k}]"), dtype=np.float64) for k, v in enumerate(values)]
     for k, row in enumerate(rows):
         checks.require_finite(row, f"{argument}[{k}]")
@@ -179,9 +182,13 @@ def _covariances(x: FloatArray, errors: Sequence[Any] | None, cov: Any) -> Float
     if (errors is None) == (cov is None):
         raise ValueError("propagate needs either errors (one for each argument of f) or cov.")
     if errors is not None:
-        if len(errors) != k:
-            raise ValueError(f"errors has {len(errors)} entries but f has {k} arguments. Give one error for each.")
-        sigma = np.broadcast_to(_table(errors, "errors"), (k, n))
+        table = _table(errors, "errors")
+        if len(table) != k:
+            raise ValueError(
+                f"errors has {len(table)} entries but values has {k}, one for each argument of f. Give one error for each "
+                "argument; one quantity measured on many labels is passed as [x] and [error]."
+            )
+        sigma = np.broadcast_to(table, (k, n))
         for i, row in enumerate(sigma):
             checks.require_non_negative(row, f"errors[{i}]", "A standard deviation cannot be below 0.")
         return np.einsum("in,ij->nij", np.square(sigma), np.eye(k))
