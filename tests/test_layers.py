@@ -38,7 +38,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 OUTSIDE = {"adapters", "plot", "report", "cli", "web"}
 ALLOWED = {"numpy", "scipy", "scorebars"}
 # Imported only where there is a GPU to run it on.
-ON_A_GPU = [ROOT / "engines" / "triton_sums.py", ROOT / "engines" / "device_bins.py"]
+ON_A_GPU = [ROOT / "engines" / f"{name}.py" for name in ("triton_sums", "triton_bins", "device_bins")]
 # Where a user asks for a table of pandas or a fold of scikit-learn, the function that makes it may import it.
 WHEN_ASKED = {"_shared", "engines", *(name for name in RANK if RANK["evaluation"] <= RANK[name])}
 

@@ -160,3 +160,35 @@ def test_coefficients_for_float32() -> None:
     z = np.linspace(0, 6, 5000)
     top, bottom = (np.polynomial.Polynomial(c) for c in (coefficients.SINGLE_FOLD_TOP, coefficients.SINGLE_FOLD_BOTTOM))
     assert np.max(np.abs(np.exp(-z * z / 2) * top(z) / bottom(z) - special.g(z))) < 1.3e-8
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("error", ["each", "one"])
+@pytest.mark.parametrize("kind", ["SQUARES", "RATIO", "FOLDED"])
+def test_bins_of_the_kernel_are_those_of_torch(
+    kind: str, error: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("triton")
+    from scorebars.engines import bins, device_bins, triton_bins
+    from scorebars.engines.on_device import DeviceColumns
+
+    if not GPU:
+        monkeypatch.setattr(triton_bins, "_processors", lambda device: 1)
+        monkeypatch.setattr(triton_bins, "_PROGRAMS_PER_PROCESSOR", 2)
+    columns = DeviceColumns(*tensors(draw(3001) | ({} if weighted else {"weight": None})))
+    sigma = columns.sigma.clone()
+    sigma[::50] = 0.0
+    columns = columns._replace(
+        sigma=sigma if error == "each" else torch.tensor(0.3, dtype=torch.float64, device=sigma.device)
+    )
+    which = getattr(bins, kind)
+    found, exact = device_bins._by_triton(columns, which, 0.1), device_bins._by_torch(columns, which, 0.1)
+    assert found is not None
+    for ours, theirs in ((found.certain, exact.certain), (found.totals, exact.totals)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * float(np.max(np.abs(theirs), initial=0.0)))
+    close = 1e-6 if kind == "FOLDED" else 1e-9  # the label at the edge of the largest lies in a wider bin there
+    for function in (np.ones_like, np.sqrt, np.log):  # sums over labels of smooth functions of v
+        ours, theirs = ((columns * function(v)).sum(axis=1) for v, columns in (found.bins.nodes(), exact.bins.nodes()))
+        np.testing.assert_allclose(ours, theirs, rtol=close, atol=close * np.max(np.abs(theirs)))
+    count = found.bins.moments[:, 0, 0].sum() + found.bins.top_v.size + found.certain[0]
+    assert count == pytest.approx(3001)

@@ -122,7 +122,7 @@ class Bins:
     def with_labels(self, v: FloatArray, minor: NDArray[Any], columns: FloatArray) -> Bins:
         """The same with more labels in the bins."""
         keys, index = np.unique(leading_bits(v, self.bits) * self.minors + minor, return_inverse=True)
-        u = _place(v, self.bits)
+        u = place_in_bin(v, self.bits)
         moments = np.empty((keys.size, MOMENTS, len(columns)))
         for c, column in enumerate(columns):
             weight = column
@@ -166,7 +166,8 @@ def leading_bits(v: FloatArray, bits: int) -> IntArray:
     return out
 
 
-def _place(v: FloatArray, bits: int) -> FloatArray:
+def place_in_bin(v: FloatArray, bits: int) -> FloatArray:
+    """Where v lies in its bin, from -1 to 1."""
     rest = np.ascontiguousarray(v).view(np.int64) & ((1 << bits) - 1)
     return np.ldexp(rest.astype(np.float64), 1 - bits) - 1.0
 

@@ -1,7 +1,8 @@
-"""Bins of labels on a GPU: the same as `bins` makes on the host, filled by torch where the labels are.
+"""Bins of labels on a GPU: the same as `bins` makes on the host, filled where the labels are.
 
-The bins of ten million labels are a few thousand numbers; only these travel to the host. In each block of labels the largest
-are taken out first, the others are added to a table of consecutive bins.
+The bins of ten million labels are a few thousand numbers; only these travel to the host. The largest labels are taken out
+first, the others are added to a table of consecutive bins: by a Triton kernel, or block by block by torch where Triton is not
+installed and where labels lie too far apart for one table.
 """
 
 from __future__ import annotations
@@ -54,6 +55,39 @@ def device_summary(columns: Any, need: str, sums: NormalSums) -> Store | None:
 
 
 def _binned(columns: Any, kind: BinKind, shift: float) -> Binned:
+    found = _by_triton(columns, kind, shift) if columns.y.is_cuda else None
+    return _by_torch(columns, kind, shift) if found is None else found
+
+
+def _by_triton(columns: Any, kind: BinKind, shift: float) -> Binned | None:
+    """All labels in one pass; None where that cannot be."""
+    try:
+        from scorebars.engines.triton_bins import filled_bins
+    except ImportError:
+        return None
+    y, sigma, w = columns.y, columns.sigma.double(), columns.weight
+    v = (sigma if kind is FOLDED else sigma.square()).expand(len(y))
+    v = v if w is None else v * w.double()
+    largest = v.topk(min(MOST_APART, len(v)), sorted=False) if v.stride(0) else None
+    top = v[0] if largest is None else largest.values.min()
+    least = v[0] if largest is None else torch.where(v > 0, v, torch.inf).min()
+    first, last = (torch.stack([least, top]).view(torch.int64) >> kind.bits).tolist()
+    keys = first * kind.minors, (last + 1) * kind.minors
+    if not 0 < keys[1] - keys[0] <= _LONGEST or float(top) <= 0:
+        return None
+    moments, certain, totals = filled_bins(columns, v, kind, keys, top, 0.0 if kind is FOLDED else shift)
+    used = np.flatnonzero(moments[:, 0, 0])
+    bins = Bins.empty(kind.columns, kind.bits, kind.minors).with_moments(keys[0] + used, moments[used])
+    if largest is not None:
+        apart = largest.indices[largest.values > top]
+        weight = None if w is None else w[apart].double()
+        one = sigma[apart] if sigma.ndim else sigma
+        minor, rows = _rows(kind, y[apart].double(), columns.p[apart].double(), one, weight, v[apart], shift)
+        bins = bins.with_top(*(part.cpu().numpy() for part in (v[apart], minor, rows)))
+    return Binned(bins, certain, totals)
+
+
+def _by_torch(columns: Any, kind: BinKind, shift: float) -> Binned:
     bins, certain, totals = Bins.empty(kind.columns, kind.bits, kind.minors), np.zeros(kind.columns), 0.0
     for start in range(0, columns.y.shape[0], _BLOCK):
         here = slice(start, start + _BLOCK)
