@@ -12,8 +12,17 @@ import scorebars as sb
 from scorebars._shared.score_views import counted, number
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import FOUND, Failure, note
-from scorebars.cli.output import OutputOptions, ReportOption, as_csv, grid, keep_apart, write_report
+from scorebars.cli.output import (
+    FOUND,
+    Failure,
+    OutputOptions,
+    ReportOption,
+    as_csv,
+    grid,
+    keep_apart,
+    note,
+    write_report,
+)
 from scorebars.files.file_labels import TableLabels
 
 _MEANINGS = {

@@ -12,8 +12,17 @@ import scorebars as sb
 from scorebars._shared.score_views import counted, percent
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import FOUND, Failure
-from scorebars.cli.output import OutputOptions, ReportOption, as_csv, grid, keep_apart, said_of, write_report
+from scorebars.cli.output import (
+    FOUND,
+    Failure,
+    OutputOptions,
+    ReportOption,
+    as_csv,
+    grid,
+    keep_apart,
+    said_of,
+    write_report,
+)
 
 _MEANINGS = {
     "pull": "(prediction - label) / label error; a perfect model has mean 0 and std 1",

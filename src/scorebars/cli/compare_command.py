@@ -13,8 +13,17 @@ from scorebars._shared.evaluation_tables import booktabs, markdown_table
 from scorebars._shared.score_views import counted, unit_of, unnamed
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import Failure, warn
-from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, note_doubts, write_report
+from scorebars.cli.output import (
+    Failure,
+    PaperOptions,
+    ReportOption,
+    as_csv,
+    grid,
+    keep_apart,
+    note_doubts,
+    warn,
+    write_report,
+)
 from scorebars.files.file_labels import TableLabels
 
 _STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference": "dim"}

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 import scorebars as sb
-from scorebars.cli.console import note
 from scorebars.cli.evaluate_command import evaluate
 from scorebars.cli.options import GroupedOptions
-from scorebars.cli.output import PaperOptions, ReportOption
+from scorebars.cli.output import PaperOptions, ReportOption, note
 from scorebars.files.formats import PREFIX
 
 

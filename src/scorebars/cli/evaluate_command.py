@@ -16,8 +16,16 @@ from scorebars._shared.escaping import printable
 from scorebars._shared.score_views import QUESTIONS, MetricData, table_rows
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import Failure
-from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, note_doubts, write_report
+from scorebars.cli.output import (
+    Failure,
+    PaperOptions,
+    ReportOption,
+    as_csv,
+    grid,
+    keep_apart,
+    note_doubts,
+    write_report,
+)
 from scorebars.files.columns import Roles
 from scorebars.files.file_labels import TableLabels, binary, no_complete_rows, task_of
 from scorebars.files.formats import (

@@ -14,7 +14,7 @@ import typer
 
 import scorebars as sb
 from scorebars._shared.metric_names import SHORT_NAMES, full_name
-from scorebars.cli.console import Failure, note
+from scorebars.cli.output import Failure, note
 from scorebars.files.columns import ROLE_OPTIONS, Roles
 from scorebars.files.file_labels import TableLabels, load_labels, opened_with_roles
 from scorebars.files.formats import READING_OPTIONS, TableSource
