@@ -2,6 +2,8 @@
 
 import sys
 
+__all__ = ["main"]
+
 try:
     from scorebars.cli.app import app as main
 except ImportError as why:

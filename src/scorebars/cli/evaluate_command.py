@@ -36,7 +36,6 @@ from scorebars.files.formats import (
     dataset_of,
     files_in_pieces,
     no_rows,
-    say_what_is_wrong,
 )
 
 _COLUMNS = {question.name: question.brief for question in QUESTIONS if question.label} | {
@@ -218,7 +217,7 @@ def _streamed(
             what = f"{str(why).partition(',')[0]}. Of a file that is read in pieces there are: {takes}"
             raise Failure(f"{what}; add --no-stream to read all of it into memory.") from why
         for file in files:
-            say_what_is_wrong(file, str(why))
+            file.say_what_is_wrong(str(why))
         raise Failure(_as_shown_here(str(why), files)) from why
     if result.omitted and not quiet:
         opt.note_omitted(result.omitted, result.n)

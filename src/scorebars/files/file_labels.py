@@ -20,7 +20,7 @@ from scorebars.errors.censored import limit_sides
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
 from scorebars.files.columns import Roles, id_is_unique, plain_names, roles_of
-from scorebars.files.formats import Column, Folder, Reading, Shipped, TableSource, TextFile, no_rows, opened
+from scorebars.files.formats import Column, Reading, TableSource, no_rows, opened
 from scorebars.files.problem import TableProblem
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
 
@@ -166,7 +166,7 @@ class _Table:
         texts = _texts_of_numbers(columns, roles)
         mark = _decimal(source, columns, texts, remarks)
         if mark == "," and source.decimal not in (",", None):
-            source = _with_decimal(source, mark)
+            source = source.with_decimal(mark)
             columns = source.read(roles.used)
             texts = _texts_of_numbers(columns, roles)
         cells = {name: read_cells(columns[name], mark) for name in texts}
@@ -374,7 +374,7 @@ class _Table:
 
     def _require_unique_ids(self) -> None:
         name = self.roles.id
-        if name is None or self.roles.repeated_rows or isinstance(self.source, Folder | Shipped):
+        if name is None or self.roles.repeated_rows or not self.source.unique_ids:
             return
         if not id_is_unique(self.roles):
             return
@@ -647,7 +647,7 @@ def _decimal(
     source: TableSource, columns: Mapping[str, Column], texts: Sequence[str], remarks: list[str]
 ) -> str | None:
     """The decimal mark of numbers that are written as text; asks where they leave it open."""
-    if isinstance(source, TextFile) and source.decimal_is_given:
+    if source.decimal_is_given:
         return source.decimal
     marks = {}
     for name in texts:
@@ -657,7 +657,7 @@ def _decimal(
     if known is None and any(values.dtype.kind == "f" and _has_decimals(values) for values in columns.values()):
         known = "."
     for name, mark in marks.items():
-        if mark == "?" and known == "." and isinstance(source, TextFile) and source.layout.delimiter == ",":
+        if mark == "?" and known == "." and source.delimiter == ",":
             remarks.append(f"commas in {name} part thousands (say --decimal , if they do not)")
         elif mark == "?" and known != ",":
             first = next(value for value in columns[name] if isinstance(value, str) and "," in value)
@@ -700,12 +700,6 @@ def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
 def _has_decimals(values: Column) -> bool:
     finite = values[np.isfinite(values)]
     return bool(np.any(finite != np.floor(finite)))
-
-
-def _with_decimal(source: TableSource, mark: str) -> TableSource:
-    if isinstance(source, Folder):
-        return Folder(source.name, [_with_decimal(part, mark) for part in source.parts])
-    return source.with_decimal(mark) if isinstance(source, TextFile) else source
 
 
 def _missing(values: Column) -> Mask:

@@ -19,7 +19,6 @@ from scorebars.files.formats import (
     READING_OPTIONS,
     Reading,
     TableSource,
-    TextFile,
     files_in_pieces,
     opened,
 )
@@ -184,7 +183,7 @@ def read_in_pieces(path: Any, y: Any, pred: Any, options: Mapping[str, Any]) -> 
 
 
 def _numbers_as_text(file: TableSource, columns: list[str]) -> bool:
-    if not isinstance(file, TextFile):
+    if file.decimal is None:  # numbers are stored as such
         return False
     first = file.first_rows()
     return any(name in first and first[name].dtype.kind == "O" and holds_numbers(first[name]) for name in columns)
