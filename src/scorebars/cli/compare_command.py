@@ -13,17 +13,7 @@ from scorebars._shared.evaluation_tables import booktabs, markdown_table
 from scorebars._shared.score_views import counted, unit_of, unnamed
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.output import (
-    Failure,
-    PaperOptions,
-    ReportOption,
-    as_csv,
-    grid,
-    keep_apart,
-    note_doubts,
-    warn,
-    write_report,
-)
+from scorebars.cli import output
 from scorebars.files.file_labels import TableLabels
 
 _STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference": "dim"}
@@ -32,7 +22,7 @@ _STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference":
 def compare(
     file: opt.FileArgument,
     columns: opt.ComparedOptions,
-    out: PaperOptions,
+    out: output.PaperOptions,
     metric: Annotated[
         str | None,
         typer.Option(
@@ -54,17 +44,17 @@ def compare(
     ] = False,
     rope: Annotated[float, typer.Option(help="Differences up to this size do not matter.", metavar="SIZE")] = 0.0,
     level: Annotated[float, typer.Option(help="How sure a verdict must be.", metavar="P")] = 0.95,
-    report: ReportOption = None,
+    report: output.ReportOption = None,
 ) -> None:
     """Which model is better, and how sure can the labels make us?
 
     All models are compared on the same labels, so errors that they share cancel.
     """
-    keep_apart([*file, columns.cov], out, report)
+    output.keep_apart([*file, columns.cov], out, report)
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         asked = opt.asked_metric(metric) if metric else None
         data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of([asked] if asked else None))
-        checks = note_doubts(data, out.quiet)
+        checks = output.note_doubts(data, out.quiet)
     default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
     chosen = asked or ("brier_score_loss" if data.probable else default)
     options: dict[str, Any] = {"sampling": sampling, "rope": rope, "level": level}
@@ -80,11 +70,11 @@ def compare(
     ranking = found.ranking()
     reference = ranking.best() if against is None else against
     if reference not in found.models:
-        raise Failure(f"--against: there is no model {reference!r}. The models are: {', '.join(found.models)}.")
+        raise output.Failure(f"--against: there is no model {reference!r}. The models are: {', '.join(found.models)}.")
     if report:
         read = opt.in_python(file, roles, columns)
         shown = {"metrics": [chosen], "comparison": found, "level": level}
-        write_report(report, data, source.name, out.quiet, checks=checks, **shown, **read)
+        output.write_report(report, data, source.name, out.quiet, checks=checks, **shown, **read)
     # with --sampling the one error holds both
     error = "difference ± labels with sample" if sampling else "difference ± labels ± sample"
     head = ["model", "P(best)", "mean rank", error, "P(better)", "verdict"]
@@ -99,14 +89,14 @@ def compare(
         "compare",
         table=lambda: _shown(found, data, reference, ranking.statement, head, texts, out),
         json=lambda: as_json({**about, **options, **said}),
-        csv=lambda: as_csv(rows),
+        csv=lambda: output.as_csv(rows),
         latex=lambda: booktabs(head, [list(map(latex_text, row)) for row in texts], 1),
         markdown=lambda: markdown_table(head, texts),
         sentence=lambda: found.sentence(data.unit),
     )
     if not out.quiet:
         for warning in found.warnings:
-            warn(f"{warning}.")
+            output.warn(f"{warning}.")
 
 
 def row_against(
@@ -133,7 +123,7 @@ def _shown(
     statement: str,
     head: list[str],
     texts: list[list[str]],
-    out: PaperOptions,
+    out: output.PaperOptions,
 ) -> str:
     declared = found.declaration
     scope = "label errors and finite test set" if found.sampling else "label errors alone"
@@ -141,7 +131,7 @@ def _shown(
     facts = ", ".join([declared.direction, *([f"in {unit}"] if unit else []), counted(data.n, "label")])
     facts = f"  {facts}\n{scope}, level {found.level * 100:g} %"
     coloured: list[list[str | Text]] = [[*row[:-1], Text(row[-1], style=_STYLES.get(row[-1], ""))] for row in texts]
-    tables = grid(head, coloured, left=("model", "verdict"))
+    tables = output.grid(head, coloured, left=("model", "verdict"))
     meanings = {
         "difference": f"{found.metric} of the model minus that of {reference}",
         "P(better)": f"probability that the model is strictly better than {reference}",

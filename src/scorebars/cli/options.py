@@ -15,7 +15,8 @@ import typer
 import scorebars as sb
 from scorebars._shared.metric_names import SHORT_NAMES, full_name
 from scorebars.cli.output import Failure, note
-from scorebars.files.columns import ROLE_OPTIONS, Roles
+from scorebars.files.column_names import ROLE_OPTIONS
+from scorebars.files.columns import Roles
 from scorebars.files.file_labels import TableLabels, load_labels, opened_with_roles
 from scorebars.files.formats import READING_OPTIONS, TableSource
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed

@@ -1,20 +1,7 @@
 """Which column is what: guessed from names, first values and metadata, overridden by options.
 
-Names are compared without regard to case, units and the signs between words.
-
-===========  ========================================================================================================
-labels       ``y``, ``y_true``, ``label``, ``target``, ``measured``, ``exp``, ``mass_exp``, ...; else the one column that
-             has errors of its own, or repeats ``y_1``, ``y_2``, ...
-errors       called after the labels (``x_err``, ``xerr``, ``x_sigma``, ``e_x``, ``sigma_x``, ...) or plainly (``unc``, ``±``);
-             lower and upper ones ``x_err_lo``/``x_err_hi``, ``x_lo``/``x_hi``, ``xerr2``/``xerr1``; in percent ``x_err_pct``
-classes      ``q``, ``flip_prob``, ``p_wrong``: the probability that a label is wrong
-predictions  ``pred_*``, ``y_pred*``, ``*_pred``, ``calc``, ``model_*``, ...; else what is left over and looks like labels
-forecasts    ``pred_x`` with its spread ``pred_x_std`` (``_sigma``, ``_err``); three or more members ``pred_x_1``, ...
-others       ``weight``, ``sample_weight``, ``w``; ``group``; ``id``, ``name``, ``key``; ``model`` in a long table
-===========  ========================================================================================================
-
-What looks like an error is used or asked about. Where a guess would be a gamble, the user is asked, with the option that
-answers.
+The names that columns may have are in `column_names`. What looks like an error is used or asked about. Where a guess would be
+a gamble, the user is asked, with the option that answers.
 """
 
 from __future__ import annotations
@@ -31,81 +18,10 @@ import numpy as np
 
 from scorebars.cells import name_and_unit, names_and_units, read_cells
 from scorebars.cells import reads_as_number as reads_as_number  # the pages ask for it here
+from scorebars.files import column_names as known
 from scorebars.files.formats import Column, TableSource
 from scorebars.files.problem import TableProblem
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-_LABELS = _words("y_true y ytrue label labels y_obs yobs target measured measured_value experiment exp expt true truth")
-_LABEL_WORDS = frozenset(
-    _words(
-        "y exp expt experiment experimental measured measurement true truth target observed obs actual reference ref label "
-        "labels gt value ytrue"
-    )
-)
-_WEAK_LABELS = _words("observed actual reference value measurement obs ref")
-_FLIPS = _words("q flip_prob flip_probability p_wrong p_flip label_error_probability")
-_ERROR_WORDS = frozenset(
-    _words(
-        "err errs error errors errorbar sigma std stdev stddev stderr sd se sem unc uncert uncertainty uncertainties ±"
-    )
-)
-_SIDES = (("lo", "hi"), ("low", "high"), ("lower", "upper"), ("minus", "plus"), ("neg", "pos"), ("down", "up"))
-_NUMBERED_SIDES = ("2", "1")
-"""Lower and upper errors of the NASA archive are called err2 and err1."""
-_SIDE_WORDS = frozenset(word for pair in _SIDES for word in pair)
-_GLUED = re.compile(rf"(.*?)(rel)?(err|errors?|sigma|unc|uncertainty|std)([12]|{'|'.join(sorted(_SIDE_WORDS))})?")
-_KINDS_OF_ERROR = {
-    "percent": frozenset(_words("pct percent percentage %")),
-    "relative": frozenset(_words("rel relative frac fractional")),
-    "stat": frozenset(_words("stat statistical random")),
-    "sys": frozenset(_words("sys syst systematic")),
-    "total": frozenset(_words("total tot combined")),
-}
-_SPREAD_WORDS = frozenset(_words("std sd stdev stddev sigma unc uncertainty"))
-"""Words that stand for the scatter of predictions as often as for errors of labels."""
-_SINGLE_SPREAD = frozenset(_words("std sd stdev stddev"))
-"""Words for the scatter of single measurements."""
-_COUNTS = _words("n n_rep n_reps n_repeats nrep replicates n_replicates n_obs n_measurements count")
-_WIDE = frozenset(_words("2sigma 2s 2sd 3sigma 95 90 99 ci95 95ci k2 expanded"))
-"""Words for errors that are wider than one standard deviation."""
-_SUSPECTS = frozenset(
-    _words("var variance ci interval bound bounds delta u tolerance noise spread mad iqr rms fwhm k=2")
-)
-"""Words for what may be an error of some other kind than a standard deviation."""
-_QUALIFIERS = frozenset(word for words in _KINDS_OF_ERROR.values() for word in words)
-_PREDICTED = frozenset(_words("pred preds prediction predictions predicted predict ypred yhat"))
-_PREDICTED_LESS_SURELY = frozenset(
-    _words(
-        "calc calculated computed theory theo theoretical model modelled modeled sim simulated simulation forecast estimate "
-        "estimated fit fitted hat"
-    )
-)
-_PREDICTION_STARTS = ("pred_", "prediction_", "predicted_", "y_pred_", "ypred_", "yhat_", "y_hat_")
-_WEIGHTS = ("weight", "weights", "sample_weight", "w")
-_IDS = ("id", "ids", "identifier", "item_id", "sample_id", "item", "name", "key")
-_SURE_IDS = _IDS[:6]
-"""Of these names that an entry occurs once."""
-_MODEL_NAMES = (
-    "model",
-    "models",
-    "method",
-    "algorithm",
-    "estimator",
-    "regressor",
-    "classifier",
-    "predictor",
-    "model_name",
-)
-_COORDINATES = frozenset(
-    _words(
-        "x z n a index row no nr number year date time t temperature temp ra dec lat lon latitude longitude depth mjd jd "
-        "fold seed epoch set split"
-    )
-)
 _FEWEST_MEMBERS = 3
 """From this number on, numbered predictions may be the members of one ensemble."""
 _NONE, _CELLS, _ROWS = "none", "cells", "rows"
@@ -253,7 +169,7 @@ class Roles:
 
 def _model_name(column: str) -> str:
     name = name_and_unit(column)[0]
-    for start in _PREDICTION_STARTS:
+    for start in known.PREDICTION_STARTS:
         if name.lower().startswith(start) and len(name) > len(start):
             return name[len(start) :]
     inside = re.search(r"_(?:y?pred|prediction|predicted)_(.+)$", name, re.IGNORECASE)
@@ -268,12 +184,6 @@ def _common_start(columns: Sequence[str]) -> str:
     """
     found = re.fullmatch(r"(.*?)[\s_.\-]*\d+", name_and_unit(columns[0])[0])
     return found[1] if found else columns[0]
-
-
-ROLE_OPTIONS = _words(
-    "y yerr yerr_percent limits pred std members weight by groups id model repeats votes probabilities cov"
-)
-"""The options that say what columns are."""
 
 
 def roles_of(source: TableSource, **options: Any) -> Roles:
@@ -360,10 +270,10 @@ def assign(
     sources = next((names for names in several.values() if names), () if labels is None else (labels,))
     long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
     others: dict[str, Any] = {
-        "weight": _one(columns, weight, "--weight", guess.first(_WEIGHTS)),
+        "weight": _one(columns, weight, "--weight", guess.first(known.WEIGHT_NAMES)),
         "by": _one(columns, by, "--by", guess.first(["group"]) if groups is None else None),
         "groups": _one(columns, groups, "--groups", None),
-        "id": _one(columns, id, "--id", guess.first(_IDS)),
+        "id": _one(columns, id, "--id", guess.first(known.ID_NAMES)),
     }
     taken = {*sources, *Roles(None, (), errors.yerr).error_columns, *filter(None, others.values()), long}
     ensembles = _given_members(columns, members) if members else []
@@ -468,7 +378,9 @@ def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None)
                 tuple(_exact(columns, part, option) for part in given.split("+")), percent=relative, added=True
             )
     pair = _pair(columns, given, option)
-    return _Errors(pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in _FLIPS)
+    return _Errors(
+        pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in known.FLIP_NAMES
+    )
 
 
 def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) -> list[str]:
@@ -545,18 +457,20 @@ def _error_name(name: str) -> _ErrorName | None:
     """
     words: list[str] = []
     for word in name.split("_"):
-        glued = None if word in _ERROR_WORDS | _WIDE else _GLUED.fullmatch(word)
+        glued = None if word in known.ERROR_WORDS | known.WIDE_WORDS else known.GLUED_ERROR.fullmatch(word)
         words += [part for part in glued.groups() if part] if glued else [word]
     if words[0] == "e" and len(words) > 1:
         words[0] = "err"
-    if not _ERROR_WORDS & set(words):
+    if not known.ERROR_WORDS & set(words):
         return None
-    numbered = [w for before, w in pairwise(words) if w in _NUMBERED_SIDES and before in _ERROR_WORDS]
-    side = next((word for word in words if word in _SIDE_WORDS), numbered[0] if numbered else "")
-    own = [word for word in words if word not in _ERROR_WORDS | _QUALIFIERS | _WIDE and word != side]
-    if _WIDE & set(words):
+    numbered = [w for before, w in pairwise(words) if w in known.NUMBERED_SIDES and before in known.ERROR_WORDS]
+    side = next((word for word in words if word in known.SIDE_WORDS), numbered[0] if numbered else "")
+    own = [
+        word for word in words if word not in known.ERROR_WORDS | known.QUALIFIERS | known.WIDE_WORDS and word != side
+    ]
+    if known.WIDE_WORDS & set(words):
         return _ErrorName("_".join(own), "wide", side)
-    kind = next((kind for kind, marks in _KINDS_OF_ERROR.items() if marks & set(words)), "plain")
+    kind = next((kind for kind, marks in known.KINDS_OF_ERROR.items() if marks & set(words)), "plain")
     return _ErrorName("_".join(own), kind, side)
 
 
@@ -607,15 +521,19 @@ class _Guess:
     def _is_prediction(self, name: str) -> bool:
         if name in self.error_names or name.startswith(("p_", "prob_")):  # how sure a classifier is, not the class
             return False
-        return bool(_PREDICTED & _without_numbers(name)) or name in ("y_hat",) or name.startswith(_PREDICTION_STARTS)
+        return (
+            bool(known.PREDICTED_WORDS & _without_numbers(name))
+            or name in ("y_hat",)
+            or name.startswith(known.PREDICTION_STARTS)
+        )
 
     def _is_bound(self, name: str) -> bool:
         """Whether it is a limit of another column, as ``pred_lower`` is of ``pred``."""
         base, _, last = name.rpartition("_")
-        return last in _SIDE_WORDS and base in self.by_name
+        return last in known.SIDE_WORDS and base in self.by_name
 
     def _may_be_prediction(self, name: str) -> bool:
-        return name not in self.error_names and bool(_PREDICTED_LESS_SURELY & _without_numbers(name))
+        return name not in self.error_names and bool(known.PERHAPS_PREDICTED_WORDS & _without_numbers(name))
 
     # labels ----------------------------------------------------------------------------------------
 
@@ -632,16 +550,16 @@ class _Guess:
         raise self._which_labels([])
 
     def _labels(self) -> str | None:
-        plain = [self.by_name[name] for name in _LABELS if name in self.by_name]
+        plain = [self.by_name[name] for name in known.LABEL_NAMES if name in self.by_name]
         if plain and self.plain[plain[0]] in ("y_true", "y", "ytrue"):
             return plain[0]
         if not plain:
-            plain = [self.by_name[name] for name in _WEAK_LABELS if name in self.by_name]
+            plain = [self.by_name[name] for name in known.WEAK_LABEL_NAMES if name in self.by_name]
         if not plain:
             plain = [
                 c
                 for n, c in self.by_name.items()
-                if (_LABEL_WORDS - {"y", "value"}) & set(n.split("_")) and self._is_candidate(n)
+                if (known.LABEL_WORDS - {"y", "value"}) & set(n.split("_")) and self._is_candidate(n)
             ]
         if len(plain) == 1:
             return plain[0]
@@ -680,7 +598,7 @@ class _Guess:
             found = re.fullmatch(r"(.*?[a-z])_?(\d+)", name)
             if found and self.may_be_number(column) and not self._is_prediction(name):
                 groups.setdefault(found[1].rstrip("_"), []).append(column)
-        words = _LABEL_WORDS | {"rep", "repeat", "replicate", "run", "trial"}
+        words = known.LABEL_WORDS | {"rep", "repeat", "replicate", "run", "trial"}
         good = [names for base, names in groups.items() if len(names) > 1 and set(base.split("_")) & words]
         return tuple(good[0]) if len(good) == 1 else ()
 
@@ -688,7 +606,7 @@ class _Guess:
 
     def _sides(self, base: str) -> tuple[str, str] | None:
         """Columns called after the labels with the words for low and high."""
-        for low, high in _SIDES:
+        for low, high in known.SIDES:
             for join in ("_", ""):
                 names = f"{base}{join}{low}", f"{base}{join}{high}"
                 if all(name in self.by_name for name in names):
@@ -697,7 +615,7 @@ class _Guess:
 
     def errors(self, labels: str, predicted: Sequence[str]) -> _Errors:
         """The errors of these labels; what looks like them and leaves a doubt is asked about."""
-        name, flip = self.plain[labels], self.first(_FLIPS)
+        name, flip = self.plain[labels], self.first(known.FLIP_NAMES)
         in_cells = self.sample is not None and labels in self.sample and _errors_in_cells(self.sample[labels])
         if labels in self.declared:
             return _Errors(self.declared[labels])
@@ -740,9 +658,9 @@ class _Guess:
                 own.append(name)
             elif not of:
                 plain.append(name)
-            elif found.of in others or of & _PREDICTED:
+            elif found.of in others or of & known.PREDICTED_WORDS:
                 continue  # the error of another column
-            elif of <= words | _LABEL_WORDS:
+            elif of <= words | known.LABEL_WORDS:
                 own.append(name)
             elif not any(of <= set(n.split("_")) for n in others):
                 other.append(name)
@@ -764,7 +682,9 @@ class _Guess:
             else:
                 kinds.setdefault(found.kind, []).append(name)
         for (_, kind), both in sides.items():
-            pair = next(((both[a], both[b]) for a, b in (*_SIDES, _NUMBERED_SIDES) if a in both and b in both), None)
+            pair = next(
+                ((both[a], both[b]) for a, b in (*known.SIDES, known.NUMBERED_SIDES) if a in both and b in both), None
+            )
             if pair and kind in ("plain", "total", "stat"):
                 low, high = (self.by_name[name] for name in pair)
                 rest = tuple(self.by_name[n] for n in names if n not in pair)
@@ -805,15 +725,15 @@ class _Guess:
         place = self.columns.index(column)
         before = self.plain[self.columns[place - 1]] if place else ""
         predicted = self._is_prediction(before) or self._may_be_prediction(before) or before in ("mean", "mu")
-        if predicted and not called and (not self.error_names[name].of or words & _SPREAD_WORDS):
+        if predicted and not called and (not self.error_names[name].of or words & known.SPREAD_WORDS):
             raise TableProblem(
                 f"is {column!r} the error of the labels {labels!r}, or that of {self.columns[place - 1]!r}, which it follows? "
                 f"Say --yerr {column} for the labels, or --yerr none for exact labels."
             )
-        count = self.first(_COUNTS)
+        count = self.first(known.COUNT_NAMES)
         if (
             count is not None
-            and words & _SINGLE_SPREAD
+            and words & known.SINGLE_SPREAD_WORDS
             and self.sample is not None
             and _are_counts(self.sample.get(count))
         ):
@@ -827,9 +747,16 @@ class _Guess:
         found = []
         for name, column in self.by_name.items():
             words = name.split("_")
-            rest = {word for word in words if word not in _SUSPECTS | _SIDE_WORDS | {"y"}}
-            suspect = bool(_SUSPECTS & set(words)) or (bool(words) and all(word in _SIDE_WORDS for word in words))
-            if suspect and rest <= set(labels.split("_")) | _LABEL_WORDS and name != labels and column not in predicted:
+            rest = {word for word in words if word not in known.SUSPECT_WORDS | known.SIDE_WORDS | {"y"}}
+            suspect = bool(known.SUSPECT_WORDS & set(words)) or (
+                bool(words) and all(word in known.SIDE_WORDS for word in words)
+            )
+            if (
+                suspect
+                and rest <= set(labels.split("_")) | known.LABEL_WORDS
+                and name != labels
+                and column not in predicted
+            ):
                 found += [column] if self._has_numbers(column) and not self._is_prediction(name) else []
         return found
 
@@ -837,7 +764,7 @@ class _Guess:
 
     def model_column(self) -> str | None:
         """The column of a long table that names the model of each row."""
-        found = self.first(_MODEL_NAMES)
+        found = self.first(known.MODEL_NAMES)
         return found if found is not None and self.is_text(found) else None
 
     def predictions(self, taken: set[str], labels: Sequence[str], made: str | None) -> tuple[list[str], bool]:
@@ -869,7 +796,7 @@ class _Guess:
         groups: dict[str, dict[int, str]] = {}
         for column in predicted:
             found = re.fullmatch(r"(.+)_(\d+)", self.plain[column])
-            if found and found[1] not in _PREDICTED | {"y_pred", "y_hat"} and self._has_decimals(column):
+            if found and found[1] not in known.PREDICTED_WORDS | {"y_pred", "y_hat"} and self._has_decimals(column):
                 groups.setdefault(found[1], {})[int(found[2])] = column
         several = [numbered for numbered in groups.values() if len(numbered) >= _FEWEST_MEMBERS]
         for numbered in several:
@@ -920,8 +847,10 @@ class _Guess:
         found: list[str] = []
         doubtful: list[str] = []
         for name, column in self.by_name.items():
-            known = column in taken or column in self.coordinates or name in self.error_names or name in _COORDINATES
-            if known or not name or column not in self.sample or name.startswith("unnamed"):
+            explained = column in taken or column in self.coordinates or name in self.error_names
+            if explained or name in known.COORDINATE_NAMES or column not in self.sample:
+                continue
+            if not name or name.startswith("unnamed"):
                 continue
             alike = look_alike(shown, self.sample[column])
             if alike is not None:
@@ -931,7 +860,7 @@ class _Guess:
 
 def id_is_unique(roles: Roles) -> bool:
     """Whether the column of ids is one in which an entry should occur once; a column called name need not be."""
-    return roles.id is not None and (not roles.guessed_id or plain_names([roles.id])[roles.id] in _SURE_IDS)
+    return roles.id is not None and (not roles.guessed_id or plain_names([roles.id])[roles.id] in known.SURE_ID_NAMES)
 
 
 def _without_numbers(name: str) -> set[str]:
@@ -963,8 +892,8 @@ def look_alike(labels: Column, values: Column) -> bool | None:
     if holds_numbers(labels) != holds_numbers(values):
         return None
     if not holds_numbers(labels):
-        known = {value for value in labels if value is not None}
-        return sum(value in known for value in values) * 2 >= len(values) or None
+        classes = {value for value in labels if value is not None}
+        return sum(value in classes for value in values) * 2 >= len(values) or None
     rows = min(len(labels), len(values))  # of a text whose rows are cut short
     y, p = as_floats(labels[:rows]), as_floats(values[:rows])
     both = np.isfinite(y) & np.isfinite(p)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scorebars.cli import options as opt
-from scorebars.files.columns import ROLE_OPTIONS, Roles, reads_as_number
+from scorebars.files.column_names import ROLE_OPTIONS
+from scorebars.files.columns import Roles, reads_as_number
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 from scorebars.report.sections import code_lines, file_arguments, metric_code
