@@ -28,30 +28,43 @@ _NONE, _CELLS, _ROWS = "none", "cells", "rows"
 """What an option says: no such column; errors stand in the cells of the labels; repeats stand in several rows."""
 
 
-@dataclass(frozen=True)
-class Roles:
-    """What each column is.
+@dataclass(frozen=True, kw_only=True)
+class ErrorRoles:
+    """Where the errors of the labels stand."""
 
-    `yerr` is a column, several columns, a number, or None. `flips` says that it holds probabilities of a wrong label,
-    `limits` that it is the two ends of an interval, `added` that its columns are parts to be added in quadrature, `percent`
-    that it is in percent of the label, `in_cells` that the errors stand in the cells of the labels. `sure` is False where a
-    pair has names that may also stand for limits.
-    """
+    yerr: str | tuple[str, ...] | float | None = None
+    """A column, several columns, or a number."""
+    limits: bool = False
+    """Whether they are given as the two ends of an interval."""
+    flips: bool = False
+    """Whether they are probabilities of a wrong label."""
+    sure: bool = True
+    """False where a pair has names that may also stand for limits."""
+    percent: bool = False
+    """Whether they are in percent of the label."""
+    added: bool = False
+    """Whether the columns are parts to be added in quadrature."""
+    in_cells: bool = False
+    """Whether they stand in the cells of the labels."""
+    unused: tuple[str, ...] = ()
+    """Columns that look like errors of the labels and are not used."""
+
+    @property
+    def error_columns(self) -> tuple[str, ...]:
+        return (self.yerr,) if isinstance(self.yerr, str) else self.yerr if isinstance(self.yerr, tuple) else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles(ErrorRoles):
+    """What each column is."""
 
     y: str | None
     predictions: tuple[str, ...]
-    yerr: str | tuple[str, ...] | float | None = None
     weight: str | None = None
     by: str | None = None
     groups: str | None = None
     """Which items belong together."""
     id: str | None = None
-    limits: bool = False
-    flips: bool = False
-    sure: bool = True
-    percent: bool = False
-    added: bool = False
-    in_cells: bool = False
     model: str | None = None
     """In a long table the column that names the model of each row."""
     repeats: tuple[str, ...] = ()
@@ -65,13 +78,7 @@ class Roles:
     """Columns that are the members of one ensemble."""
     left_over: bool = False
     """Whether the predictions are the columns that no name explains."""
-    unused: tuple[str, ...] = ()
-    """Columns that look like errors of the labels and are not used."""
     guessed_id: bool = field(default=True, compare=False)
-
-    @property
-    def error_columns(self) -> tuple[str, ...]:
-        return (self.yerr,) if isinstance(self.yerr, str) else self.yerr if isinstance(self.yerr, tuple) else ()
 
     @property
     def label_columns(self) -> tuple[str, ...]:
@@ -255,16 +262,16 @@ def assign(
     made = next((key for key, names in several.items() if names), None)
     predicted = _given_columns(columns, pred, "--pred") if pred else None
     if made is not None:
-        errors = _Errors()
+        errors = ErrorRoles()
     elif limits is not None:
         pair = _pair(columns, limits, "--limits")
         if pair is None:
             raise TableProblem(f"--limits needs two columns, lower and upper, as LOW,HIGH; got {limits!r}.")
-        errors = _Errors(pair, limits=True)
+        errors = ErrorRoles(yerr=pair, limits=True)
     elif yerr is not None or yerr_percent is not None:
         errors = _given_errors(columns, yerr, yerr_percent)
     elif cov is not None or in_rows:
-        errors = _Errors()
+        errors = ErrorRoles()
     else:
         errors = guess.errors(str(labels), predicted or ())
     sources = next((names for names in several.values() if names), () if labels is None else (labels,))
@@ -275,7 +282,7 @@ def assign(
         "groups": _one(columns, groups, "--groups", None),
         "id": _one(columns, id, "--id", guess.first(known.ID_NAMES)),
     }
-    taken = {*sources, *Roles(None, (), errors.yerr).error_columns, *filter(None, others.values()), long}
+    taken = {*sources, *errors.error_columns, *filter(None, others.values()), long}
     ensembles = _given_members(columns, members) if members else []
     given_stds = _given_columns(columns, [name for name in std if name != _NONE], "--std") if std else []
     taken |= {*(name for group in ensembles for name in group), *given_stds}
@@ -298,16 +305,10 @@ def assign(
     if in_rows and others["id"] is None:
         raise TableProblem("--repeats rows needs the column that tells which rows are one label: say --id COLUMN.")
     return Roles(
-        labels if made is None else None,
-        tuple(predicted),
-        errors.yerr,
+        **vars(errors),
+        y=labels if made is None else None,
+        predictions=tuple(predicted),
         **others,
-        limits=errors.limits,
-        flips=errors.flips,
-        sure=errors.sure,
-        percent=errors.percent,
-        added=errors.added,
-        in_cells=errors.in_cells,
         model=long,
         **several,
         repeated_rows=in_rows,
@@ -315,23 +316,8 @@ def assign(
         stds=tuple(stds),
         members=tuple(tuple(group) for group in ensembles),
         left_over=left_over,
-        unused=errors.unused,
         guessed_id=id is None,
     )
-
-
-@dataclass(frozen=True)
-class _Errors:
-    """What is known of the errors of the labels, as in `Roles`."""
-
-    yerr: str | tuple[str, ...] | float | None = None
-    limits: bool = False
-    flips: bool = False
-    sure: bool = True
-    percent: bool = False
-    added: bool = False
-    in_cells: bool = False
-    unused: tuple[str, ...] = ()
 
 
 def _exact(columns: Sequence[str], name: str, option: str) -> str:
@@ -364,22 +350,22 @@ def _pair(columns: Sequence[str], given: str, option: str) -> tuple[str, str] | 
     return _exact(columns, low, option), _exact(columns, high, option)
 
 
-def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None) -> _Errors:
+def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None) -> ErrorRoles:
     option, given = ("--yerr", yerr) if yerr is not None else ("--yerr-percent", str(percent))
     assert given is not None
     relative = yerr is None
     if given not in columns:
         if given in (_NONE, _CELLS) and not relative:
-            return _Errors(in_cells=given == _CELLS)
+            return ErrorRoles(in_cells=given == _CELLS)
         if reads_as_number(given):
-            return _Errors(float(given), percent=relative)
+            return ErrorRoles(yerr=float(given), percent=relative)
         if "+" in given:
-            return _Errors(
-                tuple(_exact(columns, part, option) for part in given.split("+")), percent=relative, added=True
+            return ErrorRoles(
+                yerr=tuple(_exact(columns, part, option) for part in given.split("+")), percent=relative, added=True
             )
     pair = _pair(columns, given, option)
-    return _Errors(
-        pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in known.FLIP_NAMES
+    return ErrorRoles(
+        yerr=pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in known.FLIP_NAMES
     )
 
 
@@ -613,37 +599,37 @@ class _Guess:
                     return self.by_name[names[0]], self.by_name[names[1]]
         return None
 
-    def errors(self, labels: str, predicted: Sequence[str]) -> _Errors:
+    def errors(self, labels: str, predicted: Sequence[str]) -> ErrorRoles:
         """The errors of these labels; what looks like them and leaves a doubt is asked about."""
         name, flip = self.plain[labels], self.first(known.FLIP_NAMES)
         in_cells = self.sample is not None and labels in self.sample and _errors_in_cells(self.sample[labels])
         if labels in self.declared:
-            return _Errors(self.declared[labels])
+            return ErrorRoles(yerr=self.declared[labels])
         own, plain, other = self._sorted_errors(name, predicted)
         found = self._chosen(own) or self._chosen(plain)
         if found is not None:
             self._require_clear(labels, found)
         if found is not None and in_cells:
-            columns = ",".join(Roles(None, (), found.yerr).error_columns)
+            columns = ",".join(found.error_columns)
             raise TableProblem(
                 f"the cells of {labels!r} hold errors, and so does {columns}: say --yerr cells or --yerr {columns}."
             )
         if found is not None:
             return found
         if in_cells:
-            return _Errors(in_cells=True)
+            return ErrorRoles(in_cells=True)
         pair = self._sides(name)
         if pair is not None and flip is None:
-            return _Errors(pair, sure=False)
+            return ErrorRoles(yerr=pair, sure=False)
         if flip is not None:
-            return _Errors(flip, flips=True)
+            return ErrorRoles(yerr=flip, flips=True)
         other += self._suspects(name, predicted)
         if other:
             raise TableProblem(
                 f"is {other[0]!r} the error of the labels {labels!r}? Say --yerr {other[0]} if it is a standard deviation, "
                 "--limits LOW,HIGH for the ends of a 68 % interval, or --yerr none for exact labels."
             )
-        return _Errors()
+        return ErrorRoles()
 
     def _sorted_errors(self, labels: str, predicted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         """Names that look like errors: called after the labels, called after nothing, and after something unknown."""
@@ -669,7 +655,7 @@ class _Guess:
             self.error_names[f"d{labels}"] = _ErrorName(labels, "plain", "")
         return own, plain, [self.by_name[n] for n in other]
 
-    def _chosen(self, names: Sequence[str]) -> _Errors | None:
+    def _chosen(self, names: Sequence[str]) -> ErrorRoles | None:
         """Of several columns of errors those that count; asks where that is not clear."""
         if not names:
             return None
@@ -688,7 +674,7 @@ class _Guess:
             if pair and kind in ("plain", "total", "stat"):
                 low, high = (self.by_name[name] for name in pair)
                 rest = tuple(self.by_name[n] for n in names if n not in pair)
-                return _Errors((low, high), unused=rest)
+                return ErrorRoles(yerr=(low, high), unused=rest)
         everything = [self.by_name[name] for name in names]
         if set(kinds) == {"wide"}:
             raise TableProblem(
@@ -704,7 +690,7 @@ class _Guess:
             if here:
                 column = self.by_name[here[0]]
                 percent = kind == "percent" or self.units.get(column) == "%"
-                return _Errors(column, percent=percent, unused=tuple(c for c in everything if c != column))
+                return ErrorRoles(yerr=column, percent=percent, unused=tuple(c for c in everything if c != column))
         if len(everything) == 1 and "relative" in kinds:
             raise TableProblem(
                 f"is {everything[0]!r} a fraction or in percent of the labels? Say --yerr-percent {everything[0]} if in "
@@ -715,7 +701,7 @@ class _Guess:
             f"--yerr {'+'.join(everything[:2])} adds them in quadrature, --yerr none takes the labels as exact."
         )
 
-    def _require_clear(self, labels: str, found: _Errors) -> None:
+    def _require_clear(self, labels: str, found: ErrorRoles) -> None:
         """Ask where the errors may as well be those of predictions, or of single measurements."""
         column = found.yerr
         if not isinstance(column, str):

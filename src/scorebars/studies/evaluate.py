@@ -133,7 +133,7 @@ def evaluate(
             raise ValueError("give predictions as columns of the file: evaluate(path, pred=...).")
         columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight, "by": by, "groups": groups}
         task = task or task_of_metrics(metrics)
-        study = study_in_file(y_true, **columns, task=task, nan_policy=nan_policy, options=reading)
+        study = study_in_file(y_true, columns, task=task, nan_policy=nan_policy, options=reading)
         found = evaluate_arrays(study.forecasts, metrics or study.metrics, study.task)
         return replace(found, assumed=study.assumed)
     if streamed(y_true):

@@ -425,7 +425,7 @@ def compare(
     if isinstance(y_true, str | os.PathLike):
         reading = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
         study = study_in_file(
-            y_true, **columns, task=task or task_of_metrics(metric), nan_policy=nan_policy, options=reading
+            y_true, columns, task=task or task_of_metrics(metric), nan_policy=nan_policy, options=reading
         )
         data = study.forecasts if task_of_metrics(metric) == "forecast" else study.data
         warnings = [study.assumed]
