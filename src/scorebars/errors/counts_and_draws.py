@@ -28,7 +28,8 @@ class Poisson(MeasurementError):
 
     Notes
     -----
-    The variance of a count is its mean, so there is nothing to pass. Labels must not be negative.
+    A fresh label is the count :math:`k` with probability :math:`e^{-y} y^k / k!`. Its variance is its mean :math:`y`, so
+    there is nothing to pass. Labels must not be negative.
 
     References
     ----------

@@ -53,11 +53,11 @@ class Votes(NamedClasses):
 
     Notes
     -----
-    `expected` asks for a single fresh vote, distributed as the votes on the item. `truth` and `perfect` use the label's
-    own error, that of the majority of the votes, with `vote_error` for a single one. Items may differ in difficulty: the
-    chance of a wrong vote follows a beta law over them. Where four votes an item or more show it, `truth` is corrected for
-    it and says so; fewer cannot show it, and intervals leave room for it. How well the votes tell all this is in the `std`
-    and intervals of `truth`.
+    `expected` asks for a single fresh vote, which is class k with probability :math:`n_{ik}/n_i`, its share of the votes
+    on the item. `truth` and `perfect` use the label's own error, that of the majority of the votes, with `vote_error` for a
+    single one. Items may differ in difficulty: the chance of a wrong vote follows a beta distribution over them. Where at
+    least four votes an item show it, `truth` is corrected for it and says so. Fewer votes cannot show it, and intervals
+    leave room for it. How well the votes tell all this is in the `std` and intervals of `truth`.
 
     References
     ----------

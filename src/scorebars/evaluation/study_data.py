@@ -35,10 +35,6 @@ _SAID_OF_PROBABILITIES = (
 def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -> str:
     """Are these labels classes or measured numbers?
 
-    The error model decides where it is one. Else texts and booleans are classes, and so are whole numbers of at most 20
-    different values if predictions are such numbers too, at least half of them equal to some label, and `yerr`, where it
-    is given, can be a probability of being wrong: at most 1, and at most 1/2 on average.
-
     Parameters
     ----------
     labels : (n,)
@@ -51,6 +47,12 @@ def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -
     Returns
     -------
     "regression" or "classification"
+
+    Notes
+    -----
+    The error model decides where it is one. Otherwise texts and booleans are classes. So are whole numbers of at most 20
+    different values if predictions are such numbers too, at least half of them equal to some label, and `yerr`, where it
+    is given, can be a probability of being wrong: at most 1, and at most 1/2 on average.
 
     Examples
     --------
