@@ -69,7 +69,7 @@ def any_array(values: Any, argument: str, what: str = "values") -> NDArray[Any]:
 
 
 def _texts(array: NDArray[Any], argument: str) -> ValueError:
-    """What to say of texts where numbers are needed: those that are no numbers, with the first place."""
+    """The error for texts where numbers are needed; it names the first that is not a number."""
     bad = _where_float_fails(array.astype(object), ValueError)
     if not bad.any():
         return ValueError(
@@ -81,7 +81,7 @@ def _texts(array: NDArray[Any], argument: str) -> ValueError:
 
 
 def _where_float_fails(array: NDArray[Any], how: type[Exception]) -> NDArray[np.bool_]:
-    """Which values Python cannot make a float of, failing in this way."""
+    """Where float(value) fails with this exception."""
 
     def fails(value: Any) -> bool:
         try:

@@ -82,7 +82,7 @@ class Scorers(Mapping[str, Any]):
         Parameters
         ----------
         name : text
-            A name of this mapping, or that of the metric itself (``"mean_absolute_error"`` or ``"mae"``, negated all the same).
+            A name of this mapping, or that of the metric itself (``"mean_absolute_error"`` or ``"mae"``, negated too).
         answer : {"expected", "observed", "truth", "perfect", "std", "noise_share", "sampling_std"}
             Which answer of the Score; the last three say how sure it is and are never negated.
         **options

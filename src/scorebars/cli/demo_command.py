@@ -1,4 +1,4 @@
-"""``scorebars demo``: the library on real data, without a file of one's own."""
+"""``scorebars demo``: the library on real data, without a file of your own."""
 
 from __future__ import annotations
 

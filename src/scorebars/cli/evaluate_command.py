@@ -54,7 +54,7 @@ def evaluate(
     level: Annotated[float, typer.Option(help="Probability of the intervals.", metavar="P")] = 0.95,
     anew: Annotated[
         int,
-        typer.Option(help="remeasured: how often each label is measured anew; shown if above 1.", metavar="N", min=1),
+        typer.Option(help="remeasured: how often each label is measured again; shown if above 1.", metavar="N", min=1),
     ] = 1,
     positive: Annotated[
         str | None,
@@ -142,7 +142,7 @@ def _shown(result: Any, level: float, anew: int, unit: str | None, out: output.P
     models, groups = result.ranked(), result.groups
     names = ["model"] if groups == [None] else ["model", "group"]
     head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
-    head += [f"measured {anew} times anew ± labels"] if anew > 1 else []
+    head += [f"measured again {anew} times ± labels"] if anew > 1 else []
     lines = [(model, metric, group) for metric in result.metrics for model, group in product(models, groups)]
     rows = dict(zip(lines, table_rows([result.scores[line] for line in lines], level, unit, anew), strict=True))
     parts: list[Any] = []

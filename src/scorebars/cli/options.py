@@ -115,7 +115,7 @@ class ColumnOptions:
     checked: Annotated[
         str | None,
         _supposing(
-            "Of labels that were checked so many were wrong, instead of --yerr; for each class as CLASS=WRONG/CHECKED,...",
+            "How many of the labels that were checked were wrong, instead of --yerr; for each class as CLASS=WRONG/CHECKED,...",
             "WRONG/CHECKED",
         ),
     ] = None
@@ -127,7 +127,7 @@ class ColumnOptions:
     ] = None
     measurements: Annotated[
         int | None,
-        _supposing("Each label is the mean of so many measurements, and its error that of a single one.", "N"),
+        _supposing("Each label is the mean of this many measurements, and its error that of a single one.", "N"),
     ] = None
     scale_errors: Annotated[float | None, _supposing("Multiply all label errors by this.", "FACTOR")] = None
     systematic: Annotated[

@@ -100,7 +100,7 @@ def warn(text: str) -> None:
 
 
 def write_nowhere(stream: Any) -> None:
-    """What a stream still holds goes to nobody: Python flushes it once more at exit, and that has to go somewhere."""
+    """Discard what a stream still holds: Python flushes it once more at exit, and that must not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -183,7 +183,7 @@ ReportOption = Annotated[
 
 
 def keep_apart(sources: Iterable[str | None], out: OutputOptions, report: Path | None = None) -> None:
-    """Refuse outputs that are a file the data come from, before anything is computed; outputs are two files."""
+    """Refuse an output that is a file the data come from, before anything is computed. Two outputs need two files."""
     for option, path in (("--output", out.output), ("--report", report)):
         if path is not None and path.is_dir():
             raise Failure(f"{option} {path} is a folder: give the name of a file.")
@@ -230,7 +230,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequen
     others = range(len(names), len(head))
     count = len(_side_by_side(others, widths, room))
     least = sum(widths[k] for k in others) // count
-    # as few tables as can be, none wider than it must
+    # as few tables as possible, none wider than needed
     parts = next(p for p in (_side_by_side(others, widths, r) for r in range(least, room + 1)) if len(p) == count)
     wrapped = {name for name, width in zip(head, widths, strict=True) if name in _NAMES or width > room}
     rows = printable_rows(rows)
@@ -265,7 +265,7 @@ def _table(
 
 
 def said_of(warnings: Mapping[str, Sequence[str]]) -> list[str]:
-    """The warnings about each model: every one once, after the models that it concerns unless these are all."""
+    """The warnings about all models, each once; one that concerns only some models begins with their names."""
     models: dict[str, list[str]] = {}
     for model, said in warnings.items():
         for warning in said:

@@ -18,7 +18,7 @@ from scorebars.errors.measurement_error import check_kind
 _LOT = 20240519
 """Seed of the draws that break ties."""
 _RATER_DRAWS = 100
-"""How often the items are drawn anew to tell how well the skills of the raters are known."""
+"""How often the items are drawn again to tell how well the skills of the raters are known."""
 
 
 class Votes(NamedClasses):
@@ -165,7 +165,7 @@ class Votes(NamedClasses):
         self.raters = dict(zip(names, found.matrices, strict=True))
         rng, draws = np.random.default_rng(_LOT), _RATER_DRAWS if len(patterns) < 5000 else _RATER_DRAWS // 4
         rows = [shown_as(found.items[which], self._likeliest, np.ones(n))]
-        for _ in range(draws):  # items drawn anew, smoothly: exponential weights
+        for _ in range(draws):  # items drawn again, smoothly: exponential weights
             weight = rng.exponential(size=n)
             mass = np.asarray(np.bincount(which, weight, minlength=len(patterns)), dtype=np.float64)
             again = dawid_skene(patterns, k, mass, found, 100, 1e-4)

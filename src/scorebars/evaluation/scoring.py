@@ -113,7 +113,7 @@ class Evaluation(Shown):
     def to_dict(self, level: float = 0.95, repeats: float = 1) -> dict[str, Any]:
         """Plain data: schema name, numbers of labels and of rows left out, and one record for each score.
 
-        Intervals are at this `level`; `remeasured` is for labels that are measured `repeats` times anew.
+        Intervals are at this `level`; `remeasured` is for `repeats` new measurements of each label.
         """
         return {"schema": SCHEMA, "n": self.n, "omitted": self.omitted, "scores": self.rows(level, repeats)}
 

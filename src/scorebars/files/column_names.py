@@ -74,7 +74,7 @@ PREDICTION_STARTS = ("pred_", "prediction_", "predicted_", "y_pred_", "ypred_", 
 WEIGHT_NAMES = _words("weight weights sample_weight w")
 ID_NAMES = _words("id ids identifier item_id sample_id item name key")
 SURE_ID_NAMES = ID_NAMES[:6]
-"""Of these names that an entry occurs once."""
+"""In a column of such a name each entry should occur once."""
 MODEL_NAMES = _words("model models method algorithm estimator regressor classifier predictor model_name")
 COORDINATE_NAMES = frozenset(
     _words(

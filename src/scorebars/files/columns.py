@@ -656,7 +656,7 @@ class _Guess:
         return own, plain, [self.by_name[n] for n in other]
 
     def _chosen(self, names: Sequence[str]) -> ErrorRoles | None:
-        """Of several columns of errors those that count; asks where that is not clear."""
+        """Which of several columns of errors count; asks where that is not clear."""
         if not names:
             return None
         kinds: dict[str, list[str]] = {}

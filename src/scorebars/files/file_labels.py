@@ -47,7 +47,7 @@ class TableLabels:
     remarks: tuple[str, ...] = ()
     """What was understood while reading that the roles do not say."""
     forecasts: dict[str, Forecast] = field(default_factory=dict)
-    """Of the models whose predictions come with a spread, or with members; `predictions` has their means."""
+    """The forecasts of models whose predictions come with a spread or with members; `predictions` has their means."""
 
     @property
     def n(self) -> int:
@@ -631,7 +631,7 @@ def _zeros_and_ones(values: Column) -> Column:
 
 
 def _texts_of_numbers(columns: Mapping[str, Column], roles: Roles) -> list[str]:
-    """The columns of text that are numbers all the same."""
+    """The columns of text whose cells are numbers."""
     predicted = [*roles.predictions, *roles.forecast_columns]
     names = [*roles.label_columns, *predicted, *roles.error_columns, *([roles.weight] if roles.weight else [])]
     return [

@@ -457,7 +457,7 @@ def _near(path: Path) -> str:
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind that the ending tells; a second ending of compression is looked through.
+    """The kind that the ending tells; the ending of a compressed file is passed over.
 
     >>> kind_of(Path("a.csv.gz")), kind_of(Path("b.PARQUET")), kind_of(Path("c.doc"))
     ('csv', 'parquet', None)
@@ -518,7 +518,7 @@ def _same_columns(name: str, parts: Sequence[TableSource]) -> TableSource:
 
 @contextmanager
 def _room_in(folder: str, what: str) -> Iterator[None]:
-    """A disk that is full is named, with what was to be kept there."""
+    """Say which disk is full, and what was to be kept there."""
     try:
         yield
     except OSError as why:
@@ -557,7 +557,7 @@ Mark = tuple[int, int, int, int]
 
 
 def mark_of(path: str | os.PathLike[str]) -> Mark | None:
-    """What tells a file from another; None for what is no regular file, such as a pipe, and where there is none."""
+    """What identifies a file and its contents; None where there is no file, or something else such as a pipe."""
     try:
         found = os.stat(path)
     except OSError:
@@ -583,7 +583,7 @@ def require_unchanged(before: Mapping[str, Mark | None]) -> None:
 
 @contextmanager
 def unchanged(files: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
-    """Files that must be the same at the end as at the beginning; an error that a change explains is told as the change."""
+    """Files that must not change meanwhile; an error that a change explains is reported as that change."""
     before = marks_of(files)
     try:
         yield

@@ -199,7 +199,7 @@ def parts(y_true: Any, predictions: Any, **options: Any) -> str:
 def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options: Any) -> None:
     """Write the page that `build` makes, with the same arguments, to a file: wholly, or not at all.
 
-    Links are followed, what is no regular file is written to, and a warning says when an older file was replaced.
+    Links are followed, a pipe or a terminal is written to, and a warning says when an older file was replaced.
 
     Examples
     --------

@@ -353,7 +353,7 @@ class Accumulator:
         return self.copy().merge(other)
 
     def copy(self) -> Accumulator:
-        """One that goes its own way from here."""
+        """An independent copy."""
         return copy.copy(self)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What an accumulator may hold: sums, bins and counts that some labels could have given.
 
 A checksum tells of accidents. These checks refuse what was written by someone else, or by hand: numbers that are not finite,
-of the wrong sign, out of range, or that do not belong together would give wrong scores, or none in any time.
+of the wrong sign, out of range, or that do not belong together would give wrong scores, or run for ever.
 """
 
 from __future__ import annotations

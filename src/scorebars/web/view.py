@@ -92,10 +92,10 @@ class View:
 
     @property
     def anew(self) -> int:
-        """How often each label is measured anew, in `remeasured`."""
+        """How often each label is measured again, in `remeasured`."""
         anew = int(self.get("anew", 1))
         if not 1 <= anew <= _MOST_ANEW:
-            raise Refused("Measured anew: give a whole number of at least 1.", 422)
+            raise Refused("Measured again: give a whole number of at least 1.", 422)
         return anew
 
     @property
