@@ -77,7 +77,7 @@ def _texts(array: NDArray[Any], argument: str) -> ValueError:
         )
     if array.ndim == 0:
         return ValueError(f"{argument} = {array.item()!r} is a text, not a number. Give a number.")
-    return complain(argument, "holds texts that are no numbers", bad, array, "Correct these rows, or drop them.")
+    return complain(argument, "holds texts that are not numbers", bad, array, "Correct these rows, or drop them.")
 
 
 def _where_float_fails(array: NDArray[Any], how: type[Exception]) -> NDArray[np.bool_]:

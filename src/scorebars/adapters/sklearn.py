@@ -116,7 +116,7 @@ class Scorers(Mapping[str, Any]):
         name = str(name).replace(bare, SHORT_NAMES.get(bare, bare))
         if name == "mean_error" or name == "neg_mean_error":
             raise ValueError(
-                "mean_error is no scorer: of two biases neither sign is better. Use neg_mean_squared_error, which holds the "
+                "mean_error is not a scorer: of two biases neither sign is better. Use neg_mean_squared_error, which holds the "
                 "bias too."
             )
         known = _metrics()

@@ -423,7 +423,7 @@ def opened(names: str | Sequence[str], options: Reading | None = None) -> Iterat
 def _found(name: str, options: Reading) -> Iterator[list[tuple[Path, str | None]]]:
     """The files that a name means, each with what messages call it: a file, a folder, a pattern, or a zip archive."""
     if not name or "\0" in name:
-        raise TableProblem(f"{name!r} is no name of a file. Name a file, or a shipped data set as {PREFIX}NAME.")
+        raise TableProblem(f"{name!r} is not the name of a file. Name a file, or a shipped data set as {PREFIX}NAME.")
     path = Path(name)
     if not path.exists():
         matching = [Path(one) for one in sorted(glob(name))]

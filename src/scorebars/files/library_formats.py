@@ -184,7 +184,7 @@ class NetcdfFile(TableSource):
                 genuine = file.read(4) == b"\x89HDF"
             if genuine and not (find_spec("netCDF4") or find_spec("h5netcdf")):
                 raise ImportError(f"reading {self.name} needs netCDF4: pip install 'scorebars[xarray]'") from why
-            raise TableProblem(f"{self.name} cannot be read: it is no NetCDF file, or a damaged one.") from why
+            raise TableProblem(f"{self.name} cannot be read: it is not a NetCDF file, or it is damaged.") from why
         self.columns = [str(key) for key in (*self.data.data_vars, *self.data.coords)]
         self.coordinates = frozenset(map(str, self.data.coords))
         self._grid: Any = None

@@ -70,7 +70,7 @@ class TableHead:
     """Index of the first row of values among the rows given."""
     units: dict[str, str] = field(default_factory=dict)
     titles: int = 0
-    """Rows above the names that are no part of the table."""
+    """Rows above the names that are not part of the table."""
     numeric: bool = True
     """Whether any column holds numbers."""
 
@@ -381,7 +381,7 @@ def _as_it_says(lines: Sequence[str], skip: int, delimiter: str | None, name: st
 
 
 def opened_text(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
-    """The text of a file; a mark of its encoding is no part of it."""
+    """The text of a file; without a mark of its encoding."""
     return io.TextIOWrapper(stream, encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="")
 
 
@@ -460,7 +460,7 @@ class TextFile(ArrowFile):
         except UnicodeDecodeError:
             if self._options.encoding or self.layout.encoding != "utf-8":
                 raise
-            with self._raw() as raw:  # a letter far down the file tells that it is no UTF-8
+            with self._raw() as raw:  # a letter far down the file shows that it is not UTF-8
                 self.layout = replace(self.layout, encoding=latin_of(raw.read()))
             return self.read(names)
         return {name: _stripped(column_values(table.column(name), name, self.name)) for name in names}
