@@ -330,11 +330,12 @@ def _exact(columns: Sequence[str], name: str, option: str) -> str:
             return alike[0]
     near = get_close_matches(name, columns, 3)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise TableProblem(f"{option}: there is no column {name!r}.{hint} The columns are: {_listed(columns)}.")
+    raise TableProblem(f"{option}: there is no column {name!r}.{hint} The columns are: {first_names(columns)}.")
 
 
-def _listed(columns: Sequence[str]) -> str:
-    return ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+def first_names(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message; of many the first."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def _one(columns: Sequence[str], given: str | None, option: str, guessed: str | None) -> str | None:

@@ -19,7 +19,7 @@ from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Vote
 from scorebars.errors.censored import limit_sides
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
-from scorebars.files.columns import Roles, id_is_unique, plain_names, roles_of
+from scorebars.files.columns import Roles, first_names, id_is_unique, plain_names, roles_of
 from scorebars.files.formats import Column, Reading, TableSource, no_rows, opened
 from scorebars.files.problem import TableProblem
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
@@ -108,7 +108,7 @@ def load_labels(
     said: list[str] = table.remarks
     if task is None:
         table.refuse_near_numbers()
-        task, assumed = table.task()
+        task, assumed = task_of(table.columns, table.roles)
         said += [assumed] if assumed else []
     table = table if task == "regression" else table.without_forecasts()
     table.require_numbers(table.roles.numbers(task))
@@ -275,12 +275,6 @@ class _Table:
         if side.any():
             self.remarks.append(f"{flag} marks limits of {name}")
         return side
-
-    # task ------------------------------------------------------------------------------------------
-
-    def task(self) -> tuple[str, str]:
-        """What labels, errors and predictions look like, and a sentence where numbers were taken as classes."""
-        return task_of(self.columns, self.roles)
 
     # rows ------------------------------------------------------------------------------------------
 
@@ -574,10 +568,7 @@ def excluded_rows(exclude: Sequence[str], columns: Sequence[str]) -> dict[str, l
     for text in exclude:
         names = [name for name in columns if text.startswith(f"{name}=")]
         if not names:
-            raise TableProblem(
-                f"--exclude {text!r}: write COLUMN=VALUE. The columns are: {', '.join(columns[:20])}"
-                f"{', ...' if len(columns) > 20 else ''}."
-            )
+            raise TableProblem(f"--exclude {text!r}: write COLUMN=VALUE. The columns are: {first_names(columns)}.")
         name = max(names, key=len)
         found.setdefault(name, []).append(text[len(name) + 1 :])
     return found
@@ -746,9 +737,8 @@ def binary(data: TableLabels, positive: str) -> TableLabels:
     columns = [data.y, *data.predictions.values()]
     classes = sorted({str(value) for values in columns if values.dtype.kind != "f" for value in values})
     if data.task != "classification" or len(classes) != 2 or positive not in classes:
-        shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
         raise TableProblem(
-            f"--positive {positive!r} must be one of two classes; the labels and predictions hold {shown}."
+            f"--positive {positive!r} must be one of two classes; the labels and predictions hold {first_names(classes, 10)}."
         )
 
     def mapped(values: Column) -> Column:

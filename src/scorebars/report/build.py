@@ -59,7 +59,7 @@ def build(
     code: str | None = None,
     whole: bool = True,
 ) -> str:
-    """How good are these models, and how well do the labels know it? The answer as one HTML page.
+    """How good are these models, and how sure can the labels make us? The answer as one HTML page.
 
     The page needs nothing else: no network, no other file, at most 3 MB whatever the number of labels (above some
     thousands the points are thinned, the numbers never). All texts from the data are shown as text and never run.

@@ -200,7 +200,7 @@ def _cells(matrix: Any, shown: Any) -> dict[str, Any]:
 
 
 def check_data(check: sb.ErrorCheck) -> dict[str, Any]:
-    """Are the label errors believable, seen from one model?"""
+    """Are the label errors believable, judged by the residuals of one model?"""
     doubt = check.doubts[-1] if check.too_good else ""
     return {"lines": [check.verdict, *check.view().notes], "warnings": list(check.warnings), "too_good": doubt}
 

@@ -38,7 +38,7 @@ _LABELS_OF_THEIR_OWN = ("repeats", "votes", "probabilities")
 _ERRORS = ("yerr", "yerr_percent", "limits", "cov", *_LABELS_OF_THEIR_OWN)
 _NOT_OF_ALL = ("by", "metric", "level", "anew")
 _NOT_OF = {"evaluate": (), "compare": _NOT_OF_ALL, "plan": (*_NOT_OF_ALL, "std", "members", "weight")}
-"""Options that a command has not, or that its page gives in another way."""
+"""Options that a command does not have, or that its page gives in another way."""
 _MOST_VALUES = 4_000
 _MOST_ANEW = 1_000_000
 _LONGEST = 2_000

@@ -38,7 +38,7 @@ from scorebars.web.wording import for_page
 _SHOWN_ROWS = 5
 _LONGEST_CELL = 60
 _MOST_VALUES = 30
-"""A column with at most so many different values can be one of groups."""
+"""A column with at most this many different values can hold groups."""
 _GROUP_COLUMNS = 8
 _SILENT = ("weight", "by", "id", "model", "std", "members")
 """Columns that the command line guesses unless it is told that there are none."""

@@ -108,7 +108,7 @@ class ComparedNumbers:
         self.errors = errors.label_level()
         """Of the labels at hand, means of their repeats."""
         self.scale = errors.common_scale
-        """How well the one factor of all error sizes is known; None where it is."""
+        """How well the common factor of all error sizes is known; None where it is known exactly."""
         self.exact = self.errors.error_free(self.shown)
         normal = self.errors.normal
         self.batches = normal if normal is not None and normal.batch is not None else None
