@@ -131,7 +131,7 @@ def value_of_undefined(zero_division: Any, allow_nan: bool = True) -> float:
 
 
 def given_labels(labels: Any) -> NDArray[Any] | None:
-    """The classes a caller named, each once, in his order."""
+    """The classes that a caller named, each once, in the order given."""
     if labels is None:
         return None
     if np.size(labels) == 0:
