@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -55,18 +56,9 @@ def compare(
         asked = opt.asked_metric(metric) if metric else None
         data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of([asked] if asked else None))
         checks = output.note_doubts(data, out.quiet)
-    default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
-    chosen = asked or ("brier_score_loss" if data.probable else default)
+    chosen = asked or default_metric(data)
     options: dict[str, Any] = {"sampling": sampling, "rope": rope, "level": level}
-    found = sb.compare(
-        data.y,
-        data.models if opt.task_of([chosen]) == "forecast" else data.predictions,
-        yerr=data.yerr,
-        metric=chosen,
-        sample_weight=data.weight,
-        groups=data.groups,
-        **options,
-    )
+    found = comparison_of(data, chosen, **options)
     ranking = found.ranking()
     reference = ranking.best() if against is None else against
     if reference not in found.models:
@@ -78,18 +70,12 @@ def compare(
     # with --sampling the one error holds both
     error = "difference ± labels with sample" if sampling else "difference ± labels ± sample"
     head = ["model", "P(best)", "mean rank", error, "P(better)", "verdict"]
-    rows, texts = [], []
-    for model in ranking.order():
-        row, cells = row_against(found, ranking, model, reference)
-        rows.append(row)
-        texts.append(cells)
-    said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings, "models": rows}
-    about = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n}
+    record, texts = against_reference(found, ranking, reference, data.n, options)
     out.put(
         "compare",
         table=lambda: _shown(found, data, reference, ranking.statement, head, texts, out),
-        json=lambda: as_json({**about, **options, **said}),
-        csv=lambda: output.as_csv(rows),
+        json=lambda: as_json(record),
+        csv=lambda: output.as_csv(record["models"]),
         latex=lambda: booktabs(head, [list(map(latex_text, row)) for row in texts], 1),
         markdown=lambda: markdown_table(head, texts),
         sentence=lambda: found.sentence(data.unit),
@@ -99,7 +85,32 @@ def compare(
             output.warn(f"{warning}.")
 
 
-def row_against(
+def default_metric(data: TableLabels) -> str:
+    """The metric that suits the labels and predictions."""
+    if data.task == "regression":
+        return "mean_squared_error"
+    return "brier_score_loss" if data.probable else "accuracy_score"
+
+
+def comparison_of(data: TableLabels, metric: opt.AskedMetric, **options: Any) -> sb.Comparison:
+    """The comparison of all models of the checked arrays."""
+    models = data.models if opt.task_of([metric]) == "forecast" else data.predictions
+    return sb.compare(
+        data.y, models, yerr=data.yerr, metric=metric, sample_weight=data.weight, groups=data.groups, **options
+    )
+
+
+def against_reference(
+    found: sb.Comparison, ranking: sb.Ranking, reference: str, n: int, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[list[str]]]:
+    """The comparison of all models with the reference, as a record and as rows of texts; the likeliest best first."""
+    rows = [_row_against(found, ranking, model, reference) for model in ranking.order()]
+    said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings}
+    record = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": n, **options, **said}
+    return {**record, "models": [row for row, _ in rows]}, [cells for _, cells in rows]
+
+
+def _row_against(
     found: sb.Comparison, ranking: sb.Ranking, model: str, reference: str
 ) -> tuple[dict[str, Any], list[str]]:
     """One model against the reference, as a record and as texts; the reference has no difference from itself."""
