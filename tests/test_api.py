@@ -1,6 +1,7 @@
 """The public names are frozen here; to add one is a decision, and so is to take one away."""
 
 import inspect
+import re
 
 import pytest
 
@@ -42,6 +43,7 @@ PUBLIC = " ".join(NAMES.values()).split()
 
 functions = [getattr(sb, name) for name in sb.__all__ if inspect.isfunction(getattr(sb, name))]
 models = [getattr(sb, name) for name in sb.errors.__all__ if hasattr(sb, name)]
+forecasts = [sb.EnsembleForecast, sb.LawForecast, sb.NormalForecast, sb.QuantileForecast]
 
 
 def test_public_names():
@@ -69,6 +71,40 @@ def test_docstrings_have_an_example(thing):
     text = inspect.getdoc(thing) or ""
     assert ">>>" in text
     assert text.split("\n")[0].strip().endswith(("?", ".", ":", ";"))
+
+
+def sections(thing):
+    parts = re.split(r"^(\w+)\n-{3,}\n", inspect.getdoc(thing) or "", flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+# The first asks the metrics themselves, the second is a rule of thumb.
+NOT_FROM_A_FORMULA = {"capabilities", "guess_task"}
+
+
+@pytest.mark.parametrize("thing", [f for f in functions if f is not sb.show_config], ids=lambda t: t.__name__)
+def test_docstrings_of_functions_are_complete(thing):
+    """What goes in and comes out, the formula, where it is from, and an example."""
+    found = sections(thing)
+    assert set(found) >= {"Parameters", "Returns", "Notes", "Examples"}
+    if thing.__name__ not in NOT_FROM_A_FORMULA:
+        assert "References" in found
+        assert ":math:" in found["Notes"] or ".. math::" in found["Notes"]
+
+
+@pytest.mark.parametrize("thing", [*models, *forecasts], ids=lambda t: t.__name__)
+def test_docstrings_of_models_are_complete(thing):
+    found = sections(thing)
+    assert set(found) >= {"Parameters", "Notes", "Examples"}
+    assert ":math:" in found["Notes"] or ".. math::" in found["Notes"]
+
+
+@pytest.mark.parametrize("thing", [*functions, *models, *forecasts], ids=lambda t: t.__name__)
+def test_every_parameter_is_described(thing):
+    """Those of the signature and no others."""
+    heads = re.findall(r"^(\S[^:\n]*?)(?: :.*)?$", sections(thing).get("Parameters", ""), flags=re.MULTILINE)
+    described = [name.strip().lstrip("*") for head in heads for name in head.split(",")]
+    assert sorted(described) == sorted(inspect.signature(thing).parameters)
 
 
 # Without label errors these have nothing to say, so yerr has no default.

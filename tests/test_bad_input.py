@@ -95,7 +95,7 @@ def test_two_outputs_name_row_and_column(score):
 @every_regression
 def test_texts_and_mixtures(score):
     refuses(
-        "y_true holds texts that are no numbers: the first is a at index 0, 4 in all. Correct these rows, or drop them.",
+        "y_true holds texts that are not numbers: the first is a at index 0, 4 in all. Correct these rows, or drop them.",
         score,
         list("abcd"),
         P,
@@ -338,7 +338,7 @@ def test_weights(score):
         sample_weight=np.ones((2, 4)),
     )
     refuses(
-        "sample_weight holds texts that are no numbers: the first is a at index 0, ...",
+        "sample_weight holds texts that are not numbers: the first is a at index 0, ...",
         score,
         y,
         p,
@@ -495,7 +495,7 @@ def test_remedies_for_measured_labels(score):
         "yerr is a dict, which has no order. ... sb.ClassFlip({class: probability}); ...", score, Y, P, yerr={0: 0.1}
     )
     refuses(
-        "y_true holds texts that are no numbers: the first is n.d. at index 2, 1 in all. Correct these rows, or drop them.",
+        "y_true holds texts that are not numbers: the first is n.d. at index 2, 1 in all. Correct these rows, or drop them.",
         score,
         ["1", "2", "n.d.", "4"],
         P,
@@ -589,7 +589,7 @@ def test_shared_shifts():
     refuses("shared must have shape (n,) or (k, n), but has shape ().", sb.Normal, 1, shared=0.5)
     refuses("shared contains NaN: the first is nan at index (0, 1), 1 in all. ...", sb.Normal, 1, shared=[1, NAN])
     refuses(
-        "shared holds texts that are no numbers: the first is a at index 0, 1 in all. ...", sb.Normal, 1, shared=["a"]
+        "shared holds texts that are not numbers: the first is a at index 0, 1 in all. ...", sb.Normal, 1, shared=["a"]
     )
 
 

@@ -57,7 +57,7 @@ def test_methods_are_those_of_the_page(answer):
     page = table_of(answer)
     for metric, name, model in pairs():
         if metric in QUICK and (metric, name) in page:
-            said = f"{metric} under {name}: write the page anew with python tests/statistical/page.py"
+            said = f"{metric} under {name}: write the page again with python tests/statistical/page.py"
             assert page[metric, name] == now(metric, model, answer), said
 
 

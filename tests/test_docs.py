@@ -25,6 +25,20 @@ def test_links_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
 
 
+def test_contributing_names_files_that_exist():
+    """In its pictures of the way of the data, and in the walks that say how to add something."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "scorebars"
+    rooms = "|".join(path.name for path in package.iterdir() if path.is_dir())
+    pictures = "".join(re.findall(r"^    .*\n", text, flags=re.MULTILINE))
+    shown = re.findall(rf"\b(?:{rooms})/[\w/.]*\w", pictures)
+    walks = [name for name in re.findall(r"`([\w./]+/[\w.]+\.py)`", text) if name != "scorebars/__init__.py"]
+    assert len(shown) > 15 and len(walks) > 15
+    places = [ROOT, package]
+    for name in (*shown, *walks):
+        assert any((place / name).exists() or (place / f"{name}.py").exists() for place in places), name
+
+
 CHECKED_ELSEWHERE = {
     "docs/command-line.md": "tests/cli/test_docs_page.py",
     "docs/evidence/closed-forms.md": "make accuracy",

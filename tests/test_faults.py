@@ -20,7 +20,7 @@ import pytest
 
 import scorebars as sb
 from scorebars._shared import writing
-from scorebars.files import formats
+from scorebars.files import formats, text_files
 from scorebars.streaming import accumulator, sources
 
 pa = pytest.importorskip("pyarrow")
@@ -63,7 +63,7 @@ def changing(monkeypatch, change, after=3):
 
     monkeypatch.setattr(accumulator.Accumulator, "_take_piece", spy)
     monkeypatch.setattr(sources, "ROWS", 500)
-    monkeypatch.setattr(formats, "_BLOCK", 1 << 14)
+    monkeypatch.setattr(text_files, "_BLOCK", 1 << 14)
 
 
 def replaced_between_pieces(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def a_users_dataset_replaced(tmp_path, monkeypatch):
 
 
 def replaced_while_read_as_a_whole(tmp_path, monkeypatch):
-    path, real = tmp_path / "a.csv", formats.column_values
+    path, real = tmp_path / "a.csv", text_files.column_values
     path.write_text(TEXT)
 
     def spy(column, name, file):
@@ -112,7 +112,7 @@ def replaced_while_read_as_a_whole(tmp_path, monkeypatch):
             path.write_text(TEXT.replace(".", ".9"))
         return real(column, name, file)
 
-    monkeypatch.setattr(formats, "column_values", spy)
+    monkeypatch.setattr(text_files, "column_values", spy)
     return lambda: sb.evaluate(path, metrics="mean_squared_error"), "replaced or written to"
 
 
@@ -313,7 +313,7 @@ def more_than_memory_in_a_small_file(tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(b"y,p\n" + b"1,2\n2,1\n" * 100_000))
     with formats.opened(str(path)) as source:
         assert source.size < 10_000 < 700_000 < source.bytes_held(2) < 900_000
-        assert 1000 < source.bytes_held(2, 1000) <= 1000 + formats._BLOCK
+        assert 1000 < source.bytes_held(2, 1000) <= 1000 + text_files._BLOCK
     constant = tmp_path / "a.parquet"
     pq.write_table(pa.table({"y": np.ones(1 << 20), "p": np.ones(1 << 20)}), constant)
     with formats.opened(str(constant)) as source:
@@ -349,7 +349,7 @@ def no_memory_for_the_whole_file(tmp_path, monkeypatch):
     def full(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(formats.TextFile, "read", full)
+    monkeypatch.setattr(text_files.TextFile, "read", full)
     return lambda: _cli("evaluate", path, "--y", "y", "--pred", "p"), "not enough memory .*--stream"
 
 

@@ -39,7 +39,7 @@ def _library(kind: type) -> str | None:
 
 
 def to_host(values: Any) -> Any:
-    """A NumPy array of the same numbers; what is no array of these libraries is returned as it is."""
+    """A NumPy array of the same numbers; other values are returned as they are."""
     library = library_of(values)
     if library is None:
         return values

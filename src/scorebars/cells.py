@@ -98,7 +98,7 @@ class CellNumbers:
 
     @property
     def numeric(self) -> bool:
-        """Whether the column is one of numbers, for all that a few cells may be wrong."""
+        """Whether the column holds numbers, even if a few cells are wrong."""
         there = ~np.isnan(self.values)
         return bool(there.any()) and int(self.bad.sum()) * 4 <= int(there.sum())
 

@@ -69,23 +69,28 @@ def any_array(values: Any, argument: str, what: str = "values") -> NDArray[Any]:
 
 
 def _texts(array: NDArray[Any], argument: str) -> ValueError:
-    """What to say of texts where numbers are needed: those that are no numbers, with the first place."""
-    bad = np.asarray(np.frompyfunc(_no_number, 1, 1)(array.astype(object)), dtype=bool)
+    """The error for texts where numbers are needed; it names the first that is not a number."""
+    bad = _where_float_fails(array.astype(object), ValueError)
     if not bad.any():
         return ValueError(
             f"{argument} holds numbers written as texts. Convert them: np.asarray({argument}, dtype=float)."
         )
     if array.ndim == 0:
         return ValueError(f"{argument} = {array.item()!r} is a text, not a number. Give a number.")
-    return complain(argument, "holds texts that are no numbers", bad, array, "Correct these rows, or drop them.")
+    return complain(argument, "holds texts that are not numbers", bad, array, "Correct these rows, or drop them.")
 
 
-def _no_number(text: Any) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return True
-    return False
+def _where_float_fails(array: NDArray[Any], how: type[Exception]) -> NDArray[np.bool_]:
+    """Where float(value) fails with this exception."""
+
+    def fails(value: Any) -> bool:
+        try:
+            float(value)
+        except how:
+            return True
+        return False
+
+    return np.asarray(np.frompyfunc(fails, 1, 1)(array), dtype=bool)
 
 
 def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
@@ -116,20 +121,12 @@ def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
     try:
         return array.astype(np.float64)
     except OverflowError:
-        large = np.asarray(np.frompyfunc(_too_large, 1, 1)(array), dtype=bool)
+        large = _where_float_fails(array, OverflowError)
         shown = np.asarray(np.frompyfunc(_size_of, 1, 1)(array), dtype=object)
         hint = "No double holds them: choose another unit, or correct these rows."
         if array.ndim == 0:
             raise ValueError(f"{argument} is {shown.item()}. {hint}") from None
         raise complain(argument, "holds numbers beyond 1.8e308", large, shown, hint) from None
-
-
-def _too_large(value: Any) -> bool:
-    try:
-        float(value)
-    except OverflowError:
-        return True
-    return False
 
 
 def _size_of(value: Any) -> str:

@@ -80,7 +80,7 @@ class Loss(ABC):
         return None
 
     def parabola(self, p: Any) -> FloatArray | None:
-        """Of a loss a y^2 + b y + c of the label: the factors a, one for each prediction. None where it is no parabola."""
+        """For a loss a y^2 + b y + c of the label: the factor a for each prediction. None where the loss is not a parabola."""
         return None
 
 

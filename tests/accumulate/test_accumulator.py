@@ -325,7 +325,7 @@ def test_a_loaded_accumulator_goes_on():
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("{", "this is no JSON"),
+        ("{", "this is not JSON"),
         ("[]", "its schema is None"),
         ('{"schema": "scorebars/evaluation/1"}', "its schema is 'scorebars/evaluation/1'"),
         ('{"schema": "scorebars/accumulator/4"}', "damaged"),
@@ -364,7 +364,7 @@ def test_bad_choices_of_metrics():
         sb.Accumulator(["mean_error", "accuracy_score"])
     with pytest.raises(ValueError, match="task must be"):
         sb.Accumulator(task="ranking")
-    with pytest.raises(ValueError, match="is no metric of scorebars"):
+    with pytest.raises(ValueError, match="is not a metric of scorebars"):
         sb.Accumulator(len)
 
 

@@ -245,7 +245,7 @@ def test_bad_options():
         sb.Accumulator(["f1_score", partial(sb.f1_score, average="macro")])
     with pytest.raises(ValueError, match="f1_score: pass options by name"):
         sb.Accumulator(partial(sb.f1_score, [1, 0]))
-    with pytest.raises(ValueError, match="is no metric of scorebars"):
+    with pytest.raises(ValueError, match="is not a metric of scorebars"):
         sb.Accumulator(partial(max, key=len))
     macro, micro = (sb.Accumulator(partial(sb.f1_score, average=how)) for how in ("macro", "micro"))
     with pytest.raises(

@@ -76,7 +76,7 @@ def test_merging_and_refusals(monkeypatch):
     one, two = (accumulated("crps", FORECASTS["members"], step=size) for size in (100, 900))
     assert float(one.result()["crps"]) == pytest.approx(float(two.result()["crps"]), rel=1e-12)
     assert (one + two).n == 2 * N
-    with pytest.raises(ValueError, match="one number for each label is no forecast"):
+    with pytest.raises(ValueError, match="one number for each label is a prediction"):
         sb.Accumulator("crps").update(Y, {"a": MEAN})
     with pytest.raises(ValueError, match="independent normal errors"):
         sb.Accumulator("crps").update(Y, {"a": FORECASTS["normal"]}, yerr=sb.Uniform(0.1))

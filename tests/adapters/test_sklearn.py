@@ -105,7 +105,7 @@ def test_options_go_to_the_metric():
 def test_bad_names():
     with pytest.raises(ValueError, match=r"there is no scorer 'mean_square_error'. Near matches: mean_squared_error"):
         sb.scorers.get_scorer("mean_square_error")
-    with pytest.raises(ValueError, match="mean_error is no scorer: of two biases neither sign is better"):
+    with pytest.raises(ValueError, match="mean_error is not a scorer: of two biases neither sign is better"):
         sb.scorers["neg_mean_error"]
     with pytest.raises(ValueError, match=r"answer must be one of observed, expected, .* got 'bias'"):
         sb.scorers.get_scorer("r2_score", answer="bias")

@@ -28,7 +28,7 @@ def test_examples(run):
 
 
 def test_every_command_and_exit_code_is_there():
-    from scorebars.cli import console
+    from scorebars.cli import output
     from scorebars.cli.app import app
 
     text = PAGE.read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ def test_every_command_and_exit_code_is_there():
         0,
         *(
             value
-            for name, value in vars(console).items()
+            for name, value in vars(output).items()
             if name.isupper() and name[0] != "_" and isinstance(value, int)
         ),
     }

@@ -10,8 +10,7 @@ import pytest
 from scorebars._shared.escaping import printable
 from scorebars._shared.evaluation_tables import booktabs, latex_text, markdown_table
 from scorebars._shared.writing import as_json
-from scorebars.cli.console import rendered
-from scorebars.cli.output import as_csv
+from scorebars.cli.output import as_csv, rendered
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "tex", "md", "txt"])

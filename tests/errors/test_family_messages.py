@@ -50,7 +50,7 @@ def test_labels_that_a_family_cannot_have() -> None:
     ):
         sb.mean_absolute_error([1.0, -1.0, 0.0], [1.0, 1.0, 1.0], yerr=errors.LogNormal(0.1))
     with pytest.raises(
-        ValueError, match=r"y_true has negative values, which are no counts: the first is -2\.0 at index 0, 1 in"
+        ValueError, match=r"y_true has negative values, which are not counts: the first is -2\.0 at index 0, 1 in"
     ):
         sb.mean_squared_error([-2.0, 0.0], [1.0, 1.0], yerr=errors.Poisson())
     sb.mean_squared_error([0.0, 2.5], [1.0, 1.0], yerr=errors.Poisson())

@@ -220,7 +220,7 @@ REFUSED = [
         lambda: sb.LawForecast(stats.gamma([2.0, -1.0])),
         "parameters without a distribution: the first is -1.0 at index 1",
     ),
-    (lambda: sb.crps([1.0, 2.0], [1.0, 2.0]), "one number for each label is no forecast but a prediction"),
+    (lambda: sb.crps([1.0, 2.0], [1.0, 2.0]), "one number for each label is a prediction without a spread"),
     (lambda: sb.crps([1.0, 2.0], ([1.0], [1.0])), "forecast is of 1 labels, y_true has 2"),
     (lambda: sb.crps([1.0, 2.0], np.zeros((3, 2))), r"Pass forecast.T"),
     (lambda: sb.crps([1.0, np.nan], ([1.0, 1.0], 1.0)), "y_true contains NaN"),

@@ -30,7 +30,7 @@ HEAD = """# How well every interval holds
 
 A 95 % interval should hold the value it promises in 95 of 100 cases. We check that by simulation, for every metric, every error
 model and every interval that a score offers: items with known truth are drawn, measured, scored, and the interval is compared with the
-value that only the simulation knows. `make test-coverage` measures the table anew; `sb.capabilities(answer)` shows it.
+value that only the simulation knows. `make test-coverage` measures the table again; `sb.capabilities(answer)` shows it.
 
 Each entry says how the answer is found and how often its 95 % interval held in test sets of 40 labels (-: there is no such answer).
 True values scatter by 2, true residuals by 1 and label errors by 0.3 to 0.9; class labels are wrong in 10 % of the cases. With 400

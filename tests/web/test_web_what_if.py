@@ -212,7 +212,8 @@ def test_labels_measured_anew_are_in_what_is_taken_along(visitor, tmp_path, monk
     assert json.loads(done.stdout)["scores"][0]["remeasured"] == found["scores"][0]["remeasured"]
     shown = CliRunner().invoke(app, [*shlex.split(found["command"])[1:], "-q"])
     assert (
-        "4 times anew" in " ".join(shown.stdout.split()) and str(score.remeasured(repeats=4)).split()[0] in shown.stdout
+        "again 4 times" in " ".join(shown.stdout.split())
+        and str(score.remeasured(repeats=4)).split()[0] in shown.stdout
     )
     space = {}
     exec(compile(found["code"], "code", "exec"), space)

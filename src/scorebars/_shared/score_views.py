@@ -139,7 +139,7 @@ class Record(NamedTuple):
 def answers_of(score: Score, names: Iterable[str], level: float | None = None, repeats: float = 1) -> dict[str, Answer]:
     """The answers of these names (and "noise_share"), with intervals where a `level` is given.
 
-    `remeasured` is for labels that are measured `repeats` times anew.
+    `remeasured` is for `repeats` new measurements of each label.
     """
     return score._record(names, level, repeats).answers
 
@@ -180,7 +180,7 @@ def metric_data(record: Record, unit: str | None) -> MetricData:
 
 
 def table_rows(scores: Iterable[Score], level: float, unit: str | None, anew: int = 1) -> list[TableRow]:
-    """The rows of a table of scores of labels in this unit; a last cell for labels measured `anew` > 1 times."""
+    """The rows of a table of scores of labels in this unit; a last cell for labels measured again, if `anew` > 1 times."""
     bare = (*_BARE, "remeasured") if anew > 1 else _BARE
     records = [score._record(("expected", *bare), level, anew, bare) for score in scores]
     return [TableRow(metric_data(record, unit), _cells(record.answers)) for record in records]

@@ -17,7 +17,7 @@ def write_text(path: Path, text: str) -> bool:
     """Write a text where `path` leads, and say whether an older file was replaced.
 
     Links are followed. A regular file is there whole or not at all: readers see the old contents or the new, never a part.
-    What is no regular file (a pipe, a terminal, /dev/null) is written to and stays what it is.
+    A pipe, a terminal or /dev/null is written to and stays what it is.
     """
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
@@ -59,7 +59,7 @@ def _mode_of(path: Path) -> int:
 
 
 def as_json(value: Any, indent: int | None = 2, **options: Any) -> str:
-    """Strict JSON; infinities are the strings "inf" and "-inf", and what is no number is null."""
+    """Strict JSON; infinities are the strings "inf" and "-inf", and NaN is null."""
     return json.dumps(_finite(value), allow_nan=False, indent=indent, **options)
 
 

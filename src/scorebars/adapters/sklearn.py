@@ -82,7 +82,7 @@ class Scorers(Mapping[str, Any]):
         Parameters
         ----------
         name : text
-            A name of this mapping, or that of the metric itself (``"mean_absolute_error"`` or ``"mae"``, negated all the same).
+            A name of this mapping, or that of the metric itself (``"mean_absolute_error"`` or ``"mae"``, negated too).
         answer : {"expected", "observed", "truth", "perfect", "std", "noise_share", "sampling_std"}
             Which answer of the Score; the last three say how sure it is and are never negated.
         **options
@@ -116,7 +116,7 @@ class Scorers(Mapping[str, Any]):
         name = str(name).replace(bare, SHORT_NAMES.get(bare, bare))
         if name == "mean_error" or name == "neg_mean_error":
             raise ValueError(
-                "mean_error is no scorer: of two biases neither sign is better. Use neg_mean_squared_error, which holds the "
+                "mean_error is not a scorer: of two biases neither sign is better. Use neg_mean_squared_error, which holds the "
                 "bias too."
             )
         known = _metrics()

@@ -49,7 +49,7 @@ class Level:
 
     name: str
     repeats: FloatArray | float | None = None
-    """Of `remeasured`: how many repeats each new label is the mean of."""
+    """For `remeasured`: each new label is the mean of this many repeats."""
 
     def tau2(self, errors: MeasurementError, y: FloatArray) -> FloatArray:
         """The variance by which the loss of each label is smoothed; negative where label error has to be taken off."""
@@ -167,7 +167,7 @@ class Answers(ABC):
         return float(np.sum(np.square(np.bincount(codes, found))))
 
     def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
-        """What groups of items scatter the metric by at least, where theory knows more than few groups show; else 0."""
+        """The least variance that groups of items give the metric, where theory knows more than a few groups show; else 0."""
         return 0.0
 
     def _label_variance(self) -> float:
@@ -186,7 +186,7 @@ class Answers(ABC):
 
     @property
     def _centre(self) -> float:
-        """What test sets scatter about."""
+        """The value that test sets scatter about."""
         return self.expected if self._berkson else self.observed
 
     @property
@@ -225,10 +225,10 @@ class Answers(ABC):
         raise UndefinedEstimate(f"{self.declaration.name} takes the sizes of label errors as known, not as estimates.")
 
     _items_hold_sizes = True
-    """Whether the scatter of the items holds that of sizes which were estimated label by label."""
+    """Whether the scatter of the items already includes that of error sizes estimated label by label."""
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """What sizes estimated label by label add to an estimate, as far as that does not hold it already."""
+        """What error sizes estimated label by label add to an estimate that does not include it yet."""
         return of_single_sizes(self, errors, ask)
 
     def _with_known_sizes(self) -> Estimate:
@@ -262,16 +262,16 @@ class Answers(ABC):
     def __getstate__(self) -> dict[str, Any]:
         return {
             name: value for name, value in vars(self).items() if name != "against_truth"
-        }  # found again when asked for
+        }  # cached values are computed again after unpickling
 
     @cached_property
     def against_truth(self) -> Estimate:
-        """`truth`, found once for all who ask."""
+        """`truth`, computed once."""
         return self.truth()
 
     @cached_property
     def floor(self) -> Estimate:
-        """What a perfect model would score: `perfect`, found once for all who ask."""
+        """What a perfect model would score: `perfect`, computed once."""
         return self._with_size_errors(self.perfect(), methodcaller("perfect"), of_truth=False)
 
     def _symmetric(self, value: float, std: float, method: str, total: float | None = None, note: str = "") -> Estimate:

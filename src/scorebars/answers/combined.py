@@ -367,7 +367,7 @@ class PredictionErrorAnswers(ChangedAnswers):
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is made when asked for is made now: functions of metrics do not travel."""
+        """Make now what is otherwise made on demand: the functions that make it cannot be pickled."""
         _ = self._alone
         if self._berkson:
             _ = self._at_levels

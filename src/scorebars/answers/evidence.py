@@ -264,7 +264,7 @@ _FROM_SUMS: dict[type[Loss], Callable[[NormalSums], tuple[float, float, float]]]
 
 
 def representatives_of(loss: Loss, data: Measured) -> Representatives | None:
-    """Labels that stand for very many which count alike; found once for all who ask by the same loss."""
+    """Labels that stand for very many which count alike; computed once for each loss."""
     if data.n <= MANY or data.weight is not None or data.on_device:
         return None
     known = data.shelf.get("representatives")

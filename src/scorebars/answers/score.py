@@ -440,7 +440,7 @@ class Score(float):
     def to_dict(self, level: float = 0.95, repeats: float = 1) -> dict[str, float | int | str | None]:
         """All answers under flat names, intervals at this `level`; None where an answer cannot be estimated.
 
-        `remeasured` is for labels that are measured `repeats` times anew.
+        `remeasured` is for `repeats` new measurements of each label.
         """
         return score_views.flat(self, level, repeats)
 

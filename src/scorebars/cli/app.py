@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import scorebars as sb
-from scorebars.cli import console
+from scorebars.cli import output
 from scorebars.cli.calibrate_command import calibrate
 from scorebars.cli.check_command import check
 from scorebars.cli.compare_command import compare
@@ -39,37 +39,37 @@ class Guard(TyperGroup):
         debug = bool(ctx.params.get("debug"))
         with _terminated_cleanly(), warnings.catch_warnings():
             warnings.simplefilter("default")
-            warnings.showwarning = lambda message, *_, **__: console.warn(str(message))
+            warnings.showwarning = lambda message, *_, **__: output.warn(str(message))
             try:
                 done = super().invoke(ctx)
                 sys.stdout.flush()
                 return done
             except BrokenPipeError:
-                console.write_nowhere(sys.stdout)
-                raise typer.Exit(console.BROKEN_PIPE) from None
+                output.write_nowhere(sys.stdout)
+                raise typer.Exit(output.BROKEN_PIPE) from None
             except KeyboardInterrupt:
-                raise typer.Exit(console.INTERRUPTED) from None
+                raise typer.Exit(output.INTERRUPTED) from None
             except OSError as why:
                 text = f"{why.filename}: {why.strerror.lower()}." if why.strerror and why.filename else str(why)
-                self._end(why, console.BAD_INPUT, debug, text)
-            except (console.Failure, ValueError, OverflowError) as why:
-                self._end(why, console.BAD_INPUT, debug, str(why))
+                self._end(why, output.BAD_INPUT, debug, text)
+            except (output.Failure, ValueError, OverflowError) as why:
+                self._end(why, output.BAD_INPUT, debug, str(why))
             except ImportError as why:
-                self._end(why, console.MISSING_LIBRARY, debug, str(why))
+                self._end(why, output.MISSING_LIBRARY, debug, str(why))
             except MemoryError as why:
-                self._end(why, console.BAD_INPUT, debug, _NO_MEMORY)
+                self._end(why, output.BAD_INPUT, debug, _NO_MEMORY)
             except Exception as why:
                 if hasattr(why, "exit_code"):  # typer's own: a wrong option, --help
                     raise
                 kind = type(why).__name__
                 text = f"unexpected {kind}: {why}. This is a bug; --debug (before the command) shows where."
-                self._end(why, console.UNEXPECTED, debug, text)
+                self._end(why, output.UNEXPECTED, debug, text)
 
     @staticmethod
     def _end(why: BaseException, code: int, debug: bool, text: str) -> NoReturn:
         if debug:
             raise why
-        console.note(f"scorebars: {text}", style="")
+        output.note(f"scorebars: {text}", style="")
         raise typer.Exit(code) from None
 
 
@@ -91,7 +91,7 @@ app = typer.Typer(
     cls=Guard,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    epilog=console.EXIT_CODES,
+    epilog=output.EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -12,8 +12,7 @@ import scorebars as sb
 from scorebars._shared.score_views import counted, number
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import FOUND, Failure, note
-from scorebars.cli.output import OutputOptions, ReportOption, as_csv, grid, keep_apart, write_report
+from scorebars.cli import output
 from scorebars.files.file_labels import TableLabels
 
 _MEANINGS = {
@@ -29,7 +28,7 @@ _MEANINGS = {
 def calibrate(
     file: opt.FileArgument,
     columns: opt.ForecastOptions,
-    out: OutputOptions,
+    out: output.OutputOptions,
     claims: Annotated[
         str,
         typer.Option(
@@ -37,36 +36,36 @@ def calibrate(
             metavar="WHAT",
         ),
     ] = "truth",
-    report: ReportOption = None,
+    report: output.ReportOption = None,
 ) -> None:
     """Are the error bars of the forecasts right, label errors allowed for? Ends with code 1 where one is not calibrated.
 
     A forecast is a prediction with its spread (pred_x and pred_x_std), or an ensemble (pred_x_1, pred_x_2, ...).
     """
     if claims not in ("truth", "label"):
-        raise Failure(f"--claims must be truth or label, got {claims!r}.")
-    keep_apart([*file, columns.cov], out, report)
+        raise output.Failure(f"--claims must be truth or label, got {claims!r}.")
+    output.keep_apart([*file, columns.cov], out, report)
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         data = opt.checked_labels(source, roles, columns, out.quiet, "regression")
     if not data.forecasts:
-        raise Failure(
+        raise output.Failure(
             f"{source.name} has predictions but no forecasts: say --std COLUMN for the spread of a model's predictions, or "
             "--members 'pred_x_*' for the members of an ensemble."
         )
     found = calibrated(data, claims)
     if report:
-        write_report(report, data, source.name, out.quiet, **opt.in_python(file, roles, columns))
+        output.write_report(report, data, source.name, out.quiet, **opt.in_python(file, roles, columns))
     rows = [{"model": model, **one.to_dict()} for model, one in found.items()]
     out.put(
         "calibrate",
         table=lambda: _shown(found, data, out),
         json=lambda: as_json({"schema": "scorebars/calibrate/1", "n": data.n, "claims": claims, "models": rows}),
-        csv=lambda: as_csv(rows),
+        csv=lambda: output.as_csv(rows),
     )
     for line in () if out.quiet else dict.fromkeys(line for one in found.values() for line in one.notes):
-        note(f"{line[0].upper()}{line[1:]}")
+        output.note(f"{line[0].upper()}{line[1:]}")
     if not all(one.calibrated for one in found.values()):
-        raise typer.Exit(FOUND)
+        raise typer.Exit(output.FOUND)
 
 
 def calibrated(data: TableLabels, claims: str = "truth") -> Mapping[str, sb.Calibration]:
@@ -77,7 +76,7 @@ def calibrated(data: TableLabels, claims: str = "truth") -> Mapping[str, sb.Cali
     return found
 
 
-def _shown(found: Mapping[str, sb.Calibration], data: TableLabels, out: OutputOptions) -> str:
+def _shown(found: Mapping[str, sb.Calibration], data: TableLabels, out: output.OutputOptions) -> str:
     allowed = any(one.naive is not one for one in found.values())
     head = ["model", "verdict", "spread factor", "95 %", "bias", "chi2/n", "area", "spread"]
     rows = []
@@ -90,7 +89,7 @@ def _shown(found: Mapping[str, sb.Calibration], data: TableLabels, out: OutputOp
         rows.append([model, _word(one), number(facts["spread_factor"], 3), between, *numbers, *ignored])
     unit = f", in {data.unit}" if data.unit else ""
     title = Text.assemble(("Calibration", "bold"), (f"  {counted(data.n, 'label')}{unit}", "dim"))
-    tables = grid([*head, *(["ignored"] if allowed else [])], rows, ("model", "verdict", "ignored"))
+    tables = output.grid([*head, *(["ignored"] if allowed else [])], rows, ("model", "verdict", "ignored"))
     verdicts = [
         Text(f"{model}: {one.verdict}", style="green" if one.calibrated else "yellow") for model, one in found.items()
     ]

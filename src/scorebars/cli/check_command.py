@@ -12,8 +12,7 @@ import scorebars as sb
 from scorebars._shared.score_views import counted, percent
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import FOUND, Failure
-from scorebars.cli.output import OutputOptions, ReportOption, as_csv, grid, keep_apart, said_of, write_report
+from scorebars.cli import output
 
 _MEANINGS = {
     "pull": "(prediction - label) / label error; a perfect model has mean 0 and std 1",
@@ -27,31 +26,31 @@ _FACTS = (
 
 
 def check(
-    file: opt.FileArgument, columns: opt.ForecastOptions, out: OutputOptions, report: ReportOption = None
+    file: opt.FileArgument, columns: opt.ForecastOptions, out: output.OutputOptions, report: output.ReportOption = None
 ) -> None:
     """Are the quoted label errors believable? Ends with code 1 where something deserves a look.
 
     Pulls (residuals in units of the label error), errors that are zero, look like a default or grow with the label.
     """
-    keep_apart([*file, columns.cov], out, report)
+    output.keep_apart([*file, columns.cov], out, report)
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         data = opt.checked_labels(source, roles, columns, out.quiet)
     if data.yerr is None:
-        raise Failure(f"{source.name} has no column of label errors to check: say --yerr COLUMN.")
+        raise output.Failure(f"{source.name} has no column of label errors to check: say --yerr COLUMN.")
     if data.task == "classification":
-        raise Failure("check looks at the errors of measured numbers; the labels of this file are classes.")
+        raise output.Failure("check looks at the errors of measured numbers; the labels of this file are classes.")
     checks = {model: sb.check_errors(data.y, p, yerr=data.yerr) for model, p in data.predictions.items()}
     rows = [_record(model, check) for model, check in checks.items()]
     if report:
-        write_report(report, data, source.name, out.quiet, checks=checks, **opt.in_python(file, roles, columns))
+        output.write_report(report, data, source.name, out.quiet, checks=checks, **opt.in_python(file, roles, columns))
     out.put(
         "check",
         table=lambda: _shown(rows, data.n, out),
         json=lambda: as_json({"schema": "scorebars/check/1", "n": data.n, "models": rows}),
-        csv=lambda: as_csv([{**row, "warnings": " ".join(row["warnings"])} for row in rows]),
+        csv=lambda: output.as_csv([{**row, "warnings": " ".join(row["warnings"])} for row in rows]),
     )
     if any(row["warnings"] for row in rows):
-        raise typer.Exit(FOUND)
+        raise typer.Exit(output.FOUND)
 
 
 def _record(model: str, result: sb.ErrorCheck) -> dict[str, Any]:
@@ -62,7 +61,7 @@ def _record(model: str, result: sb.ErrorCheck) -> dict[str, Any]:
     return {"model": model, **means, **facts, "warnings": list(result.warnings)}
 
 
-def _shown(rows: list[dict[str, Any]], n: int, out: OutputOptions) -> str:
+def _shown(rows: list[dict[str, Any]], n: int, out: output.OutputOptions) -> str:
     rows = sorted(rows, key=lambda row: row["reduced_chi_squared"])
     first = rows[0]
     grown = "" if first["growth"] is None else f"; they go as |label|^{first['growth']:.2f}"
@@ -75,9 +74,11 @@ def _shown(rows: list[dict[str, Any]], n: int, out: OutputOptions) -> str:
         p = min(row["pvalue_low"], row["pvalue_high"])
         numbers = [f"{row[k]:.3g}" for k in ("pull_mean", "pull_std", "reduced_chi_squared")]
         texts.append([row["model"], *numbers, f"{p:.2g}" if p > 0 else "< 1e-300", percent(row["noise_share"])])
-    tables = grid(["model", "mean pull", "std of pulls", "chi2/n", "p-value", "noise"], texts)
+    tables = output.grid(["model", "mean pull", "std of pulls", "chi2/n", "p-value", "noise"], texts)
     title = Text.assemble(("Label errors", "bold"), (f"  {counted(n, 'label')}", "dim"))
-    verdicts = [Text(line, style="bold") for line in said_of({row["model"]: [row["verdict"]] for row in rows})]
-    odd = [Text(f"! {line}", style="yellow") for line in said_of({row["model"]: row["warnings"] for row in rows})]
+    verdicts = [Text(line, style="bold") for line in output.said_of({row["model"]: [row["verdict"]] for row in rows})]
+    odd = [
+        Text(f"! {line}", style="yellow") for line in output.said_of({row["model"]: row["warnings"] for row in rows})
+    ]
     odd = odd or [Text("Nothing odd about these errors.", style="green")]
     return out.screen(title, Text(errors, style="dim"), "", *tables, "", *verdicts, *odd, meanings=_MEANINGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -13,8 +14,7 @@ from scorebars._shared.evaluation_tables import booktabs, markdown_table
 from scorebars._shared.score_views import counted, unit_of, unnamed
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import Failure, warn
-from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, note_doubts, write_report
+from scorebars.cli import output
 from scorebars.files.file_labels import TableLabels
 
 _STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference": "dim"}
@@ -23,7 +23,7 @@ _STYLES = {"better": "green", "worse": "red", "equivalent": "cyan", "reference":
 def compare(
     file: opt.FileArgument,
     columns: opt.ComparedOptions,
-    out: PaperOptions,
+    out: output.PaperOptions,
     metric: Annotated[
         str | None,
         typer.Option(
@@ -45,62 +45,72 @@ def compare(
     ] = False,
     rope: Annotated[float, typer.Option(help="Differences up to this size do not matter.", metavar="SIZE")] = 0.0,
     level: Annotated[float, typer.Option(help="How sure a verdict must be.", metavar="P")] = 0.95,
-    report: ReportOption = None,
+    report: output.ReportOption = None,
 ) -> None:
     """Which model is better, and how sure can the labels make us?
 
     All models are compared on the same labels, so errors that they share cancel.
     """
-    keep_apart([*file, columns.cov], out, report)
+    output.keep_apart([*file, columns.cov], out, report)
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         asked = opt.asked_metric(metric) if metric else None
         data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of([asked] if asked else None))
-        checks = note_doubts(data, out.quiet)
-    default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
-    chosen = asked or ("brier_score_loss" if data.probable else default)
+        checks = output.note_doubts(data, out.quiet)
+    chosen = asked or default_metric(data)
     options: dict[str, Any] = {"sampling": sampling, "rope": rope, "level": level}
-    found = sb.compare(
-        data.y,
-        data.models if opt.task_of([chosen]) == "forecast" else data.predictions,
-        yerr=data.yerr,
-        metric=chosen,
-        sample_weight=data.weight,
-        groups=data.groups,
-        **options,
-    )
+    found = comparison_of(data, chosen, **options)
     ranking = found.ranking()
     reference = ranking.best() if against is None else against
     if reference not in found.models:
-        raise Failure(f"--against: there is no model {reference!r}. The models are: {', '.join(found.models)}.")
+        raise output.Failure(f"--against: there is no model {reference!r}. The models are: {', '.join(found.models)}.")
     if report:
         read = opt.in_python(file, roles, columns)
         shown = {"metrics": [chosen], "comparison": found, "level": level}
-        write_report(report, data, source.name, out.quiet, checks=checks, **shown, **read)
+        output.write_report(report, data, source.name, out.quiet, checks=checks, **shown, **read)
     # with --sampling the one error holds both
     error = "difference ± labels with sample" if sampling else "difference ± labels ± sample"
     head = ["model", "P(best)", "mean rank", error, "P(better)", "verdict"]
-    rows, texts = [], []
-    for model in ranking.order():
-        row, cells = row_against(found, ranking, model, reference)
-        rows.append(row)
-        texts.append(cells)
-    said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings, "models": rows}
-    about = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n}
+    record, texts = against_reference(found, ranking, reference, data.n, options)
     out.put(
         "compare",
         table=lambda: _shown(found, data, reference, ranking.statement, head, texts, out),
-        json=lambda: as_json({**about, **options, **said}),
-        csv=lambda: as_csv(rows),
+        json=lambda: as_json(record),
+        csv=lambda: output.as_csv(record["models"]),
         latex=lambda: booktabs(head, [list(map(latex_text, row)) for row in texts], 1),
         markdown=lambda: markdown_table(head, texts),
         sentence=lambda: found.sentence(data.unit),
     )
     if not out.quiet:
         for warning in found.warnings:
-            warn(f"{warning}.")
+            output.warn(f"{warning}.")
 
 
-def row_against(
+def default_metric(data: TableLabels) -> str:
+    """The metric that suits the labels and predictions."""
+    if data.task == "regression":
+        return "mean_squared_error"
+    return "brier_score_loss" if data.probable else "accuracy_score"
+
+
+def comparison_of(data: TableLabels, metric: opt.AskedMetric, **options: Any) -> sb.Comparison:
+    """The comparison of all models of the checked arrays."""
+    models = data.models if opt.task_of([metric]) == "forecast" else data.predictions
+    return sb.compare(
+        data.y, models, yerr=data.yerr, metric=metric, sample_weight=data.weight, groups=data.groups, **options
+    )
+
+
+def against_reference(
+    found: sb.Comparison, ranking: sb.Ranking, reference: str, n: int, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[list[str]]]:
+    """The comparison of all models with the reference, as a record and as rows of texts; the likeliest best first."""
+    rows = [_row_against(found, ranking, model, reference) for model in ranking.order()]
+    said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings}
+    record = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": n, **options, **said}
+    return {**record, "models": [row for row, _ in rows]}, [cells for _, cells in rows]
+
+
+def _row_against(
     found: sb.Comparison, ranking: sb.Ranking, model: str, reference: str
 ) -> tuple[dict[str, Any], list[str]]:
     """One model against the reference, as a record and as texts; the reference has no difference from itself."""
@@ -124,7 +134,7 @@ def _shown(
     statement: str,
     head: list[str],
     texts: list[list[str]],
-    out: PaperOptions,
+    out: output.PaperOptions,
 ) -> str:
     declared = found.declaration
     scope = "label errors and finite test set" if found.sampling else "label errors alone"
@@ -132,7 +142,7 @@ def _shown(
     facts = ", ".join([declared.direction, *([f"in {unit}"] if unit else []), counted(data.n, "label")])
     facts = f"  {facts}\n{scope}, level {found.level * 100:g} %"
     coloured: list[list[str | Text]] = [[*row[:-1], Text(row[-1], style=_STYLES.get(row[-1], ""))] for row in texts]
-    tables = grid(head, coloured, left=("model", "verdict"))
+    tables = output.grid(head, coloured, left=("model", "verdict"))
     meanings = {
         "difference": f"{found.metric} of the model minus that of {reference}",
         "P(better)": f"probability that the model is strictly better than {reference}",

@@ -1,4 +1,4 @@
-"""``scorebars demo``: the library on real data, without a file of one's own."""
+"""``scorebars demo``: the library on real data, without a file of your own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 import scorebars as sb
-from scorebars.cli.console import note
 from scorebars.cli.evaluate_command import evaluate
 from scorebars.cli.options import GroupedOptions
-from scorebars.cli.output import PaperOptions, ReportOption
+from scorebars.cli.output import PaperOptions, ReportOption, note
 from scorebars.files.formats import PREFIX
 
 

@@ -16,8 +16,7 @@ from scorebars._shared.escaping import printable
 from scorebars._shared.score_views import QUESTIONS, MetricData, table_rows
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import Failure
-from scorebars.cli.output import PaperOptions, ReportOption, as_csv, grid, keep_apart, note_doubts, write_report
+from scorebars.cli import output
 from scorebars.files.columns import Roles
 from scorebars.files.file_labels import TableLabels, binary, no_complete_rows, task_of
 from scorebars.files.formats import (
@@ -28,7 +27,6 @@ from scorebars.files.formats import (
     dataset_of,
     files_in_pieces,
     no_rows,
-    say_what_is_wrong,
 )
 
 _COLUMNS = {question.name: question.brief for question in QUESTIONS if question.label} | {
@@ -41,7 +39,7 @@ _COLUMNS = {question.name: question.brief for question in QUESTIONS if question.
 def evaluate(
     file: opt.FileArgument,
     columns: opt.GroupedOptions,
-    out: PaperOptions,
+    out: output.PaperOptions,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,13 +54,13 @@ def evaluate(
     level: Annotated[float, typer.Option(help="Probability of the intervals.", metavar="P")] = 0.95,
     anew: Annotated[
         int,
-        typer.Option(help="remeasured: how often each label is measured anew; shown if above 1.", metavar="N", min=1),
+        typer.Option(help="remeasured: how often each label is measured again; shown if above 1.", metavar="N", min=1),
     ] = 1,
     positive: Annotated[
         str | None,
         typer.Option(help="Of two classes the one that precision, recall, F1 and AUC are about.", metavar="CLASS"),
     ] = None,
-    report: ReportOption = None,
+    report: output.ReportOption = None,
     stream: Annotated[
         bool | None,
         typer.Option(
@@ -78,36 +76,38 @@ def evaluate(
     truth: what it is against the true values behind the labels. perfect: what a perfect model would score.
     """
     if not 0 < level < 1:
-        raise Failure(f"--level must be a probability strictly between 0 and 1, got {level:g}.")
-    keep_apart([*file, columns.cov], out, report)
+        raise output.Failure(f"--level must be a probability strictly between 0 and 1, got {level:g}.")
+    output.keep_apart([*file, columns.cov], out, report)
     asked: Sequence[opt.AskedMetric] | None = [opt.asked_metric(given) for given in metric] if metric else None
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         large = stream is None and source.streams and source.bytes_held(len(roles.used)) > STREAM_ABOVE
         if stream or large:
             if columns.supposed.changes:
-                raise Failure("supposing other errors or rows needs all labels in memory: add --no-stream.")
+                raise output.Failure("supposing other errors or rows needs all labels in memory: add --no-stream.")
             if positive is not None:
-                raise Failure("--positive is for files read as a whole: add --no-stream.")
+                raise output.Failure("--positive is for files read as a whole: add --no-stream.")
             if report:
-                raise Failure("--report needs all labels in memory: add --no-stream, or take a sample of the file.")
+                raise output.Failure(
+                    "--report needs all labels in memory: add --no-stream, or take a sample of the file."
+                )
             (result, omitted), unit = _streamed(source, roles, columns, asked, out.quiet), None
         else:
             data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of(asked))
             data = data if positive is None else binary(data, positive)
             result, omitted, unit = evaluation_of(data, asked or opt.default_metrics(data)), data.omitted, data.unit
-            checks = note_doubts(data, out.quiet)
+            checks = output.note_doubts(data, out.quiet)
             if report:
                 read = opt.in_python(file, roles, columns)
                 if positive is not None:  # the code would score the other class from the file
                     read["columns"] = None
                 read |= {"evaluation": result, "level": level, "metrics": asked, "checks": checks}
-                write_report(report, data, source.name, out.quiet, **read)
+                output.write_report(report, data, source.name, out.quiet, **read)
         about = {"source": source.name, "level": level, "omitted": omitted, "columns": roles.to_dict()}
     out.put(
         "evaluate",
         table=lambda: _shown(result, level, anew, unit, out),
         json=lambda: as_json({**(found := result.to_dict(level, anew)), **about, "scores": found["scores"]}),
-        csv=lambda: as_csv(result.rows(level, anew)),
+        csv=lambda: output.as_csv(result.rows(level, anew)),
         latex=result.to_latex,
         markdown=result.to_markdown,
         sentence=lambda: sentences_of(result, result.metrics if metric else result.metrics[:1], unit),
@@ -121,7 +121,7 @@ def evaluation_of(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) 
         return sb.evaluate(data.y, data.models, metrics=metrics, task=data.task, **given)
     except ValueError as why:
         if "pos_label" in str(why):
-            raise Failure(f"{why} Of two classes, --positive CLASS says which one counts as positive.") from why
+            raise output.Failure(f"{why} Of two classes, --positive CLASS says which one counts as positive.") from why
         raise
 
 
@@ -136,13 +136,13 @@ def sentences_of(result: Any, metrics: Sequence[str], unit: str | None) -> str:
     return "\n\n".join(lines)
 
 
-def _shown(result: Any, level: float, anew: int, unit: str | None, out: PaperOptions) -> str:
+def _shown(result: Any, level: float, anew: int, unit: str | None, out: output.PaperOptions) -> str:
     """The evaluation for people: a block for each metric, a line for each model, the best by the first metric first."""
     interval = f"{level * 100:g} % (labels)"
     models, groups = result.ranked(), result.groups
     names = ["model"] if groups == [None] else ["model", "group"]
     head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
-    head += [f"measured {anew} times anew ± labels"] if anew > 1 else []
+    head += [f"measured again {anew} times ± labels"] if anew > 1 else []
     lines = [(model, metric, group) for metric in result.metrics for model, group in product(models, groups)]
     rows = dict(zip(lines, table_rows([result.scores[line] for line in lines], level, unit, anew), strict=True))
     parts: list[Any] = []
@@ -152,7 +152,7 @@ def _shown(result: Any, level: float, anew: int, unit: str | None, out: PaperOpt
             [*(model, "all" if group is None else group)[: len(names)], *row.cells]
             for (model, group), row in of.items()
         ]
-        parts += [_title(next(iter(of.values())).metric, metric), *grid(head, cells, names), ""]
+        parts += [_title(next(iter(of.values())).metric, metric), *output.grid(head, cells, names), ""]
     return out.screen(*parts[:-1], meanings={**_COLUMNS, interval: "of expected, from the label errors alone"})
 
 
@@ -173,20 +173,22 @@ def _streamed(
     """The evaluation of a file that is read in pieces, and how many rows were left out; groups are for data in memory."""
     files = files_in_pieces(source)
     if files is None:
-        raise Failure(f"{source.name} cannot be streamed: only CSV, Parquet and Feather files can.")
+        raise output.Failure(f"{source.name} cannot be streamed: only CSV, Parquet and Feather files can.")
     if isinstance(roles.yerr, tuple) or roles.percent or roles.in_cells or roles.cov or roles.model or roles.y is None:
-        raise Failure(
+        raise output.Failure(
             "--stream takes labels with one column of errors or one number: add --no-stream for anything else."
         )
     if roles.members or not roles.predictions:
-        raise Failure("--stream takes a column of predictions for each model: add --no-stream, or say --members none.")
+        raise output.Failure(
+            "--stream takes a column of predictions for each model: add --no-stream, or say --members none."
+        )
     if roles.by is not None:
-        raise Failure("--by needs all labels in memory: leave it out (--by none), or add --no-stream.")
+        raise output.Failure("--by needs all labels in memory: leave it out (--by none), or add --no-stream.")
     if roles.groups is not None:
-        raise Failure("--groups needs all labels in memory: leave it out, or add --no-stream.")
+        raise output.Failure("--groups needs all labels in memory: leave it out, or add --no-stream.")
     models = {printable(model): column for column, model in roles.models().items()}
     if len(models) < len(roles.predictions):
-        raise Failure("two models have names that look the same. Rename their columns.")
+        raise output.Failure("two models have names that look the same. Rename their columns.")
     try:
         task = options.task or _guess_task(files, roles)
         result = sb.evaluate(
@@ -208,10 +210,10 @@ def _streamed(
         if "needs all labels at once" in str(why):
             takes = ", ".join(sb.Accumulator.takes[task])
             what = f"{str(why).partition(',')[0]}. Of a file that is read in pieces there are: {takes}"
-            raise Failure(f"{what}; add --no-stream to read all of it into memory.") from why
+            raise output.Failure(f"{what}; add --no-stream to read all of it into memory.") from why
         for file in files:
-            say_what_is_wrong(file, str(why))
-        raise Failure(_as_shown_here(str(why), files)) from why
+            file.say_what_is_wrong(str(why))
+        raise output.Failure(_as_shown_here(str(why), files)) from why
     if result.omitted and not quiet:
         opt.note_omitted(result.omitted, result.n)
     return result, result.omitted

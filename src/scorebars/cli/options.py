@@ -14,8 +14,9 @@ import typer
 
 import scorebars as sb
 from scorebars._shared.metric_names import SHORT_NAMES, full_name
-from scorebars.cli.console import Failure, note
-from scorebars.files.columns import ROLE_OPTIONS, Roles
+from scorebars.cli.output import Failure, note
+from scorebars.files.column_names import ROLE_OPTIONS
+from scorebars.files.columns import Roles
 from scorebars.files.file_labels import TableLabels, load_labels, opened_with_roles
 from scorebars.files.formats import READING_OPTIONS, TableSource
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
@@ -114,7 +115,7 @@ class ColumnOptions:
     checked: Annotated[
         str | None,
         _supposing(
-            "Of labels that were checked so many were wrong, instead of --yerr; for each class as CLASS=WRONG/CHECKED,...",
+            "How many of the labels that were checked were wrong, instead of --yerr; for each class as CLASS=WRONG/CHECKED,...",
             "WRONG/CHECKED",
         ),
     ] = None
@@ -126,7 +127,7 @@ class ColumnOptions:
     ] = None
     measurements: Annotated[
         int | None,
-        _supposing("Each label is the mean of so many measurements, and its error that of a single one.", "N"),
+        _supposing("Each label is the mean of this many measurements, and its error that of a single one.", "N"),
     ] = None
     scale_errors: Annotated[float | None, _supposing("Multiply all label errors by this.", "FACTOR")] = None
     systematic: Annotated[

@@ -1,9 +1,14 @@
-"""Where results go and how they look: a table for people, JSON, CSV, LaTeX or Markdown, on standard output or in a file."""
+"""Where results go and how they look: a table for people, JSON, CSV, LaTeX or Markdown, on a terminal or in a file.
+
+Results go to standard output, everything said about them to standard error, so that a pipe gets the result alone. Nothing that
+a file holds is obeyed by the terminal. A command ends with one of the exit codes below.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,22 +20,91 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.cells import cell_len
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.escaping import csv_cell, printable_rows
+from scorebars._shared.escaping import csv_cell, printable_lines, printable_rows
 from scorebars._shared.shown import first_rows
 from scorebars._shared.writing import require_apart, write_text
-from scorebars.cli.console import Failure, colour_on, note, rendered, warn, width_of, write_nowhere
 from scorebars.files.file_labels import TableLabels
 
+FOUND, BAD_INPUT, MISSING_LIBRARY, UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 4, 130, 141
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 check found something; 2 the command or a file cannot be used; 3 a library is missing; "
+    "4 a bug; 130 Ctrl-C; 141 broken pipe."
+)
+_PIPE_WIDTH = 120
+"""Width of a table that does not go to a terminal (unless COLUMNS says otherwise)."""
 _FORMATS = {"json": "JSON", "csv": "CSV", "latex": "LaTeX", "markdown": "Markdown", "sentence": "a sentence"}
 _FORMAT_OF_ENDING = {".json": "json", ".csv": "csv", ".tex": "latex", ".md": "markdown"}
 _NAMES = ("model", "group")
 """Columns that every part of a table starts with."""
 _MOST_ROWS = 24
 """Longer tables are cut in a terminal, and say so."""
+
+
+class Failure(Exception):
+    """Something the user can put right; the text is the whole message."""
+
+
+# the terminal ---------------------------------------------------------------------------------------
+
+
+def width_of(stream: Any) -> int:
+    """Columns of the terminal behind the stream; COLUMNS, or a fixed width, where there is none."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError, AttributeError):
+        return _PIPE_WIDTH
+
+
+def colour_on(stream: Any) -> bool:
+    """Colours only on a terminal, and not where NO_COLOR asks for none."""
+    return bool(stream.isatty()) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def rendered(*parts: Any, width: int, colour: bool = False) -> str:
+    """Tables and texts as they look on a terminal of this width; a plain string is shown as it is."""
+    sink = io.StringIO()
+    console = Console(
+        file=sink,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    for part in parts:
+        console.print(part)
+    lines = sink.getvalue().split("\n")
+    return "\n".join(line.rstrip() for line in lines) if not colour else sink.getvalue()
+
+
+def note(text: str, style: str = "dim") -> None:
+    """A remark about the work, on standard error."""
+    safe = Text(printable_lines(text), style=style)
+    sys.stderr.write(rendered(safe, width=width_of(sys.stderr), colour=colour_on(sys.stderr)))
+    sys.stderr.flush()
+
+
+def warn(text: str) -> None:
+    """A warning, on standard error."""
+    note(f"Warning: {text}", style="yellow")
+
+
+def write_nowhere(stream: Any) -> None:
+    """Discard what a stream still holds: Python flushes it once more at exit, and that must not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+# results --------------------------------------------------------------------------------------------
 
 
 def _option(*flags: str, help: str, metavar: str | None = None) -> Any:
@@ -109,7 +183,7 @@ ReportOption = Annotated[
 
 
 def keep_apart(sources: Iterable[str | None], out: OutputOptions, report: Path | None = None) -> None:
-    """Refuse outputs that are a file the data come from, before anything is computed; outputs are two files."""
+    """Refuse an output that is a file the data come from, before anything is computed. Two outputs need two files."""
     for option, path in (("--output", out.output), ("--report", report)):
         if path is not None and path.is_dir():
             raise Failure(f"{option} {path} is a folder: give the name of a file.")
@@ -156,7 +230,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]], left: Sequen
     others = range(len(names), len(head))
     count = len(_side_by_side(others, widths, room))
     least = sum(widths[k] for k in others) // count
-    # as few tables as can be, none wider than it must
+    # as few tables as possible, none wider than needed
     parts = next(p for p in (_side_by_side(others, widths, r) for r in range(least, room + 1)) if len(p) == count)
     wrapped = {name for name, width in zip(head, widths, strict=True) if name in _NAMES or width > room}
     rows = printable_rows(rows)
@@ -191,7 +265,7 @@ def _table(
 
 
 def said_of(warnings: Mapping[str, Sequence[str]]) -> list[str]:
-    """The warnings about each model: every one once, after the models that it concerns unless these are all."""
+    """The warnings about all models, each once; one that concerns only some models begins with their names."""
     models: dict[str, list[str]] = {}
     for model, said in warnings.items():
         for warning in said:

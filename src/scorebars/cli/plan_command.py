@@ -12,8 +12,7 @@ import scorebars as sb
 from scorebars._shared.score_views import counted
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.console import Failure, note
-from scorebars.cli.output import OutputOptions, as_csv, grid, keep_apart
+from scorebars.cli.output import Failure, OutputOptions, as_csv, grid, keep_apart, note
 from scorebars.files.file_labels import TableLabels
 
 _FEWEST = 10

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from scorebars.cli.console import Failure, note
+from scorebars.cli.output import Failure, note
 
 
 def _limit(help: str, metavar: str) -> Any:

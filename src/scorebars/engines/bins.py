@@ -79,7 +79,7 @@ class Bins:
 
     @classmethod
     def empty(cls, columns: int, bits: int, minors: int = 1) -> Bins:
-        """Of no labels."""
+        """Bins without labels."""
         none = np.empty(0, dtype=np.int64)
         return cls(bits, minors, none, np.empty((0, MOMENTS, columns)), np.empty(0), none, np.empty((columns, 0)))
 

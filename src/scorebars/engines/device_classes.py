@@ -20,7 +20,7 @@ _MOST = 1024
 def device_class_counts(y_true: Any, y_pred: Any, q: float, pairs: bool) -> ClassCounts | None:
     """Counts of shown and predicted classes whose labels are wrong with probability `q`; None where the host has to count.
 
-    It has to where the arrays are no torch tensors on one device, where classes are not whole numbers, and where these
+    It has to where the arrays are not torch tensors on one device, where classes are not whole numbers, and where these
     lie far apart.
     """
     if library_of(y_true) != "torch" or library_of(y_pred) != "torch" or not on_device.elsewhere(y_true):

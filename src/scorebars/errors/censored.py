@@ -102,7 +102,7 @@ class Censored(MeasurementError):
         if bad.any():
             shown = np.array([repr(text) for text in texts], dtype=object)
             hint = 'Write a number, a limit ("<0.5", "> 10"), a value with its error ("3.1±0.2") or a range ("[2, 4]").'
-            raise checks.complain("texts", "has entries that are no numbers and no limits", bad, shown, hint)
+            raise checks.complain("texts", "has entries that are neither numbers nor limits", bad, shown, hint)
         lower = np.where(cells.side == -1, -math.inf, cells.values)
         upper = np.where(cells.side == 1, math.inf, cells.values)
         for k, found in enumerate(ranges):

@@ -78,7 +78,7 @@ class CheckedRates:
 
     @cached_property
     def _shape(self) -> FloatArray:
-        """Parameters of the Dirichlet laws that rates are drawn from."""
+        """Parameters of the Dirichlet distributions that rates are drawn from."""
         rows, ways = self.counts.shape
         shape = self.counts + PRIOR / max(ways - 1, 1)
         shape[np.arange(rows), self.right] = self.counts[np.arange(rows), self.right] + PRIOR
@@ -129,7 +129,7 @@ class DrawnRates:
         return float(np.mean(np.square(np.einsum("dcj,cj->d", self._apart, slopes))))
 
     def draws(self, count: int) -> FloatArray:
-        """So many of the draws, one after the other."""
+        """This many of the draws, one after the other."""
         return np.asarray(self.drawn[np.arange(count) % len(self.drawn)])
 
     def too_far(self, slopes: FloatArray) -> float:

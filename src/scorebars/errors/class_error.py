@@ -157,7 +157,7 @@ class Flip(CountableRates):
 
     @classmethod
     def trusted(cls, q: FloatArray) -> Flip:
-        """Of probabilities that were checked; they are copied, so that nobody else can change them."""
+        """From checked probabilities, which are copied so that the caller cannot change them."""
         flip = cls.__new__(cls)
         flip.kind, flip.correlation = "classical", 0.0
         flip.q = float(q) if q.ndim == 0 else q.copy()

@@ -28,7 +28,8 @@ class Poisson(MeasurementError):
 
     Notes
     -----
-    The variance of a count is its mean, so there is nothing to pass. Labels must not be negative.
+    A fresh label is the count :math:`k` with probability :math:`e^{-y} y^k / k!`. Its variance is its mean :math:`y`, so
+    there is nothing to pass. Labels must not be negative.
 
     References
     ----------
@@ -55,7 +56,7 @@ class Poisson(MeasurementError):
 
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
         if np.any(y < 0):
-            what = "has negative values, which are no counts"
+            what = "has negative values, which are not counts"
             raise checks.complain(argument, what, y < 0, y, "Poisson needs counts of at least 0.")
 
     def variance(self, y: FloatArray) -> FloatArray:
@@ -134,7 +135,7 @@ class Poisson(MeasurementError):
 
 
 def _probability(count: FloatArray, mean: FloatArray) -> FloatArray:
-    """exp(-mean) mean^count / count!; large counts by Loader's method, whose exponent is no difference of large numbers.
+    """exp(-mean) mean^count / count!; large counts by Loader's method, whose exponent is not a difference of large numbers.
 
     At 1e12 counts it keeps 13 digits, where the logarithm of the factorial leaves 4.
     """

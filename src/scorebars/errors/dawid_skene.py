@@ -14,7 +14,7 @@ import numpy as np
 from scorebars.arrays import FloatArray, IntArray
 
 _SMOOTHED = 0.5
-"""Votes added to each row of a rater's matrix, divided among the classes: nobody is known never to err."""
+"""Votes added to each row of a rater's matrix, divided among the classes: no rater is taken to be without error."""
 
 
 class Raters(NamedTuple):

@@ -151,7 +151,7 @@ def _counts(n: Any) -> FloatArray | float:
     if bad.any() and counts.ndim == 0:
         raise ValueError(f"n = {float(counts):g} is not a number of repeats. {hint}")
     if bad.any():
-        raise checks.complain("n", "has values that are no number of repeats", bad, counts, hint)
+        raise checks.complain("n", "has values that cannot be numbers of repeats", bad, counts, hint)
     return float(counts) if counts.ndim == 0 else checks.column(counts, "n")
 
 

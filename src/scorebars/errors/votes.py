@@ -18,7 +18,7 @@ from scorebars.errors.measurement_error import check_kind
 _LOT = 20240519
 """Seed of the draws that break ties."""
 _RATER_DRAWS = 100
-"""How often the items are drawn anew to tell how well the skills of the raters are known."""
+"""How often the items are drawn again to tell how well the skills of the raters are known."""
 
 
 class Votes(NamedClasses):
@@ -53,11 +53,11 @@ class Votes(NamedClasses):
 
     Notes
     -----
-    `expected` asks for a single fresh vote, distributed as the votes on the item. `truth` and `perfect` use the label's
-    own error, that of the majority of the votes, with `vote_error` for a single one. Items may differ in difficulty: the
-    chance of a wrong vote follows a beta law over them. Where four votes an item or more show it, `truth` is corrected for
-    it and says so; fewer cannot show it, and intervals leave room for it. How well the votes tell all this is in the `std`
-    and intervals of `truth`.
+    `expected` asks for a single fresh vote, which is class k with probability :math:`n_{ik}/n_i`, its share of the votes
+    on the item. `truth` and `perfect` use the label's own error, that of the majority of the votes, with `vote_error` for a
+    single one. Items may differ in difficulty: the chance of a wrong vote follows a beta distribution over them. Where at
+    least four votes an item show it, `truth` is corrected for it and says so. Fewer votes cannot show it, and intervals
+    leave room for it. How well the votes tell all this is in the `std` and intervals of `truth`.
 
     References
     ----------
@@ -165,7 +165,7 @@ class Votes(NamedClasses):
         self.raters = dict(zip(names, found.matrices, strict=True))
         rng, draws = np.random.default_rng(_LOT), _RATER_DRAWS if len(patterns) < 5000 else _RATER_DRAWS // 4
         rows = [shown_as(found.items[which], self._likeliest, np.ones(n))]
-        for _ in range(draws):  # items drawn anew, smoothly: exponential weights
+        for _ in range(draws):  # items drawn again, smoothly: exponential weights
             weight = rng.exponential(size=n)
             mass = np.asarray(np.bincount(which, weight, minlength=len(patterns)), dtype=np.float64)
             again = dawid_skene(patterns, k, mass, found, 100, 1e-4)

@@ -113,7 +113,7 @@ class Evaluation(Shown):
     def to_dict(self, level: float = 0.95, repeats: float = 1) -> dict[str, Any]:
         """Plain data: schema name, numbers of labels and of rows left out, and one record for each score.
 
-        Intervals are at this `level`; `remeasured` is for labels that are measured `repeats` times anew.
+        Intervals are at this `level`; `remeasured` is for `repeats` new measurements of each label.
         """
         return {"schema": SCHEMA, "n": self.n, "omitted": self.omitted, "scores": self.rows(level, repeats)}
 
@@ -165,7 +165,7 @@ WITH_LIMITS = ("root_mean_squared_error", "mean_absolute_error", "mean_error", "
 """What is shown of labels of which some are limits."""
 Metric = str | Callable[..., Score]
 _OF_THE_DATA = ("yerr", "prederr", "sample_weight", "multioutput", "groups")
-"""Arguments that are no options: they come with the data."""
+"""Arguments that are not options: they come with the data."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,9 @@ class ChosenMetric:
         return self.function(y_true, y_pred, yerr=yerr, **given, **self.options)
 
 
-_NO_METRIC = "which is no metric: give a name, a function or a list of them. scorebars.capabilities() lists the names."
+_NO_METRIC = (
+    "which is not a metric: give a name, a function or a list of them. scorebars.capabilities() lists the names."
+)
 
 
 def chosen_metric(metric: Any, options: Mapping[str, Any] | None = None) -> ChosenMetric:

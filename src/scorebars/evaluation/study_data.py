@@ -35,10 +35,6 @@ _SAID_OF_PROBABILITIES = (
 def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -> str:
     """Are these labels classes or measured numbers?
 
-    The error model decides where it is one. Else texts and booleans are classes, and so are whole numbers of at most 20
-    different values if predictions are such numbers too, at least half of them equal to some label, and `yerr`, where it
-    is given, can be a probability of being wrong: at most 1, and at most 1/2 on average.
-
     Parameters
     ----------
     labels : (n,)
@@ -51,6 +47,12 @@ def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -
     Returns
     -------
     "regression" or "classification"
+
+    Notes
+    -----
+    The error model decides where it is one. Otherwise texts and booleans are classes. So are whole numbers of at most 20
+    different values if predictions are such numbers too, at least half of them equal to some label, and `yerr`, where it
+    is given, can be a probability of being wrong: at most 1, and at most 1/2 on average.
 
     Examples
     --------
@@ -269,7 +271,7 @@ def errors_of_predictions(prederr: Any, models: Mapping[str, Any], table: Any = 
 def _from_table(
     table: Any, y_pred: Any, y: Hashable | None, pred: Any, yerr: Any, sample_weight: Any, by: Any
 ) -> tuple[Any, dict[str, Any], Any, Any, Any]:
-    """The columns that the arguments name; what is no name stays as it is."""
+    """The columns that the arguments name; anything else stays as it is."""
     if y_pred is not None:
         raise ValueError("give predictions either as y_pred or, for a table, as the names of its columns in pred.")
     if pred is None:
@@ -305,7 +307,7 @@ def predicted_columns(pred: Any) -> tuple[dict[str, Hashable], list[str]]:
         if not isinstance(name, Hashable):
             raise ValueError(
                 f"pred holds a {type(name).__name__}: give the name of a column, a list of names, or a mapping from model to "
-                "name. Predictions that are no column of the table go with the labels: evaluate(y_true, y_pred)."
+                "name. Predictions that are not a column of the table go with the labels: evaluate(y_true, y_pred)."
             )
     return chosen, [f"pred[{key!r}]" for key in (chosen if isinstance(pred, Mapping) else range(len(chosen)))]
 

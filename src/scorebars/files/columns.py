@@ -1,20 +1,7 @@
 """Which column is what: guessed from names, first values and metadata, overridden by options.
 
-Names are compared without regard to case, units and the signs between words.
-
-===========  ========================================================================================================
-labels       ``y``, ``y_true``, ``label``, ``target``, ``measured``, ``exp``, ``mass_exp``, ...; else the one column that
-             has errors of its own, or repeats ``y_1``, ``y_2``, ...
-errors       called after the labels (``x_err``, ``xerr``, ``x_sigma``, ``e_x``, ``sigma_x``, ...) or plainly (``unc``, ``±``);
-             lower and upper ones ``x_err_lo``/``x_err_hi``, ``x_lo``/``x_hi``, ``xerr2``/``xerr1``; in percent ``x_err_pct``
-classes      ``q``, ``flip_prob``, ``p_wrong``: the probability that a label is wrong
-predictions  ``pred_*``, ``y_pred*``, ``*_pred``, ``calc``, ``model_*``, ...; else what is left over and looks like labels
-forecasts    ``pred_x`` with its spread ``pred_x_std`` (``_sigma``, ``_err``); three or more members ``pred_x_1``, ...
-others       ``weight``, ``sample_weight``, ``w``; ``group``; ``id``, ``name``, ``key``; ``model`` in a long table
-===========  ========================================================================================================
-
-What looks like an error is used or asked about. Where a guess would be a gamble, the user is asked, with the option that
-answers.
+The names that columns may have are in `column_names`. What looks like an error is used or asked about. Where a guess would be
+a gamble, the user is asked, with the option that answers.
 """
 
 from __future__ import annotations
@@ -31,111 +18,53 @@ import numpy as np
 
 from scorebars.cells import name_and_unit, names_and_units, read_cells
 from scorebars.cells import reads_as_number as reads_as_number  # the pages ask for it here
+from scorebars.files import column_names as known
 from scorebars.files.formats import Column, TableSource
 from scorebars.files.problem import TableProblem
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-_LABELS = _words("y_true y ytrue label labels y_obs yobs target measured measured_value experiment exp expt true truth")
-_LABEL_WORDS = frozenset(
-    _words(
-        "y exp expt experiment experimental measured measurement true truth target observed obs actual reference ref label "
-        "labels gt value ytrue"
-    )
-)
-_WEAK_LABELS = _words("observed actual reference value measurement obs ref")
-_FLIPS = _words("q flip_prob flip_probability p_wrong p_flip label_error_probability")
-_ERROR_WORDS = frozenset(
-    _words(
-        "err errs error errors errorbar sigma std stdev stddev stderr sd se sem unc uncert uncertainty uncertainties ±"
-    )
-)
-_SIDES = (("lo", "hi"), ("low", "high"), ("lower", "upper"), ("minus", "plus"), ("neg", "pos"), ("down", "up"))
-_NUMBERED_SIDES = ("2", "1")
-"""Lower and upper errors of the NASA archive are called err2 and err1."""
-_SIDE_WORDS = frozenset(word for pair in _SIDES for word in pair)
-_GLUED = re.compile(rf"(.*?)(rel)?(err|errors?|sigma|unc|uncertainty|std)([12]|{'|'.join(sorted(_SIDE_WORDS))})?")
-_KINDS_OF_ERROR = {
-    "percent": frozenset(_words("pct percent percentage %")),
-    "relative": frozenset(_words("rel relative frac fractional")),
-    "stat": frozenset(_words("stat statistical random")),
-    "sys": frozenset(_words("sys syst systematic")),
-    "total": frozenset(_words("total tot combined")),
-}
-_SPREAD_WORDS = frozenset(_words("std sd stdev stddev sigma unc uncertainty"))
-"""Words that stand for the scatter of predictions as often as for errors of labels."""
-_SINGLE_SPREAD = frozenset(_words("std sd stdev stddev"))
-"""Words for the scatter of single measurements."""
-_COUNTS = _words("n n_rep n_reps n_repeats nrep replicates n_replicates n_obs n_measurements count")
-_WIDE = frozenset(_words("2sigma 2s 2sd 3sigma 95 90 99 ci95 95ci k2 expanded"))
-"""Words for errors that are wider than one standard deviation."""
-_SUSPECTS = frozenset(
-    _words("var variance ci interval bound bounds delta u tolerance noise spread mad iqr rms fwhm k=2")
-)
-"""Words for what may be an error of some other kind than a standard deviation."""
-_QUALIFIERS = frozenset(word for words in _KINDS_OF_ERROR.values() for word in words)
-_PREDICTED = frozenset(_words("pred preds prediction predictions predicted predict ypred yhat"))
-_PREDICTED_LESS_SURELY = frozenset(
-    _words(
-        "calc calculated computed theory theo theoretical model modelled modeled sim simulated simulation forecast estimate "
-        "estimated fit fitted hat"
-    )
-)
-_PREDICTION_STARTS = ("pred_", "prediction_", "predicted_", "y_pred_", "ypred_", "yhat_", "y_hat_")
-_WEIGHTS = ("weight", "weights", "sample_weight", "w")
-_IDS = ("id", "ids", "identifier", "item_id", "sample_id", "item", "name", "key")
-_SURE_IDS = _IDS[:6]
-"""Of these names that an entry occurs once."""
-_MODEL_NAMES = (
-    "model",
-    "models",
-    "method",
-    "algorithm",
-    "estimator",
-    "regressor",
-    "classifier",
-    "predictor",
-    "model_name",
-)
-_COORDINATES = frozenset(
-    _words(
-        "x z n a index row no nr number year date time t temperature temp ra dec lat lon latitude longitude depth mjd jd "
-        "fold seed epoch set split"
-    )
-)
 _FEWEST_MEMBERS = 3
 """From this number on, numbered predictions may be the members of one ensemble."""
 _NONE, _CELLS, _ROWS = "none", "cells", "rows"
 """What an option says: no such column; errors stand in the cells of the labels; repeats stand in several rows."""
 
 
-@dataclass(frozen=True)
-class Roles:
-    """What each column is.
+@dataclass(frozen=True, kw_only=True)
+class ErrorRoles:
+    """Where the errors of the labels stand."""
 
-    `yerr` is a column, several columns, a number, or None. `flips` says that it holds probabilities of a wrong label,
-    `limits` that it is the two ends of an interval, `added` that its columns are parts to be added in quadrature, `percent`
-    that it is in percent of the label, `in_cells` that the errors stand in the cells of the labels. `sure` is False where a
-    pair has names that may also stand for limits.
-    """
+    yerr: str | tuple[str, ...] | float | None = None
+    """A column, several columns, or a number."""
+    limits: bool = False
+    """Whether they are given as the two ends of an interval."""
+    flips: bool = False
+    """Whether they are probabilities of a wrong label."""
+    sure: bool = True
+    """False where a pair has names that may also stand for limits."""
+    percent: bool = False
+    """Whether they are in percent of the label."""
+    added: bool = False
+    """Whether the columns are parts to be added in quadrature."""
+    in_cells: bool = False
+    """Whether they stand in the cells of the labels."""
+    unused: tuple[str, ...] = ()
+    """Columns that look like errors of the labels and are not used."""
+
+    @property
+    def error_columns(self) -> tuple[str, ...]:
+        return (self.yerr,) if isinstance(self.yerr, str) else self.yerr if isinstance(self.yerr, tuple) else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles(ErrorRoles):
+    """What each column is."""
 
     y: str | None
     predictions: tuple[str, ...]
-    yerr: str | tuple[str, ...] | float | None = None
     weight: str | None = None
     by: str | None = None
     groups: str | None = None
     """Which items belong together."""
     id: str | None = None
-    limits: bool = False
-    flips: bool = False
-    sure: bool = True
-    percent: bool = False
-    added: bool = False
-    in_cells: bool = False
     model: str | None = None
     """In a long table the column that names the model of each row."""
     repeats: tuple[str, ...] = ()
@@ -149,13 +78,7 @@ class Roles:
     """Columns that are the members of one ensemble."""
     left_over: bool = False
     """Whether the predictions are the columns that no name explains."""
-    unused: tuple[str, ...] = ()
-    """Columns that look like errors of the labels and are not used."""
     guessed_id: bool = field(default=True, compare=False)
-
-    @property
-    def error_columns(self) -> tuple[str, ...]:
-        return (self.yerr,) if isinstance(self.yerr, str) else self.yerr if isinstance(self.yerr, tuple) else ()
 
     @property
     def label_columns(self) -> tuple[str, ...]:
@@ -253,7 +176,7 @@ class Roles:
 
 def _model_name(column: str) -> str:
     name = name_and_unit(column)[0]
-    for start in _PREDICTION_STARTS:
+    for start in known.PREDICTION_STARTS:
         if name.lower().startswith(start) and len(name) > len(start):
             return name[len(start) :]
     inside = re.search(r"_(?:y?pred|prediction|predicted)_(.+)$", name, re.IGNORECASE)
@@ -268,12 +191,6 @@ def _common_start(columns: Sequence[str]) -> str:
     """
     found = re.fullmatch(r"(.*?)[\s_.\-]*\d+", name_and_unit(columns[0])[0])
     return found[1] if found else columns[0]
-
-
-ROLE_OPTIONS = _words(
-    "y yerr yerr_percent limits pred std members weight by groups id model repeats votes probabilities cov"
-)
-"""The options that say what columns are."""
 
 
 def roles_of(source: TableSource, **options: Any) -> Roles:
@@ -345,27 +262,27 @@ def assign(
     made = next((key for key, names in several.items() if names), None)
     predicted = _given_columns(columns, pred, "--pred") if pred else None
     if made is not None:
-        errors = _Errors()
+        errors = ErrorRoles()
     elif limits is not None:
         pair = _pair(columns, limits, "--limits")
         if pair is None:
             raise TableProblem(f"--limits needs two columns, lower and upper, as LOW,HIGH; got {limits!r}.")
-        errors = _Errors(pair, limits=True)
+        errors = ErrorRoles(yerr=pair, limits=True)
     elif yerr is not None or yerr_percent is not None:
         errors = _given_errors(columns, yerr, yerr_percent)
     elif cov is not None or in_rows:
-        errors = _Errors()
+        errors = ErrorRoles()
     else:
         errors = guess.errors(str(labels), predicted or ())
     sources = next((names for names in several.values() if names), () if labels is None else (labels,))
     long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
     others: dict[str, Any] = {
-        "weight": _one(columns, weight, "--weight", guess.first(_WEIGHTS)),
+        "weight": _one(columns, weight, "--weight", guess.first(known.WEIGHT_NAMES)),
         "by": _one(columns, by, "--by", guess.first(["group"]) if groups is None else None),
         "groups": _one(columns, groups, "--groups", None),
-        "id": _one(columns, id, "--id", guess.first(_IDS)),
+        "id": _one(columns, id, "--id", guess.first(known.ID_NAMES)),
     }
-    taken = {*sources, *Roles(None, (), errors.yerr).error_columns, *filter(None, others.values()), long}
+    taken = {*sources, *errors.error_columns, *filter(None, others.values()), long}
     ensembles = _given_members(columns, members) if members else []
     given_stds = _given_columns(columns, [name for name in std if name != _NONE], "--std") if std else []
     taken |= {*(name for group in ensembles for name in group), *given_stds}
@@ -388,16 +305,10 @@ def assign(
     if in_rows and others["id"] is None:
         raise TableProblem("--repeats rows needs the column that tells which rows are one label: say --id COLUMN.")
     return Roles(
-        labels if made is None else None,
-        tuple(predicted),
-        errors.yerr,
+        **vars(errors),
+        y=labels if made is None else None,
+        predictions=tuple(predicted),
         **others,
-        limits=errors.limits,
-        flips=errors.flips,
-        sure=errors.sure,
-        percent=errors.percent,
-        added=errors.added,
-        in_cells=errors.in_cells,
         model=long,
         **several,
         repeated_rows=in_rows,
@@ -405,23 +316,8 @@ def assign(
         stds=tuple(stds),
         members=tuple(tuple(group) for group in ensembles),
         left_over=left_over,
-        unused=errors.unused,
         guessed_id=id is None,
     )
-
-
-@dataclass(frozen=True)
-class _Errors:
-    """What is known of the errors of the labels, as in `Roles`."""
-
-    yerr: str | tuple[str, ...] | float | None = None
-    limits: bool = False
-    flips: bool = False
-    sure: bool = True
-    percent: bool = False
-    added: bool = False
-    in_cells: bool = False
-    unused: tuple[str, ...] = ()
 
 
 def _exact(columns: Sequence[str], name: str, option: str) -> str:
@@ -434,11 +330,12 @@ def _exact(columns: Sequence[str], name: str, option: str) -> str:
             return alike[0]
     near = get_close_matches(name, columns, 3)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise TableProblem(f"{option}: there is no column {name!r}.{hint} The columns are: {_listed(columns)}.")
+    raise TableProblem(f"{option}: there is no column {name!r}.{hint} The columns are: {first_names(columns)}.")
 
 
-def _listed(columns: Sequence[str]) -> str:
-    return ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+def first_names(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message; of many the first."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def _one(columns: Sequence[str], given: str | None, option: str, guessed: str | None) -> str | None:
@@ -454,21 +351,23 @@ def _pair(columns: Sequence[str], given: str, option: str) -> tuple[str, str] | 
     return _exact(columns, low, option), _exact(columns, high, option)
 
 
-def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None) -> _Errors:
+def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None) -> ErrorRoles:
     option, given = ("--yerr", yerr) if yerr is not None else ("--yerr-percent", str(percent))
     assert given is not None
     relative = yerr is None
     if given not in columns:
         if given in (_NONE, _CELLS) and not relative:
-            return _Errors(in_cells=given == _CELLS)
+            return ErrorRoles(in_cells=given == _CELLS)
         if reads_as_number(given):
-            return _Errors(float(given), percent=relative)
+            return ErrorRoles(yerr=float(given), percent=relative)
         if "+" in given:
-            return _Errors(
-                tuple(_exact(columns, part, option) for part in given.split("+")), percent=relative, added=True
+            return ErrorRoles(
+                yerr=tuple(_exact(columns, part, option) for part in given.split("+")), percent=relative, added=True
             )
     pair = _pair(columns, given, option)
-    return _Errors(pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in _FLIPS)
+    return ErrorRoles(
+        yerr=pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in known.FLIP_NAMES
+    )
 
 
 def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) -> list[str]:
@@ -545,18 +444,20 @@ def _error_name(name: str) -> _ErrorName | None:
     """
     words: list[str] = []
     for word in name.split("_"):
-        glued = None if word in _ERROR_WORDS | _WIDE else _GLUED.fullmatch(word)
+        glued = None if word in known.ERROR_WORDS | known.WIDE_WORDS else known.GLUED_ERROR.fullmatch(word)
         words += [part for part in glued.groups() if part] if glued else [word]
     if words[0] == "e" and len(words) > 1:
         words[0] = "err"
-    if not _ERROR_WORDS & set(words):
+    if not known.ERROR_WORDS & set(words):
         return None
-    numbered = [w for before, w in pairwise(words) if w in _NUMBERED_SIDES and before in _ERROR_WORDS]
-    side = next((word for word in words if word in _SIDE_WORDS), numbered[0] if numbered else "")
-    own = [word for word in words if word not in _ERROR_WORDS | _QUALIFIERS | _WIDE and word != side]
-    if _WIDE & set(words):
+    numbered = [w for before, w in pairwise(words) if w in known.NUMBERED_SIDES and before in known.ERROR_WORDS]
+    side = next((word for word in words if word in known.SIDE_WORDS), numbered[0] if numbered else "")
+    own = [
+        word for word in words if word not in known.ERROR_WORDS | known.QUALIFIERS | known.WIDE_WORDS and word != side
+    ]
+    if known.WIDE_WORDS & set(words):
         return _ErrorName("_".join(own), "wide", side)
-    kind = next((kind for kind, marks in _KINDS_OF_ERROR.items() if marks & set(words)), "plain")
+    kind = next((kind for kind, marks in known.KINDS_OF_ERROR.items() if marks & set(words)), "plain")
     return _ErrorName("_".join(own), kind, side)
 
 
@@ -607,15 +508,19 @@ class _Guess:
     def _is_prediction(self, name: str) -> bool:
         if name in self.error_names or name.startswith(("p_", "prob_")):  # how sure a classifier is, not the class
             return False
-        return bool(_PREDICTED & _without_numbers(name)) or name in ("y_hat",) or name.startswith(_PREDICTION_STARTS)
+        return (
+            bool(known.PREDICTED_WORDS & _without_numbers(name))
+            or name in ("y_hat",)
+            or name.startswith(known.PREDICTION_STARTS)
+        )
 
     def _is_bound(self, name: str) -> bool:
         """Whether it is a limit of another column, as ``pred_lower`` is of ``pred``."""
         base, _, last = name.rpartition("_")
-        return last in _SIDE_WORDS and base in self.by_name
+        return last in known.SIDE_WORDS and base in self.by_name
 
     def _may_be_prediction(self, name: str) -> bool:
-        return name not in self.error_names and bool(_PREDICTED_LESS_SURELY & _without_numbers(name))
+        return name not in self.error_names and bool(known.PERHAPS_PREDICTED_WORDS & _without_numbers(name))
 
     # labels ----------------------------------------------------------------------------------------
 
@@ -632,16 +537,16 @@ class _Guess:
         raise self._which_labels([])
 
     def _labels(self) -> str | None:
-        plain = [self.by_name[name] for name in _LABELS if name in self.by_name]
+        plain = [self.by_name[name] for name in known.LABEL_NAMES if name in self.by_name]
         if plain and self.plain[plain[0]] in ("y_true", "y", "ytrue"):
             return plain[0]
         if not plain:
-            plain = [self.by_name[name] for name in _WEAK_LABELS if name in self.by_name]
+            plain = [self.by_name[name] for name in known.WEAK_LABEL_NAMES if name in self.by_name]
         if not plain:
             plain = [
                 c
                 for n, c in self.by_name.items()
-                if (_LABEL_WORDS - {"y", "value"}) & set(n.split("_")) and self._is_candidate(n)
+                if (known.LABEL_WORDS - {"y", "value"}) & set(n.split("_")) and self._is_candidate(n)
             ]
         if len(plain) == 1:
             return plain[0]
@@ -680,7 +585,7 @@ class _Guess:
             found = re.fullmatch(r"(.*?[a-z])_?(\d+)", name)
             if found and self.may_be_number(column) and not self._is_prediction(name):
                 groups.setdefault(found[1].rstrip("_"), []).append(column)
-        words = _LABEL_WORDS | {"rep", "repeat", "replicate", "run", "trial"}
+        words = known.LABEL_WORDS | {"rep", "repeat", "replicate", "run", "trial"}
         good = [names for base, names in groups.items() if len(names) > 1 and set(base.split("_")) & words]
         return tuple(good[0]) if len(good) == 1 else ()
 
@@ -688,44 +593,44 @@ class _Guess:
 
     def _sides(self, base: str) -> tuple[str, str] | None:
         """Columns called after the labels with the words for low and high."""
-        for low, high in _SIDES:
+        for low, high in known.SIDES:
             for join in ("_", ""):
                 names = f"{base}{join}{low}", f"{base}{join}{high}"
                 if all(name in self.by_name for name in names):
                     return self.by_name[names[0]], self.by_name[names[1]]
         return None
 
-    def errors(self, labels: str, predicted: Sequence[str]) -> _Errors:
+    def errors(self, labels: str, predicted: Sequence[str]) -> ErrorRoles:
         """The errors of these labels; what looks like them and leaves a doubt is asked about."""
-        name, flip = self.plain[labels], self.first(_FLIPS)
+        name, flip = self.plain[labels], self.first(known.FLIP_NAMES)
         in_cells = self.sample is not None and labels in self.sample and _errors_in_cells(self.sample[labels])
         if labels in self.declared:
-            return _Errors(self.declared[labels])
+            return ErrorRoles(yerr=self.declared[labels])
         own, plain, other = self._sorted_errors(name, predicted)
         found = self._chosen(own) or self._chosen(plain)
         if found is not None:
             self._require_clear(labels, found)
         if found is not None and in_cells:
-            columns = ",".join(Roles(None, (), found.yerr).error_columns)
+            columns = ",".join(found.error_columns)
             raise TableProblem(
                 f"the cells of {labels!r} hold errors, and so does {columns}: say --yerr cells or --yerr {columns}."
             )
         if found is not None:
             return found
         if in_cells:
-            return _Errors(in_cells=True)
+            return ErrorRoles(in_cells=True)
         pair = self._sides(name)
         if pair is not None and flip is None:
-            return _Errors(pair, sure=False)
+            return ErrorRoles(yerr=pair, sure=False)
         if flip is not None:
-            return _Errors(flip, flips=True)
+            return ErrorRoles(yerr=flip, flips=True)
         other += self._suspects(name, predicted)
         if other:
             raise TableProblem(
                 f"is {other[0]!r} the error of the labels {labels!r}? Say --yerr {other[0]} if it is a standard deviation, "
                 "--limits LOW,HIGH for the ends of a 68 % interval, or --yerr none for exact labels."
             )
-        return _Errors()
+        return ErrorRoles()
 
     def _sorted_errors(self, labels: str, predicted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         """Names that look like errors: called after the labels, called after nothing, and after something unknown."""
@@ -740,9 +645,9 @@ class _Guess:
                 own.append(name)
             elif not of:
                 plain.append(name)
-            elif found.of in others or of & _PREDICTED:
+            elif found.of in others or of & known.PREDICTED_WORDS:
                 continue  # the error of another column
-            elif of <= words | _LABEL_WORDS:
+            elif of <= words | known.LABEL_WORDS:
                 own.append(name)
             elif not any(of <= set(n.split("_")) for n in others):
                 other.append(name)
@@ -751,8 +656,8 @@ class _Guess:
             self.error_names[f"d{labels}"] = _ErrorName(labels, "plain", "")
         return own, plain, [self.by_name[n] for n in other]
 
-    def _chosen(self, names: Sequence[str]) -> _Errors | None:
-        """Of several columns of errors those that count; asks where that is not clear."""
+    def _chosen(self, names: Sequence[str]) -> ErrorRoles | None:
+        """Which of several columns of errors count; asks where that is not clear."""
         if not names:
             return None
         kinds: dict[str, list[str]] = {}
@@ -764,11 +669,13 @@ class _Guess:
             else:
                 kinds.setdefault(found.kind, []).append(name)
         for (_, kind), both in sides.items():
-            pair = next(((both[a], both[b]) for a, b in (*_SIDES, _NUMBERED_SIDES) if a in both and b in both), None)
+            pair = next(
+                ((both[a], both[b]) for a, b in (*known.SIDES, known.NUMBERED_SIDES) if a in both and b in both), None
+            )
             if pair and kind in ("plain", "total", "stat"):
                 low, high = (self.by_name[name] for name in pair)
                 rest = tuple(self.by_name[n] for n in names if n not in pair)
-                return _Errors((low, high), unused=rest)
+                return ErrorRoles(yerr=(low, high), unused=rest)
         everything = [self.by_name[name] for name in names]
         if set(kinds) == {"wide"}:
             raise TableProblem(
@@ -784,7 +691,7 @@ class _Guess:
             if here:
                 column = self.by_name[here[0]]
                 percent = kind == "percent" or self.units.get(column) == "%"
-                return _Errors(column, percent=percent, unused=tuple(c for c in everything if c != column))
+                return ErrorRoles(yerr=column, percent=percent, unused=tuple(c for c in everything if c != column))
         if len(everything) == 1 and "relative" in kinds:
             raise TableProblem(
                 f"is {everything[0]!r} a fraction or in percent of the labels? Say --yerr-percent {everything[0]} if in "
@@ -795,7 +702,7 @@ class _Guess:
             f"--yerr {'+'.join(everything[:2])} adds them in quadrature, --yerr none takes the labels as exact."
         )
 
-    def _require_clear(self, labels: str, found: _Errors) -> None:
+    def _require_clear(self, labels: str, found: ErrorRoles) -> None:
         """Ask where the errors may as well be those of predictions, or of single measurements."""
         column = found.yerr
         if not isinstance(column, str):
@@ -805,15 +712,15 @@ class _Guess:
         place = self.columns.index(column)
         before = self.plain[self.columns[place - 1]] if place else ""
         predicted = self._is_prediction(before) or self._may_be_prediction(before) or before in ("mean", "mu")
-        if predicted and not called and (not self.error_names[name].of or words & _SPREAD_WORDS):
+        if predicted and not called and (not self.error_names[name].of or words & known.SPREAD_WORDS):
             raise TableProblem(
                 f"is {column!r} the error of the labels {labels!r}, or that of {self.columns[place - 1]!r}, which it follows? "
                 f"Say --yerr {column} for the labels, or --yerr none for exact labels."
             )
-        count = self.first(_COUNTS)
+        count = self.first(known.COUNT_NAMES)
         if (
             count is not None
-            and words & _SINGLE_SPREAD
+            and words & known.SINGLE_SPREAD_WORDS
             and self.sample is not None
             and _are_counts(self.sample.get(count))
         ):
@@ -827,9 +734,16 @@ class _Guess:
         found = []
         for name, column in self.by_name.items():
             words = name.split("_")
-            rest = {word for word in words if word not in _SUSPECTS | _SIDE_WORDS | {"y"}}
-            suspect = bool(_SUSPECTS & set(words)) or (bool(words) and all(word in _SIDE_WORDS for word in words))
-            if suspect and rest <= set(labels.split("_")) | _LABEL_WORDS and name != labels and column not in predicted:
+            rest = {word for word in words if word not in known.SUSPECT_WORDS | known.SIDE_WORDS | {"y"}}
+            suspect = bool(known.SUSPECT_WORDS & set(words)) or (
+                bool(words) and all(word in known.SIDE_WORDS for word in words)
+            )
+            if (
+                suspect
+                and rest <= set(labels.split("_")) | known.LABEL_WORDS
+                and name != labels
+                and column not in predicted
+            ):
                 found += [column] if self._has_numbers(column) and not self._is_prediction(name) else []
         return found
 
@@ -837,7 +751,7 @@ class _Guess:
 
     def model_column(self) -> str | None:
         """The column of a long table that names the model of each row."""
-        found = self.first(_MODEL_NAMES)
+        found = self.first(known.MODEL_NAMES)
         return found if found is not None and self.is_text(found) else None
 
     def predictions(self, taken: set[str], labels: Sequence[str], made: str | None) -> tuple[list[str], bool]:
@@ -869,7 +783,7 @@ class _Guess:
         groups: dict[str, dict[int, str]] = {}
         for column in predicted:
             found = re.fullmatch(r"(.+)_(\d+)", self.plain[column])
-            if found and found[1] not in _PREDICTED | {"y_pred", "y_hat"} and self._has_decimals(column):
+            if found and found[1] not in known.PREDICTED_WORDS | {"y_pred", "y_hat"} and self._has_decimals(column):
                 groups.setdefault(found[1], {})[int(found[2])] = column
         several = [numbered for numbered in groups.values() if len(numbered) >= _FEWEST_MEMBERS]
         for numbered in several:
@@ -920,8 +834,10 @@ class _Guess:
         found: list[str] = []
         doubtful: list[str] = []
         for name, column in self.by_name.items():
-            known = column in taken or column in self.coordinates or name in self.error_names or name in _COORDINATES
-            if known or not name or column not in self.sample or name.startswith("unnamed"):
+            explained = column in taken or column in self.coordinates or name in self.error_names
+            if explained or name in known.COORDINATE_NAMES or column not in self.sample:
+                continue
+            if not name or name.startswith("unnamed"):
                 continue
             alike = look_alike(shown, self.sample[column])
             if alike is not None:
@@ -931,7 +847,7 @@ class _Guess:
 
 def id_is_unique(roles: Roles) -> bool:
     """Whether the column of ids is one in which an entry should occur once; a column called name need not be."""
-    return roles.id is not None and (not roles.guessed_id or plain_names([roles.id])[roles.id] in _SURE_IDS)
+    return roles.id is not None and (not roles.guessed_id or plain_names([roles.id])[roles.id] in known.SURE_ID_NAMES)
 
 
 def _without_numbers(name: str) -> set[str]:
@@ -963,8 +879,8 @@ def look_alike(labels: Column, values: Column) -> bool | None:
     if holds_numbers(labels) != holds_numbers(values):
         return None
     if not holds_numbers(labels):
-        known = {value for value in labels if value is not None}
-        return sum(value in known for value in values) * 2 >= len(values) or None
+        classes = {value for value in labels if value is not None}
+        return sum(value in classes for value in values) * 2 >= len(values) or None
     rows = min(len(labels), len(values))  # of a text whose rows are cut short
     y, p = as_floats(labels[:rows]), as_floats(values[:rows])
     both = np.isfinite(y) & np.isfinite(p)

@@ -19,8 +19,8 @@ from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Vote
 from scorebars.errors.censored import limit_sides
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
-from scorebars.files.columns import Roles, id_is_unique, plain_names, roles_of
-from scorebars.files.formats import Column, Folder, Reading, Shipped, TableSource, TextFile, no_rows, opened
+from scorebars.files.columns import Roles, first_names, id_is_unique, plain_names, roles_of
+from scorebars.files.formats import Column, Reading, TableSource, no_rows, opened
 from scorebars.files.problem import TableProblem
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
 
@@ -47,7 +47,7 @@ class TableLabels:
     remarks: tuple[str, ...] = ()
     """What was understood while reading that the roles do not say."""
     forecasts: dict[str, Forecast] = field(default_factory=dict)
-    """Of the models whose predictions come with a spread, or with members; `predictions` has their means."""
+    """The forecasts of models whose predictions come with a spread or with members; `predictions` has their means."""
 
     @property
     def n(self) -> int:
@@ -108,7 +108,7 @@ def load_labels(
     said: list[str] = table.remarks
     if task is None:
         table.refuse_near_numbers()
-        task, assumed = table.task()
+        task, assumed = task_of(table.columns, table.roles)
         said += [assumed] if assumed else []
     table = table if task == "regression" else table.without_forecasts()
     table.require_numbers(table.roles.numbers(task))
@@ -166,7 +166,7 @@ class _Table:
         texts = _texts_of_numbers(columns, roles)
         mark = _decimal(source, columns, texts, remarks)
         if mark == "," and source.decimal not in (",", None):
-            source = _with_decimal(source, mark)
+            source = source.with_decimal(mark)
             columns = source.read(roles.used)
             texts = _texts_of_numbers(columns, roles)
         cells = {name: read_cells(columns[name], mark) for name in texts}
@@ -276,12 +276,6 @@ class _Table:
             self.remarks.append(f"{flag} marks limits of {name}")
         return side
 
-    # task ------------------------------------------------------------------------------------------
-
-    def task(self) -> tuple[str, str]:
-        """What labels, errors and predictions look like, and a sentence where numbers were taken as classes."""
-        return task_of(self.columns, self.roles)
-
     # rows ------------------------------------------------------------------------------------------
 
     def _at(self, rows: NDArray[np.intp]) -> _Table:
@@ -374,7 +368,7 @@ class _Table:
 
     def _require_unique_ids(self) -> None:
         name = self.roles.id
-        if name is None or self.roles.repeated_rows or isinstance(self.source, Folder | Shipped):
+        if name is None or self.roles.repeated_rows or not self.source.unique_ids:
             return
         if not id_is_unique(self.roles):
             return
@@ -574,10 +568,7 @@ def excluded_rows(exclude: Sequence[str], columns: Sequence[str]) -> dict[str, l
     for text in exclude:
         names = [name for name in columns if text.startswith(f"{name}=")]
         if not names:
-            raise TableProblem(
-                f"--exclude {text!r}: write COLUMN=VALUE. The columns are: {', '.join(columns[:20])}"
-                f"{', ...' if len(columns) > 20 else ''}."
-            )
+            raise TableProblem(f"--exclude {text!r}: write COLUMN=VALUE. The columns are: {first_names(columns)}.")
         name = max(names, key=len)
         found.setdefault(name, []).append(text[len(name) + 1 :])
     return found
@@ -631,7 +622,7 @@ def _zeros_and_ones(values: Column) -> Column:
 
 
 def _texts_of_numbers(columns: Mapping[str, Column], roles: Roles) -> list[str]:
-    """The columns of text that are numbers all the same."""
+    """The columns of text whose cells are numbers."""
     predicted = [*roles.predictions, *roles.forecast_columns]
     names = [*roles.label_columns, *predicted, *roles.error_columns, *([roles.weight] if roles.weight else [])]
     return [
@@ -647,7 +638,7 @@ def _decimal(
     source: TableSource, columns: Mapping[str, Column], texts: Sequence[str], remarks: list[str]
 ) -> str | None:
     """The decimal mark of numbers that are written as text; asks where they leave it open."""
-    if isinstance(source, TextFile) and source.decimal_is_given:
+    if source.decimal_is_given:
         return source.decimal
     marks = {}
     for name in texts:
@@ -657,7 +648,7 @@ def _decimal(
     if known is None and any(values.dtype.kind == "f" and _has_decimals(values) for values in columns.values()):
         known = "."
     for name, mark in marks.items():
-        if mark == "?" and known == "." and isinstance(source, TextFile) and source.layout.delimiter == ",":
+        if mark == "?" and known == "." and source.delimiter == ",":
             remarks.append(f"commas in {name} part thousands (say --decimal , if they do not)")
         elif mark == "?" and known != ",":
             first = next(value for value in columns[name] if isinstance(value, str) and "," in value)
@@ -700,12 +691,6 @@ def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
 def _has_decimals(values: Column) -> bool:
     finite = values[np.isfinite(values)]
     return bool(np.any(finite != np.floor(finite)))
-
-
-def _with_decimal(source: TableSource, mark: str) -> TableSource:
-    if isinstance(source, Folder):
-        return Folder(source.name, [_with_decimal(part, mark) for part in source.parts])
-    return source.with_decimal(mark) if isinstance(source, TextFile) else source
 
 
 def _missing(values: Column) -> Mask:
@@ -752,9 +737,8 @@ def binary(data: TableLabels, positive: str) -> TableLabels:
     columns = [data.y, *data.predictions.values()]
     classes = sorted({str(value) for values in columns if values.dtype.kind != "f" for value in values})
     if data.task != "classification" or len(classes) != 2 or positive not in classes:
-        shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
         raise TableProblem(
-            f"--positive {positive!r} must be one of two classes; the labels and predictions hold {shown}."
+            f"--positive {positive!r} must be one of two classes; the labels and predictions hold {first_names(classes, 10)}."
         )
 
     def mapped(values: Column) -> Column:

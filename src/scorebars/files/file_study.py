@@ -19,7 +19,6 @@ from scorebars.files.formats import (
     READING_OPTIONS,
     Reading,
     TableSource,
-    TextFile,
     files_in_pieces,
     opened,
 )
@@ -58,9 +57,10 @@ def require_known(options: Mapping[str, Any], data: Any) -> None:
 
 @contextmanager
 def file_and_roles(
-    path: Any, y: Any, pred: Any, yerr: Any, sample_weight: Any, by: Any, options: Mapping[str, Any], groups: Any = None
+    path: Any, columns: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Iterator[tuple[TableSource, Roles]]:
     """The opened file and what its columns are. Where y and pred are named, nothing else is guessed."""
+    y, pred, yerr = (columns.get(name) for name in ("y", "pred", "yerr"))
     name = os.fspath(path)
     known = name.startswith(PREFIX) or os.path.exists(name) or has_magic(name)
     if not known:
@@ -74,7 +74,7 @@ def file_and_roles(
         given["limits"] = ",".join(given["limits"])
     if pred is not None:
         given["pred"] = [str(column) for column in predicted_columns(pred)[0].values()]
-    named = {"y": y, "weight": sample_weight, "by": by, "groups": groups}
+    named = {"y": y, "weight": columns.get("sample_weight"), "by": columns.get("by"), "groups": columns.get("groups")}
     named |= {"yerr": _error_option(yerr)} if yerr is not None else {}
     for key, value in named.items():
         if value is not None and not isinstance(value, str):
@@ -115,22 +115,13 @@ def _error_option(yerr: Any) -> str:
 
 
 def study_in_file(
-    path: Any,
-    *,
-    y: Any = None,
-    pred: Any = None,
-    yerr: Any = None,
-    sample_weight: Any = None,
-    by: Any = None,
-    groups: Any = None,
-    task: str | None = None,
-    nan_policy: str = "raise",
-    options: Mapping[str, Any],
+    path: Any, columns: Mapping[str, Any], *, task: str | None, nan_policy: str, options: Mapping[str, Any]
 ) -> FileStudy:
-    """The columns of a file as arrays, read as a whole."""
+    """The columns of a file as arrays, read as a whole; `columns` are the arguments that name some of them."""
+    pred, yerr = columns.get("pred"), columns.get("yerr")
     if nan_policy not in ("raise", "omit"):
         raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
-    with file_and_roles(path, y, pred, yerr, sample_weight, by, options, groups) as (source, roles):
+    with file_and_roles(path, columns, options) as (source, roles):
         supposed = _supposed(options)
         found = load_labels(source, roles, supposed.task or task, nan_policy, supposed.exclude or ())
         found = supposed.told(found)
@@ -168,8 +159,7 @@ def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
 
 def remark_on_unused_errors(path: Any, y: Any, pred: Any) -> str:
     """The same for a file whose columns are named and that is read in pieces."""
-    columns = {"y": y, "pred": pred, "yerr": None, "sample_weight": None, "by": None}
-    with file_and_roles(path, **columns, options={}) as (source, roles):
+    with file_and_roles(path, {"y": y, "pred": pred}, {}) as (source, roles):
         return ". ".join(_unused_errors(source, roles))
 
 
@@ -184,7 +174,7 @@ def read_in_pieces(path: Any, y: Any, pred: Any, options: Mapping[str, Any]) -> 
 
 
 def _numbers_as_text(file: TableSource, columns: list[str]) -> bool:
-    if not isinstance(file, TextFile):
+    if file.decimal is None:  # numbers are stored as such
         return False
     first = file.first_rows()
     return any(name in first and first[name].dtype.kind == "O" and holds_numbers(first[name]) for name in columns)

@@ -1,10 +1,14 @@
-"""From what the user names to a table: files of every kind, folders of them, shipped data sets, standard input."""
+"""From what the user names to a table: a file, a folder of files, a shipped data set, or standard input.
+
+A `TableSource` is a table that is read column by column. The class of a format says by `reads` which files it reads: those of
+Parquet and Feather are here, texts in `text_files`, spreadsheets and the formats of astronomy and of grids in
+`library_formats`.
+"""
 
 from __future__ import annotations
 
 import csv
 import errno
-import io
 import os
 import re
 import shutil
@@ -20,17 +24,15 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from glob import glob
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import datasets
-from scorebars.cells import MISSING_MARKS, is_missing_mark, names_and_units, read_cells
+from scorebars.cells import names_and_units
 from scorebars.files.problem import TableProblem
-from scorebars.files.text_layout import TextLayout, latin_of, opened_text, read_head, table_head, text_layout
 
 Column = NDArray[Any]
 PREFIX = "dataset:"
@@ -39,9 +41,7 @@ STREAM_ABOVE = 256 << 20
 """A file that holds more bytes than these, decompressed, is read in pieces unless the user says otherwise."""
 _NUMBER = 8
 """Bytes of a number in memory."""
-_BLOCK = 1 << 20
-"""Bytes of a text file that are read at a time."""
-_FIRST_ROWS = 400
+FIRST_ROWS = 400
 """The first rows, this many, tell what a column holds."""
 
 
@@ -57,8 +57,8 @@ class Reading:
     skip_rows: int | None = None
 
     def __post_init__(self) -> None:
-        if self.format is not None and self.format not in _KINDS:
-            raise TableProblem(f"--format {self.format!r} is not known. Choose one of {', '.join(sorted(_KINDS))}.")
+        if self.format is not None and self.format not in _READERS:
+            raise TableProblem(f"--format {self.format!r} is not known. Choose one of {', '.join(sorted(_READERS))}.")
         if self.decimal not in (None, ".", ","):
             raise TableProblem(f"--decimal must be a point or a comma, got {self.decimal!r}.")
         if self.skip_rows is not None and self.skip_rows < 0:
@@ -89,6 +89,12 @@ class TableSource(ABC):
     """Whether it can be read in pieces."""
     decimal: str | None = None
     """The decimal mark of a text file; None where numbers are stored as such, "?" where it is not known."""
+    decimal_is_given: bool = False
+    """Whether the user says which mark is the decimal one."""
+    delimiter: str | None = None
+    """What stands between the cells of a text file."""
+    unique_ids: bool = True
+    """Whether an item has one row at most, so that an id that occurs twice needs an explanation."""
     coordinates: frozenset[str] = frozenset()
     """Columns that say where or when something was measured."""
 
@@ -96,10 +102,14 @@ class TableSource(ABC):
     def read(self, names: Sequence[str]) -> dict[str, Column]:
         """These columns. Numbers are numbers with NaN where missing, texts are objects with None where missing."""
 
+    def with_decimal(self, mark: str) -> TableSource:
+        """The same table, numbers in its texts written with this decimal mark."""
+        return self
+
     def first_rows(self) -> dict[str, Column]:
         """The first rows of all columns that can be read."""
         found = self.read([name for name in dict.fromkeys(self.columns) if self.columns.count(name) == 1])
-        return {name: values[:_FIRST_ROWS] for name, values in found.items()}
+        return {name: values[:FIRST_ROWS] for name, values in found.items()}
 
     def units(self, names: Sequence[str]) -> dict[str, str]:
         """The units of those columns that have one."""
@@ -121,6 +131,8 @@ class TableSource(ABC):
 class Folder(TableSource):
     """Several files with the same columns, one after the other."""
 
+    unique_ids = False
+
     def __init__(self, name: str, parts: Sequence[TableSource]) -> None:
         self.name, self.parts = name, list(parts)
         self.columns = parts[0].columns
@@ -140,6 +152,9 @@ class Folder(TableSource):
         read = [part.read(names) for part in self.parts]
         self._lengths = [len(columns[names[0]]) for columns in read]
         return {name: np.concatenate([columns[name] for columns in read]) for name in names}
+
+    def with_decimal(self, mark: str) -> Folder:
+        return Folder(self.name, [part.with_decimal(mark) for part in self.parts])
 
     def first_rows(self) -> dict[str, Column]:
         return self.parts[0].first_rows()
@@ -162,10 +177,29 @@ class Folder(TableSource):
         return super().place(row)
 
 
-# text, Parquet, Feather ----------------------------------------------------------------------------
+# the readers of formats ----------------------------------------------------------------------------
+
+Reader = TypeVar("Reader", bound=Callable[..., TableSource])
+_READERS: dict[str, Callable[[Path, Reading, str | None], TableSource]] = {}
+_KIND_OF_ENDING: dict[str, str] = {}
+_KIND_OF_BEGINNING: dict[bytes, str] = {}
+COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
+_COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
-def _needs(what: str, extra: str, load: Callable[[], Any]) -> Any:
+def reads(kind: str, *endings: str, beginnings: Sequence[bytes] = ()) -> Callable[[Reader], Reader]:
+    """Register a class as the reader of this kind of files, which their endings tell, or their first bytes."""
+
+    def register(reader: Reader) -> Reader:
+        _READERS[kind] = reader
+        _KIND_OF_ENDING.update(dict.fromkeys(endings, kind))
+        _KIND_OF_BEGINNING.update(dict.fromkeys(beginnings, kind))
+        return reader
+
+    return register
+
+
+def load_library(what: str, extra: str, load: Callable[[], Any]) -> Any:
     """An optional library, or an error that names the extra to install."""
     try:
         return load()
@@ -173,29 +207,37 @@ def _needs(what: str, extra: str, load: Callable[[], Any]) -> Any:
         raise ImportError(f"{what} needs {extra}: pip install 'scorebars[{extra}]'") from why
 
 
-def _arrow(module: str) -> Any:
-    return _needs("reading CSV, Parquet and Feather files", "arrow", lambda: import_module(module))
+def load_arrow(module: str) -> Any:
+    """A module of pyarrow."""
+    return load_library("reading CSV, Parquet and Feather files", "arrow", lambda: import_module(module))
 
 
+@reads("parquet", ".parquet", ".pq", beginnings=[b"PAR1"])
+@reads("feather", ".feather", ".arrow", beginnings=[b"ARROW1"])
 class ArrowFile(TableSource):
     """A Parquet or Feather file."""
 
     streams = True
+    empty = False
+    """Whether there are names but no rows, which pyarrow does not take of a text."""
 
-    def __init__(self, path: Path, kind: str, name: str | None = None) -> None:
-        self.path, self.kind, self.name = path, kind, name or path.name
+    def __init__(self, path: Path, options: Reading, name: str | None = None) -> None:
+        self.path, self.kind, self.name = path, options.format, name or path.name
         self.size = path.stat().st_size
-        with _arrow_errors(self.name):
+        with arrow_problems(self.name):
             self.columns = list(self._dataset().schema.names)
 
     def _dataset(self) -> Any:
-        return _arrow("pyarrow.dataset").dataset(str(self.path), format=self.file_format())
+        return load_arrow("pyarrow.dataset").dataset(str(self.path), format=self.file_format())
+
+    def say_what_is_wrong(self, why: str) -> None:
+        """Name the line of a text file that pyarrow complains about."""
 
     def file_format(self, numbers: Sequence[str] = ()) -> Any:
         """How pyarrow is to read the file in pieces; checksums of Parquet pages are verified where the file has them."""
         if self.kind != "parquet":
             return self.kind
-        module = _arrow("pyarrow.dataset")
+        module = load_arrow("pyarrow.dataset")
         return module.ParquetFileFormat(
             default_fragment_scan_options=module.ParquetFragmentScanOptions(page_checksum_verification=True)
         )
@@ -204,188 +246,41 @@ class ArrowFile(TableSource):
         """By the number of rows, which the file tells: a column of equal values takes next to no bytes on disk."""
         if self.size > most:
             return self.size
-        with _arrow_errors(self.name):
+        with arrow_problems(self.name):
             return max(self.size, int(self._dataset().count_rows()) * _NUMBER * columns)
 
     def read(self, names: Sequence[str]) -> dict[str, Column]:
-        _require_one_of_each(self, names)
-        with _arrow_errors(self.name):
+        require_one_of_each(self, names)
+        with arrow_problems(self.name):
             table = self._dataset().to_table(columns=list(names))
         return {name: column_values(table.column(name), name, self.name) for name in names}
 
     def first_rows(self) -> dict[str, Column]:
-        pa = _arrow("pyarrow")
-        with _arrow_errors(self.name):
+        pa = load_arrow("pyarrow")
+        with arrow_problems(self.name):
             data = self._dataset()
             names = [f.name for f in data.schema if not pa.types.is_nested(f.type) and self.columns.count(f.name) == 1]
-            rows = data.head(_FIRST_ROWS, columns=names)
+            rows = data.head(FIRST_ROWS, columns=names)
         return {name: column_values(rows.column(name), name, self.name) for name in names}
 
 
-class TextFile(ArrowFile):
-    """A table in a text file: pyarrow reads it, told how it is laid out; rows cut at blanks are handed to it with tabs."""
-
-    def __init__(self, path: Path, options: Reading, name: str | None = None) -> None:
-        self.path, self.kind, self.name = path, "csv", name or path.name
-        self.size, self._options = path.stat().st_size, options
-        with self._raw() as raw:
-            self.layout: TextLayout = text_layout(read_head(raw), self.name, **options.text())
-        self.columns, self.decimal, self.streams = self.layout.names, self.layout.decimal, self.layout.plain
-
-    @contextmanager
-    def _raw(self) -> Iterator[Any]:
-        """The bytes of the file, decompressed."""
-        with (
-            _arrow_errors(self.name),
-            _arrow("pyarrow").input_stream(str(self.path), compression="detect") as raw,
-        ):
-            yield raw
-
-    def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
-        """Of a compressed file by decompressing that much of it: what such files say of their size need not be so."""
-        if self.size > most or self.path.suffix.lower() not in _COMPRESSIONS:
-            return self.size
-        held = 0
-        with self._raw() as raw:
-            while held <= most and (read := len(raw.read(_BLOCK))):
-                held += read
-        return held
-
-    @property
-    def decimal_is_given(self) -> bool:
-        """Whether the user says which mark is the decimal one."""
-        return self._options.decimal is not None
-
-    def with_decimal(self, mark: str) -> TextFile:
-        """The same file, its numbers written with this decimal mark."""
-        return TextFile(self.path, replace(self._options, decimal=mark), self.name)
-
-    def _how(self, numbers: Sequence[str] = (), names: Sequence[str] | None = None) -> dict[str, Any]:
-        pc, pa, layout = _arrow("pyarrow.csv"), _arrow("pyarrow"), self.layout
-        plain, marks = layout.plain, {**dict.fromkeys(pc.ConvertOptions().null_values)}
-        if numbers:
-            marks |= dict.fromkeys(spelled for mark in MISSING_MARKS for spelled in (mark, mark.upper(), mark.title()))
-        encoding = {"utf-8-sig": "utf-8"}.get(layout.encoding, layout.encoding) if plain else "utf-8"
-        skip = layout.skip if plain else 0
-        return {
-            "read_options": pc.ReadOptions(
-                skip_rows=skip, column_names=layout.names, block_size=_BLOCK, encoding=encoding
-            ),
-            "parse_options": pc.ParseOptions(delimiter=layout.delimiter if plain else "\t"),
-            "convert_options": pc.ConvertOptions(
-                strings_can_be_null=True,
-                null_values=list(marks),
-                decimal_point="," if layout.decimal == "," else ".",
-                column_types={name: pa.float64() for name in numbers},
-                include_columns=list(names) if names is not None else None,
-            ),
-        }
-
-    def file_format(self, numbers: Sequence[str] = ()) -> Any:
-        """How pyarrow is to read the file in pieces; `numbers` are read as floats throughout."""
-        return _arrow("pyarrow.dataset").CsvFileFormat(**self._how(numbers))
-
-    @property
-    def empty(self) -> bool:
-        """Whether there are names but no rows, which pyarrow does not take."""
-        return not any(self.layout.sample.values())
-
-    def read(self, names: Sequence[str]) -> dict[str, Column]:
-        _require_one_of_each(self, names)
-        if self.empty:
-            return {name: np.zeros(0) for name in names}
-        try:
-            with _arrow_errors(self.name, self):
-                what = str(self.path) if self.layout.plain else self._with_tabs()
-                table = _arrow("pyarrow.csv").read_csv(what, **self._how(names=names))
-        except UnicodeDecodeError:
-            if self._options.encoding or self.layout.encoding != "utf-8":
-                raise
-            with self._raw() as raw:  # a letter far down the file tells that it is no UTF-8
-                self.layout = replace(self.layout, encoding=latin_of(raw.read()))
-            return self.read(names)
-        return {name: _stripped(column_values(table.column(name), name, self.name)) for name in names}
-
-    def first_rows(self) -> dict[str, Column]:
-        return {name: typed_cells(cells, self.decimal) for name, cells in self.layout.sample.items()}
-
-    def _with_tabs(self) -> Any:
-        """The rows as pyarrow takes them."""
-        sink = io.StringIO()
-        csv.writer(sink, delimiter="\t", lineterminator="\n").writerows(record for _, record in self.records())
-        return _arrow("pyarrow").BufferReader(sink.getvalue().encode("utf-8"))
-
-    def records(self) -> Iterator[tuple[int, list[str]]]:
-        """The rows of values, each with its line number."""
-        with self._raw() as raw, opened_text(raw, self.layout.encoding) as text:
-            yield from self.layout.records(self._lines(text))
-
-    def _lines(self, text: Any) -> Iterator[str]:
-        while line := text.readline(_BLOCK):
-            if len(line) == _BLOCK:
-                raise self.too_long
-            yield line
-
-    @property
-    def too_long(self) -> TableProblem:
-        """What to say of a line without end, which would fill the memory."""
-        return TableProblem(
-            f"{self.name} cannot be read: a line is longer than {_BLOCK >> 20} MiB. Is it a table, with a line for each row?"
-        )
-
-    def units(self, names: Sequence[str]) -> dict[str, str]:
-        return {**super().units(names), **{name: unit for name, unit in self.layout.units.items() if name in names}}
-
-    def remarks(self) -> list[str]:
-        return self.layout.remarks()
-
-    def place(self, row: int) -> str:
-        for k, (line, _) in enumerate(self.records()):
-            if k == row:
-                return f"row {row + 1} (line {line} of {self.name})"
-        return super().place(row)
-
-
-def _require_one_of_each(source: TableSource, names: Sequence[str]) -> None:
+def require_one_of_each(source: TableSource, names: Sequence[str]) -> None:
+    """Refuse a column whose name occurs twice."""
     for name in names:
         if source.columns.count(name) > 1:
             raise TableProblem(f"{source.name} has {source.columns.count(name)} columns called {name!r}. Rename them.")
 
 
-def typed_cells(cells: Sequence[Any], decimal: str | None) -> Column:
-    """Cells of a text as whole numbers, numbers or texts, whichever all of them are."""
-    try:
-        if decimal != ",":
-            return np.array(cells, dtype=np.int64 if all(str(cell).strip().isdigit() for cell in cells) else np.float64)
-    except ValueError:
-        pass  # not just numbers
-    there = [cell for cell in cells if not (isinstance(cell, str) and is_missing_mark(cell))]
-    if there and all(re.fullmatch(r"[+-]?\d+", str(cell).strip()) for cell in there) and len(there) == len(cells):
-        return np.array([int(cell) for cell in cells])
-    found = read_cells(there, decimal if decimal in (".", ",") else None)
-    plain = there and not found.bad.any() and not found.limits.any() and found.upper is None and not found.unit
-    if plain:
-        return read_cells(cells, decimal if decimal in (".", ",") else None).values
-    return np.array([None if isinstance(c, str) and is_missing_mark(c) else c for c in cells], dtype=object)
-
-
-def _stripped(values: Column) -> Column:
-    """Texts without the blanks that a text file has around them."""
-    if values.dtype.kind != "O":
-        return values
-    return np.array([v.strip() if isinstance(v, str) else v for v in values], dtype=object)
-
-
 def dataset_of(files: Sequence[ArrowFile], numbers: Sequence[str] = ()) -> Any:
     """Several files as one dataset, each read in its own way; it has the columns of the first."""
-    filled = [file for file in files if not (isinstance(file, TextFile) and file.empty)]
+    filled = [file for file in files if not file.empty]
     if not filled:
         raise no_rows(files[0])
     for file in filled:
-        if isinstance(file, TextFile):
-            _require_one_of_each(file, file.columns)
-    with _arrow_errors(filled[0].name):
-        parts = [_arrow("pyarrow.dataset").dataset(str(f.path), format=f.file_format(numbers)) for f in filled]
+        if file.kind == "csv":
+            require_one_of_each(file, file.columns)
+    with arrow_problems(filled[0].name):
+        parts = [load_arrow("pyarrow.dataset").dataset(str(f.path), format=f.file_format(numbers)) for f in filled]
     first, fragments = parts[0], [fragment for part in parts for fragment in part.get_fragments()]
     return type(first)(fragments, first.schema, first.format, first.filesystem)
 
@@ -402,7 +297,7 @@ def files_in_pieces(source: TableSource) -> list[ArrowFile] | None:
 
 
 @contextmanager
-def _arrow_errors(name: str, file: TextFile | None = None) -> Iterator[None]:
+def arrow_problems(name: str, file: ArrowFile | None = None) -> Iterator[None]:
     """Turns pyarrow's complaints into ours, with the line of a row that has too few or too many cells."""
     try:
         yield
@@ -419,7 +314,7 @@ def _arrow_errors(name: str, file: TextFile | None = None) -> Iterator[None]:
         if "invalid UTF8" in str(why):
             raise UnicodeDecodeError("utf-8", b"", 0, 1, str(why)) from why
         if file is not None:
-            say_what_is_wrong(file, str(why))
+            file.say_what_is_wrong(str(why))
         said = re.split(r"[.:] ?Is this", str(why))[0].strip()
         raise TableProblem(
             f"{name} cannot be read: {said}. Is it whole, and of the kind that its ending says?"
@@ -433,30 +328,9 @@ def _arrow_errors(name: str, file: TextFile | None = None) -> Iterator[None]:
         ) from why
 
 
-def say_what_is_wrong(file: ArrowFile, why: str) -> None:
-    """Find the line of a text file that pyarrow stumbled over."""
-    if not isinstance(file, TextFile):
-        return
-    if "straddling" in why:
-        raise file.too_long
-    wanted, value = len(file.columns), re.search(r"invalid value '(.*?)'", why)
-    for row, (line, record) in enumerate(file.records()):
-        if len(record) != wanted:
-            raise TableProblem(
-                f"line {line} of {file.name} has {len(record)} cells, but there are {wanted} column names. Quote cells that "
-                "hold the delimiter, fill in what is missing, or name the delimiter with --delimiter CHARACTER."
-            )
-        if value and value[1] in record:
-            column = file.columns[record.index(value[1])]
-            raise TableProblem(
-                f"column {column!r} holds no number in row {row + 1} (line {line} of {file.name}): {value[1]!r}. "
-                "Correct the cell, empty it and use --nan-policy omit, or choose another column."
-            )
-
-
 def column_values(column: Any, name: str, file: str) -> Column:
     """A pyarrow column as TableSource promises it."""
-    pa = _arrow("pyarrow")
+    pa = load_arrow("pyarrow")
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
     kind = column.type
@@ -476,84 +350,7 @@ def column_values(column: Any, name: str, file: str) -> Column:
     return np.array([v if v is None or text or numeric else str(v) for v in values], dtype=object)
 
 
-class Spreadsheet(TableSource):
-    """A sheet of a workbook (.xlsx, .xls, .ods)."""
-
-    def __init__(self, path: Path, options: Reading, name: str | None = None) -> None:
-        self.name, self.size = name or path.name, path.stat().st_size
-        calamine = _needs("reading spreadsheets", "excel", lambda: import_module("python_calamine"))
-        try:
-            book = calamine.CalamineWorkbook.from_path(str(path))
-        except Exception as why:  # a damaged file raises kinds of its own
-            raise TableProblem(f"{self.name} cannot be read: {why}.") from why
-        self.sheet, rows = self._sheet(book, options)
-        self._skipped = options.skip_rows or 0
-        width = max((len(row) for row in rows), default=0)
-        rows = [[*row, *[""] * (width - len(row))] for row in rows][self._skipped :]
-        rows, self._numbers = _without_empty(rows)
-        head = table_head(rows, len(rows[0])) if rows else None
-        if head is None:
-            raise TableProblem(
-                f"sheet {self.sheet!r} of {self.name} has no row of column names above its values. Add one, or name another "
-                "sheet with --sheet NAME."
-            )
-        self.head, self.columns, self._rows = head, head.names, rows[head.first :]
-
-    def _sheet(self, book: Any, options: Reading) -> tuple[str, list[list[Any]]]:
-        names = list(book.sheet_names)
-        if options.sheet is not None:
-            place = str(options.sheet)
-            if place not in names and place.isdigit() and 1 <= int(place) <= len(names):
-                place = names[int(place) - 1]
-            if place not in names:
-                raise TableProblem(f"--sheet: {self.name} has no sheet {place!r}. It has: {', '.join(names)}.")
-            return place, book.get_sheet_by_name(place).to_python(skip_empty_area=False)
-        read = {one: book.get_sheet_by_name(one).to_python(skip_empty_area=False) for one in names}
-        tables = [one for one, rows in read.items() if sum(any(isinstance(c, float) for c in row) for row in rows) > 1]
-        tables = tables or [one for one, rows in read.items() if len(rows) > 1]
-        if len(tables) != 1:
-            what = f"tables in {len(tables)} sheets ({', '.join(tables)})" if tables else "no table"
-            raise TableProblem(f"{self.name} has {what}: choose with --sheet NAME.")
-        return tables[0], read[tables[0]]
-
-    def read(self, names: Sequence[str]) -> dict[str, Column]:
-        _require_one_of_each(self, names)
-        return {name: _cells_of_sheet([row[self.columns.index(name)] for row in self._rows]) for name in names}
-
-    def units(self, names: Sequence[str]) -> dict[str, str]:
-        return {**super().units(names), **{name: unit for name, unit in self.head.units.items() if name in names}}
-
-    def remarks(self) -> list[str]:
-        titles = self.head.titles
-        said = [f"{titles} title row{'s' if titles > 1 else ''} skipped"] if titles else []
-        return [f"sheet {self.sheet}", *said]
-
-    def place(self, row: int) -> str:
-        line = self._numbers[self.head.first + row] + 1 + self._skipped
-        return f"row {row + 1} (line {line} of sheet {self.sheet})"
-
-
-def _without_empty(rows: list[list[Any]]) -> tuple[list[list[Any]], list[int]]:
-    """Rows and columns that hold something, and the numbers of these rows."""
-    full = [k for k, row in enumerate(rows) if any(str(cell).strip() for cell in row)]
-    wide = [j for j in range(len(rows[0]) if rows else 0) if any(str(rows[k][j]).strip() for k in full)]
-    return [[rows[k][j] for j in wide] for k in full], full
-
-
-def _cells_of_sheet(cells: Sequence[Any]) -> Column:
-    """A column of a sheet: numbers where all cells are, whole numbers where all are whole."""
-    given = [None if isinstance(cell, str) and is_missing_mark(cell) else cell for cell in cells]
-    if all(cell is None or (isinstance(cell, int | float) and not isinstance(cell, bool)) for cell in given):
-        values = np.array([np.nan if cell is None else float(cell) for cell in given])
-        return values.astype(np.int64) if len(values) and bool(np.all(values == np.floor(values))) else values
-    if all(isinstance(cell, bool) for cell in given):
-        return np.array(given)
-    return np.array(
-        [cell if cell is None or isinstance(cell, str | int | float) else str(cell) for cell in given], dtype=object
-    )
-
-
-# data sets, astronomy, grids -----------------------------------------------------------------------
+# shipped data sets -------------------------------------------------------------------------------
 
 
 def shipped_names() -> list[str]:
@@ -563,6 +360,8 @@ def shipped_names() -> list[str]:
 
 class Shipped(TableSource):
     """A shipped data set: columns y, y_err (or y_err_lo and y_err_hi), pred_<model>, id, and its own."""
+
+    unique_ids = False
 
     def __init__(self, name: str) -> None:
         short, known = name.removeprefix(PREFIX), shipped_names()
@@ -583,7 +382,7 @@ class Shipped(TableSource):
         self.columns = list(dict.fromkeys(["id", *self.labels, *own]))
 
     def read(self, names: Sequence[str]) -> dict[str, Column]:
-        return {name: _texts_as_objects(self.table[name]) for name in names}
+        return {name: texts_as_objects(self.table[name]) for name in names}
 
     def units(self, names: Sequence[str]) -> dict[str, str]:
         return dict.fromkeys((name for name in names if name in self.labels), self.data.units)
@@ -592,175 +391,12 @@ class Shipped(TableSource):
         return f"row {row + 1} ({self.data.ids[row]})"
 
 
-def _texts_as_objects(values: Column) -> Column:
+def texts_as_objects(values: Column) -> Column:
+    """Texts as TableSource promises them."""
     return values.astype(object) if values.dtype.kind in "US" else values
 
 
-class AstropyFile(TableSource):
-    """A FITS, ECSV or VO table; of a FITS file the first table."""
-
-    def __init__(self, path: Path, kind: str, name: str | None = None) -> None:
-        self.name, self.size = name or path.name, path.stat().st_size
-        reader = _needs("reading FITS, ECSV and VO tables", "astropy", lambda: import_module("astropy.table").Table)
-        try:
-            if kind == "fits":
-                self.table = reader.read(str(path), format="fits", hdu=_first_table(path, self.name))
-            else:
-                self.table = reader.read(str(path), format="votable" if kind == "votable" else "ascii.ecsv")
-        except TableProblem:
-            raise
-        except Exception as why:  # astropy raises many kinds for a damaged file
-            raise TableProblem(
-                f"{self.name} cannot be read: {str(why).splitlines()[0] if str(why) else why!r}."
-            ) from why
-        self.columns = list(self.table.colnames)
-
-    def read(self, names: Sequence[str]) -> dict[str, Column]:
-        return {name: self._column(name) for name in names}
-
-    def _column(self, name: str) -> Column:
-        column = self.table[name]
-        values = np.ma.asarray(column.value if hasattr(column, "to_value") else column)
-        if values.ndim != 1:
-            raise TableProblem(f"column {name!r} of {self.name} holds an array in each row, not one value.")
-        missing = np.ma.getmaskarray(values)
-        plain = values.data.astype(values.dtype.newbyteorder("="))  # FITS is big-endian
-        if plain.dtype.kind in "USO":
-            texts = (np.char.decode(plain, "utf-8") if plain.dtype.kind == "S" else plain).astype(object)
-            texts[missing] = None
-            return np.asarray(texts)
-        return np.where(missing, np.nan, plain.astype(np.float64)) if missing.any() else np.asarray(plain)
-
-    def first_rows(self) -> dict[str, Column]:
-        return {name: self._column(name)[:_FIRST_ROWS] for name in self.columns if self.table[name].ndim == 1}
-
-    def units(self, names: Sequence[str]) -> dict[str, str]:
-        named = super().units(names)
-        return named | {name: str(self.table[name].unit) for name in names if self.table[name].unit is not None}
-
-    def declared_errors(self) -> dict[str, str]:
-        """By the metadata of a column: ``uncertainty: y_err``, or the UCD ``stat.error;phot.mag`` of the other one."""
-        metadata = {name: dict(self.table[name].info.meta or {}) for name in self.columns}
-        return errors_by_metadata(metadata)
-
-
-def _first_table(path: Path, name: str) -> int:
-    from astropy.io import fits
-
-    with fits.open(path) as pieces:
-        for k, piece in enumerate(pieces):
-            if isinstance(piece, fits.BinTableHDU | fits.TableHDU):
-                return k
-    raise TableProblem(f"{name} holds no table, only images.")
-
-
-class NetcdfFile(TableSource):
-    """A NetCDF file: every variable and coordinate is a column, broadcast over the dimensions of those in use."""
-
-    def __init__(self, path: Path, kind: str, name: str | None = None) -> None:
-        self.name, self.size = name or path.name, path.stat().st_size
-        self.xarray = _needs("reading NetCDF files", "xarray", lambda: import_module("xarray"))
-        try:
-            with self.xarray.open_dataset(path) as opened:
-                self.data = opened.load()
-        except (ValueError, OSError, TypeError) as why:
-            with path.open("rb") as file:
-                genuine = file.read(4) == b"\x89HDF"
-            if genuine and not (find_spec("netCDF4") or find_spec("h5netcdf")):
-                raise ImportError(f"reading {self.name} needs netCDF4: pip install 'scorebars[xarray]'") from why
-            raise TableProblem(f"{self.name} cannot be read: it is no NetCDF file, or a damaged one.") from why
-        self.columns = [str(key) for key in (*self.data.data_vars, *self.data.coords)]
-        self.coordinates = frozenset(map(str, self.data.coords))
-        self._grid: Any = None
-
-    def read(self, names: Sequence[str]) -> dict[str, Column]:
-        together = self.xarray.broadcast(*(self.data[name] for name in names))
-        self._grid = together[0] if together else None
-        flat = {name: np.asarray(one.values).reshape(-1) for name, one in zip(names, together, strict=True)}
-        times_as_texts = {name: v.astype(str) if v.dtype.kind in "mM" else v for name, v in flat.items()}
-        return {name: _texts_as_objects(values) for name, values in times_as_texts.items()}
-
-    def first_rows(self) -> dict[str, Column]:
-        shape = max((self.data[name].dims for name in self.data.data_vars), key=len, default=())
-        whole = [name for name in self.columns if set(self.data[name].dims) <= set(shape)]
-        return {name: values[:_FIRST_ROWS] for name, values in self.read(whole).items()} if whole else {}
-
-    def units(self, names: Sequence[str]) -> dict[str, str]:
-        return {name: str(self.data[name].attrs["units"]) for name in names if self.data[name].attrs.get("units")}
-
-    def declared_errors(self) -> dict[str, str]:
-        """By the CF conventions: an ancillary variable, or one whose standard name has the modifier standard_error."""
-        return errors_by_metadata({name: dict(self.data[name].attrs) for name in self.columns})
-
-    def place(self, row: int) -> str:
-        if self._grid is None or not self._grid.shape:
-            return super().place(row)
-        where = np.unravel_index(row, self._grid.shape)
-        return ", ".join(f"{dim} {int(k)}" for dim, k in zip(self._grid.dims, where, strict=True))
-
-
-_ERROR_KEYS = ("uncertainty", "error", "errors", "yerr", "sigma", "std", "ancillary_variables")
-"""Under these keys of a column's metadata stands the name of the column of its errors."""
-
-
-def errors_by_metadata(metadata: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Column -> column of its standard errors, as the metadata of both say.
-
-    >>> errors_by_metadata({"t": {"ancillary_variables": "t_flag t_u"}, "t_flag": {"standard_name": "t status_flag"},
-    ...                     "t_u": {"standard_name": "t standard_error"}})
-    {'t': 't_u'}
-    """
-    found = {}
-    for name, about in metadata.items():
-        named = [word for key in _ERROR_KEYS for word in str(about.get(key, "")).split()]
-        sure = [word for key in _ERROR_KEYS[:-1] for word in str(about.get(key, "")).split() if word in metadata]
-        ancillary = [word for word in named if word in metadata and _is_standard_error(metadata[word])]
-        standard, ucd = about.get("standard_name"), about.get("ucd")
-        alike = [
-            other
-            for other, said in metadata.items()
-            if (standard and said.get("standard_name") == f"{standard} standard_error")
-            or (ucd and said.get("ucd") == f"stat.error;{ucd}")
-        ]
-        errors = list(dict.fromkeys([*sure, *ancillary, *alike]))
-        if len(errors) > 1:
-            raise TableProblem(
-                f"the metadata of {name!r} name several columns of errors ({', '.join(errors)}): say --yerr COLUMN."
-            )
-        if errors:
-            found[name] = errors[0]
-    return found
-
-
-def _is_standard_error(about: Mapping[str, Any]) -> bool:
-    said = f"{about.get('standard_name', '')} {about.get('long_name', '')} {about.get('ucd', '')}".lower()
-    return any(word in said for word in ("standard_error", "standard error", "uncertainty", "stat.error", "1 sigma"))
-
-
 # which file ----------------------------------------------------------------------------------------
-
-_KINDS = {
-    "csv": (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc"),
-    "parquet": (".parquet", ".pq"),
-    "feather": (".feather", ".arrow"),
-    "fits": (".fits", ".fit"),
-    "ecsv": (".ecsv",),
-    "votable": (".vot", ".votable"),
-    "netcdf": (".nc", ".nc4", ".cdf"),
-    "excel": (".xlsx", ".xlsm", ".xls", ".ods"),
-}
-_KIND_OF_ENDING = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
-_BEGINNINGS = {
-    b"PAR1": "parquet",
-    b"ARROW1": "feather",
-    b"SIMPLE  =": "fits",
-    b"# %ECSV": "ecsv",
-    b"CDF": "netcdf",
-    b"\x89HDF": "netcdf",
-}
-_COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
-_COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
-_ZIP = b"PK\x03\x04"
 
 
 @contextmanager
@@ -787,7 +423,7 @@ def opened(names: str | Sequence[str], options: Reading | None = None) -> Iterat
 def _found(name: str, options: Reading) -> Iterator[list[tuple[Path, str | None]]]:
     """The files that a name means, each with what messages call it: a file, a folder, a pattern, or a zip archive."""
     if not name or "\0" in name:
-        raise TableProblem(f"{name!r} is no name of a file. Name a file, or a shipped data set as {PREFIX}NAME.")
+        raise TableProblem(f"{name!r} is not the name of a file. Name a file, or a shipped data set as {PREFIX}NAME.")
     path = Path(name)
     if not path.exists():
         matching = [Path(one) for one in sorted(glob(name))]
@@ -821,13 +457,13 @@ def _near(path: Path) -> str:
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind that the ending tells; a second ending of compression is looked through.
+    """The kind that the ending tells; the ending of a compressed file is passed over.
 
     >>> kind_of(Path("a.csv.gz")), kind_of(Path("b.PARQUET")), kind_of(Path("c.doc"))
     ('csv', 'parquet', None)
     """
     ends = [end.lower() for end in path.suffixes]
-    if ends and ends[-1] in _COMPRESSIONS:
+    if ends and ends[-1] in COMPRESSIONS:
         ends.pop()
     return _KIND_OF_ENDING.get(ends[-1]) if ends else None
 
@@ -844,16 +480,9 @@ def _file(path: Path, options: Reading, name: str | None = None) -> TableSource:
     if found is None:
         raise TableProblem(
             f"the ending of {path.name} does not say what it is. Known endings: {', '.join(sorted(_KIND_OF_ENDING))}; "
-            f"or name the kind with --format ({', '.join(sorted(_KINDS))})."
+            f"or name the kind with --format ({', '.join(sorted(_READERS))})."
         )
-    if found == "csv":
-        return TextFile(path, options, name)
-    if found == "excel":
-        return Spreadsheet(path, options, name)
-    make = {"fits": AstropyFile, "ecsv": AstropyFile, "votable": AstropyFile, "netcdf": NetcdfFile}.get(
-        found, ArrowFile
-    )
-    return make(path, found, name)
+    return _READERS[found](path, replace(options, format=found), name)
 
 
 def _in_folder(path: Path, called: Path, options: Reading) -> list[tuple[Path, str | None]]:
@@ -889,7 +518,7 @@ def _same_columns(name: str, parts: Sequence[TableSource]) -> TableSource:
 
 @contextmanager
 def _room_in(folder: str, what: str) -> Iterator[None]:
-    """A disk that is full is named, with what was to be kept there."""
+    """Say which disk is full, and what was to be kept there."""
     try:
         yield
     except OSError as why:
@@ -915,9 +544,8 @@ def _standard_input(options: Reading) -> Iterator[TableSource]:
         for magic, ending in _COMPRESSED.items():
             if start.startswith(magic):
                 path = path.rename(path.with_suffix(ending))
-        found = options.format or next((k for magic, k in _BEGINNINGS.items() if start.startswith(magic)), None)
-        found = found or ("excel" if start.startswith(_ZIP) else "csv")
-        yield _file(path, replace(options, format=found), "standard input")
+        told = (kind for magic, kind in _KIND_OF_BEGINNING.items() if start.startswith(magic))
+        yield _file(path, replace(options, format=options.format or next(told, "csv")), "standard input")
 
 
 # files that stay what they are while they are read ---------------------------------------------------
@@ -929,7 +557,7 @@ Mark = tuple[int, int, int, int]
 
 
 def mark_of(path: str | os.PathLike[str]) -> Mark | None:
-    """What tells a file from another; None for what is no regular file, such as a pipe, and where there is none."""
+    """What identifies a file and its contents; None where there is no file, or something else such as a pipe."""
     try:
         found = os.stat(path)
     except OSError:
@@ -955,7 +583,7 @@ def require_unchanged(before: Mapping[str, Mark | None]) -> None:
 
 @contextmanager
 def unchanged(files: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
-    """Files that must be the same at the end as at the beginning; an error that a change explains is told as the change."""
+    """Files that must not change meanwhile; an error that a change explains is reported as that change."""
     before = marks_of(files)
     try:
         yield

@@ -115,7 +115,7 @@ def _members(given: Any, n: int | None, argument: str) -> Any:
     shape = np.shape(values)
     if len(shape) == 1:
         raise ValueError(
-            f"{argument} has shape {shape}: one number for each label is no forecast but a prediction, which has no spread. "
+            f"{argument} has shape {shape}: one number for each label is a prediction without a spread, not a forecast. "
             + _TAKES
         )
     if len(shape) != 2:

@@ -160,7 +160,7 @@ class LawForecast(Forecast):
         return 64
 
     def crps(self, y: FloatArray, estimator: str = "plain") -> FloatArray:
-        if not np.all(np.isfinite(self.mean)):  # a distribution without a mean has a CRPS all the same
+        if not np.all(np.isfinite(self.mean)):  # even a distribution without a mean has a CRPS
             return crps_by_integral(self, y)
         table = self._table
         return table.distance(y) - table.spread

@@ -70,7 +70,7 @@ class QuantileForecast(Forecast):
 
     @classmethod
     def of_columns(cls, levels: Any, values: Any) -> Self:
-        """Predictions (n, k) of several levels in any order, which may cross: their pinball losses exist all the same."""
+        """Predictions (n, k) of several levels in any order, which may cross: their pinball losses still exist."""
         given = np.asarray(checks.column(levels, "alpha"), dtype=np.float64)
         order = np.argsort(given, kind="stable")
         (values,), unit = in_one_unit(y_pred=values)

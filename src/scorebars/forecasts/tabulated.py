@@ -15,7 +15,8 @@ from scorebars.arrays import FloatArray, IntArray
 
 
 class Distances(NamedTuple):
-    """Nodes (n, k) in increasing order, A and its two slopes there, and mean and half mean difference (n,) of each law."""
+    """Nodes (n, k) in increasing order, A and its two slopes there, and mean and half mean difference (n,) of each
+    distribution."""
 
     nodes: FloatArray
     value: FloatArray

@@ -25,11 +25,11 @@ from scorebars.moments import label_moments
 from scorebars.moments.statistics import d2_absolute, explained, weighted_median
 
 _FEW = 100
-"""Labels: up to so many all are drawn."""
+"""Up to this many labels, all of them are drawn."""
 _DRAWS, _PAIRS = 10_000, 20_000
 _ENTRIES = 1 << 19
 _LISTED = 8192
-"""So many labels stand for more of them in covariances."""
+"""In covariances this many labels stand for all, where there are more."""
 _TOGETHER = 1024
 _SEED = 20240517
 _STEPS = 8

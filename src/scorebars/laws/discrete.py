@@ -131,7 +131,7 @@ class ListedLaw(Law):
 
 
 def valid_probabilities(q: ArrayLike) -> FloatArray:
-    """q as an array, or an error that names the first entry that is no probability."""
+    """q as an array, or an error that names the first entry that is not a probability."""
     values = np.asarray(q, dtype=float)
     good = (values >= 0) & (values <= 1)
     if not np.all(good):

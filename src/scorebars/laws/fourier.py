@@ -66,7 +66,7 @@ class Addends(NamedTuple):
 
     @classmethod
     def none(cls) -> Addends:
-        """Of no labels."""
+        """An empty set."""
         nothing = np.empty(0)
         return cls(LossNodes(np.zeros(1, dtype=np.intp), nothing, nothing), np.empty((_ORDER + 1, 0)), nothing)
 
@@ -76,7 +76,7 @@ class Addends(NamedTuple):
         return self.nodes.of(np.flatnonzero(large)), np.sum(self.cumulants[:, ~large], axis=1)
 
     def without(self, some: IntArray) -> Addends:
-        """All but some."""
+        """All but these."""
         others = np.delete(np.arange(self.reach.size), some)
         return Addends(self.nodes.of(others), self.cumulants[:, others], self.reach[others])
 

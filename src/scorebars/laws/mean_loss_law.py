@@ -148,7 +148,7 @@ def _from_few(
     mean: float,
     std: float,
 ) -> FourierLaw | None:
-    """From representatives, but label by label in cells where cumulants do not serve; None where that are too many."""
+    """From representatives, but label by label in cells where cumulants do not serve; None where these are too many."""
     listed, lowest = _values(loss, few.errors, few.y, few.p, np.full(few.y.size, share), std)
     cells, of = np.unique(few.cell, return_inverse=True)
     labels = np.bincount(of, few.number)

@@ -19,8 +19,8 @@ from scorebars.answers.combined import LinearAnswers
 from scorebars.answers.score import Declaration, Score, Scores
 from scorebars.arrays import FloatArray
 from scorebars.errors import ClassError
-from scorebars.metrics import class_inputs as inputs
-from scorebars.metrics.class_inputs import Given, class_declaration, class_metric
+from scorebars.metrics import probability_inputs as inputs
+from scorebars.metrics.class_inputs import Given, class_declaration, class_metric, indicator_matrix, is_number
 from scorebars.metrics.registry import warn_undefined
 
 _LOG_LOSS = class_declaration("log_loss", "Log loss", high=math.inf, perfect=0.0, takes="probabilities")
@@ -142,7 +142,7 @@ def brier_score_loss(
 
 def _matrix(given: Given, labels: Any) -> tuple[LabelMatrix, NDArray[Any]] | None:
     """Multilabel data with a probability for each label; None where y_true is something else."""
-    if inputs.indicator_matrix(given.y_true, "y_true") is None:
+    if indicator_matrix(given.y_true, "y_true") is None:
         return None
     p = inputs.columns(given.predicted, "y_proba")
     inputs.require_probabilities(p, "y_proba")
@@ -244,7 +244,7 @@ def roc_auc_score(
     0.9360 0.908 ± 0.014 (labels) 0.968 ± 0.018 (labels) ± 0.008 (sample)
     """
     limit = 1.0 if max_fpr is None else max_fpr
-    if not inputs.is_number(limit) or not 0 < limit <= 1:
+    if not is_number(limit) or not 0 < limit <= 1:
         raise ValueError(f"Expected max_fpr in range (0, 1], got: {max_fpr!r}.")
     cells = inputs.matrix_with_scores(given, "y_score")
     if cells is not None:

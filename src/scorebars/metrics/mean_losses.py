@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scorebars import checks
+from scorebars import checks, losses
 from scorebars.answers.base import Answers
 from scorebars.answers.combined import in_units
 from scorebars.answers.evidence import by_engine, sums_of
@@ -21,22 +21,6 @@ from scorebars.answers.means.squared import RootAnswers, SquaredAnswers
 from scorebars.answers.score import Declaration, Score, Scores
 from scorebars.errors.measurement_error import LabelErrors
 from scorebars.forecasts import QuantileForecast
-from scorebars.losses import (
-    AbsoluteError,
-    CustomLoss,
-    Huber,
-    Kinks,
-    LogCosh,
-    LossFunction,
-    PercentageError,
-    Pinball,
-    QuantileLoss,
-    SignedError,
-    SquaredError,
-    SquaredLogError,
-    SymmetricPercentage,
-    Within,
-)
 from scorebars.measured import Measured, between, near_one
 from scorebars.metrics.call import in_groups, regression_declaration, regression_metric, score, scored
 from scorebars.metrics.forecast_inputs import forecast_data
@@ -75,7 +59,7 @@ def mean_squared_error(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s, s.truth, s.perfect)
     0.2579 0.259 ± 0.010 (labels) ± 0.087 (sample) 0.256 ± 0.010 (labels) ± 0.093 (sample) 0.00138 ± 0.00078 (labels)
     """
-    return SquaredAnswers.of(_MSE, SquaredError(), data)
+    return SquaredAnswers.of(_MSE, losses.SquaredError(), data)
 
 
 @regression_metric(_RMSE)
@@ -108,7 +92,7 @@ def root_mean_squared_error(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s, s.truth)
     0.5811 0.594 ± 0.007 (labels) ± 0.013 (sample) 0.568 ± 0.005 (labels) ± 0.013 (sample)
     """
-    return RootAnswers.of(_RMSE, SquaredAnswers, SquaredError(), data)
+    return RootAnswers.of(_RMSE, SquaredAnswers, losses.SquaredError(), data)
 
 
 @regression_metric(_MAE, flatten=True)
@@ -140,7 +124,7 @@ def mean_absolute_error(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s, s.truth)
     0.4055 0.407 ± 0.011 (labels) ± 0.096 (sample) 0.40 ± 0.01 (labels) ± 0.11 (sample)
     """
-    return AbsoluteAnswers.of(_MAE, AbsoluteError(), data)
+    return AbsoluteAnswers.of(_MAE, losses.AbsoluteError(), data)
 
 
 @regression_metric(_BIAS, flatten=True)
@@ -163,7 +147,7 @@ def mean_error(data: Measured) -> Answers:
     >>> print(sb.mean_error(y, p, yerr=logp.yerr))
     -0.09 ± 0.01 (labels) ± 0.16 (sample)
     """
-    return SignedAnswers.of(_BIAS, SignedError(), data)
+    return SignedAnswers.of(_BIAS, losses.SignedError(), data)
 
 
 _PINBALL = regression_declaration("mean_pinball_loss", "Mean pinball loss", 1)
@@ -181,7 +165,7 @@ def _of_several_quantiles(y_true: Any, y_pred: Any, yerr: Any, sample_weight: An
     elif alpha is not None:
         raise ValueError("y_pred is a QuantileForecast, which has its levels: leave alpha out.")
     data = forecast_data(y_true, forecast, yerr, sample_weight)
-    return scored(ForecastAnswers.of(_PINBALL, QuantileLoss(), data), data.unit)
+    return scored(ForecastAnswers.of(_PINBALL, losses.QuantileLoss(), data), data.unit)
 
 
 @regression_metric(_PINBALL, flatten=True, of_forecast=_of_several_quantiles)
@@ -224,7 +208,7 @@ def mean_pinball_loss(data: Measured, *, alpha: float | Sequence[float] = 0.5) -
     >>> print(f"{sb.mean_pinball_loss(y, quantiles, alpha=[0.1, 0.5, 0.9], yerr=logp.yerr).observed:.4f}")
     0.1270
     """
-    return MeanLoss.of(_PINBALL, Pinball(checks.fraction(alpha, "alpha")), data)
+    return MeanLoss.of(_PINBALL, losses.Pinball(checks.fraction(alpha, "alpha")), data)
 
 
 @regression_metric(_HUBER, flatten=True)
@@ -260,9 +244,9 @@ def huber_loss(data: Measured, *, delta: float = 1.0) -> Answers:
     bend = checks.above_zero(delta, "delta")
     scale = _far_beyond(bend, data)
     if scale is not None:
-        return in_units(MeanLoss.of(_HUBER, Huber(1.0), data.scaled(scale)), scale, bend)
+        return in_units(MeanLoss.of(_HUBER, losses.Huber(1.0), data.scaled(scale)), scale, bend)
     unit = near_one(bend)  # fourth powers of an ordinary bend stay in range
-    return in_units(MeanLoss.of(_HUBER, Huber(bend / unit), data.scaled(unit)), unit, unit)
+    return in_units(MeanLoss.of(_HUBER, losses.Huber(bend / unit), data.scaled(unit)), unit, unit)
 
 
 @regression_metric(_LOG_COSH, flatten=True)
@@ -290,8 +274,8 @@ def log_cosh_loss(data: Measured) -> Answers:
     """
     scale = _far_beyond(1.0, data)
     if scale is not None:  # log 2 is less than a digit of such residuals
-        return in_units(MeanLoss.of(_LOG_COSH, Huber(1.0), data.scaled(scale)), scale)
-    return MeanLoss.of(_LOG_COSH, LogCosh(), data)
+        return in_units(MeanLoss.of(_LOG_COSH, losses.Huber(1.0), data.scaled(scale)), scale)
+    return MeanLoss.of(_LOG_COSH, losses.LogCosh(), data)
 
 
 _FAR = 2.0**64
@@ -342,7 +326,7 @@ def mean_absolute_percentage_error(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.0423 0.0439 ± 0.0015 (labels) ± 0.0039 (sample)
     """
-    return MeanLoss.of(_MAPE, PercentageError(), data)
+    return MeanLoss.of(_MAPE, losses.PercentageError(), data)
 
 
 @regression_metric(_SMAPE, flatten=True)
@@ -370,7 +354,7 @@ def symmetric_mean_absolute_percentage_error(data: Measured) -> Answers:
     data.require_valid()
     largest = max(float(np.max(np.abs(data.y))), float(np.max(np.abs(data.p))))
     scale = between(largest, data.errors.largest(data.labels))  # a ratio has no unit: squares of errors stay in range
-    return MeanLoss.of(_SMAPE, SymmetricPercentage(), data.scaled(scale))
+    return MeanLoss.of(_SMAPE, losses.SymmetricPercentage(), data.scaled(scale))
 
 
 @regression_metric(_MSLE, flatten=True)
@@ -400,7 +384,7 @@ def mean_squared_log_error(data: Measured) -> Answers:
     0.00233 0.00250 ± 0.00015 (labels) ± 0.00049 (sample)
     """
     _require_logarithms("Mean Squared Logarithmic Error", data)
-    return MeanLoss.of(_MSLE, SquaredLogError(), data)
+    return MeanLoss.of(_MSLE, losses.SquaredLogError(), data)
 
 
 @regression_metric(_RMSLE)
@@ -428,7 +412,7 @@ def root_mean_squared_log_error(data: Measured) -> Answers:
     0.0500 ± 0.0015 (labels) ± 0.0051 (sample)
     """
     _require_logarithms("Root Mean Squared Logarithmic Error", data)
-    return RootAnswers.of(_RMSLE, MeanLoss, SquaredLogError(), data)
+    return RootAnswers.of(_RMSLE, MeanLoss, losses.SquaredLogError(), data)
 
 
 def _require_logarithms(title: str, data: Measured) -> None:
@@ -473,14 +457,14 @@ def fraction_within(data: Measured, *, tolerance: float) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.5455 0.55 ± 0.009 (labels) ± 0.16 (sample)
     """
-    loss = Within(checks.at_least_zero(tolerance, "tolerance"))
+    loss = losses.Within(checks.at_least_zero(tolerance, "tolerance"))
     found, scale = WithinAnswers.of(_WITHIN, loss, data), _scale(loss, data)
     if scale == 1.0:
         return found
-    return WithinAnswers.of(_WITHIN, Within(min(loss.tolerance / scale, sys.float_info.max)), data.scaled(scale))
+    return WithinAnswers.of(_WITHIN, losses.Within(min(loss.tolerance / scale, sys.float_info.max)), data.scaled(scale))
 
 
-def _scale(loss: Within, data: Measured) -> float:
+def _scale(loss: losses.Within, data: Measured) -> float:
     """The power of two to divide by, so that squares of the label errors stay in range; it changes no share."""
     if by_engine(loss, data):
         sums = sums_of(data, tolerance=loss.tolerance)  # found already
@@ -493,7 +477,7 @@ def _scale(loss: Within, data: Measured) -> float:
 class CustomMetric:
     """A metric function made from a loss; call it like any other metric."""
 
-    def __init__(self, loss: CustomLoss, declaration: Declaration) -> None:
+    def __init__(self, loss: losses.CustomLoss, declaration: Declaration) -> None:
         self.loss, self.declaration = loss, declaration
         self.__name__ = declaration.name
         self.__doc__ = f"Mean of a loss of each label: {declaration.title}."
@@ -519,11 +503,11 @@ class CustomMetric:
 
 
 def metric(
-    loss: LossFunction,
+    loss: losses.LossFunction,
     *,
     name: str | None = None,
     greater_is_better: bool = False,
-    kinks: Kinks = None,
+    kinks: losses.Kinks = None,
     of_residual: bool = False,
     low: float = -math.inf,
     high: float = math.inf,
@@ -584,7 +568,7 @@ def metric(
     name = str(name or getattr(loss, "__name__", "loss"))
     if name in declarations():
         raise ValueError(f"there is a metric {name!r} already. Choose another name.")
-    made = CustomLoss(loss, kinks)
+    made = losses.CustomLoss(loss, kinks)
     made.of_residual = of_residual
     title = name.replace("_", " ")
     title, perfect = title[:1].upper() + title[1:], 1.0 if greater_is_better else 0.0

@@ -178,7 +178,7 @@ class Deconvolution:
         return cls(cells, grid, weights, max(float(gradient.max()) - 1.0, 0.0), likelihood)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Only what was fitted travels: the matrices are made again where they are needed."""
+        """Pickle only what was fitted: the matrices are computed again when needed."""
         return {name: self.__dict__[name] for name in ("cells", "grid", "weights", "gap", "likelihood")}
 
     @cached_property

@@ -207,7 +207,7 @@ class LabelNoise:
         return out + self.common * np.outer(self.added(sums), self.added(sums))
 
     def in_common(self, sums: QuadraticSums) -> FloatArray:
-        """What the errors' being shared adds to the covariance of the sums; the scatter of the items does not show it."""
+        """What shared errors add to the covariance of the sums; the scatter of the items does not show it."""
         if self.cov is None and self.shared is None:
             return np.zeros((2, 2))
         return self.covariance(sums) - self.alone().covariance(sums)

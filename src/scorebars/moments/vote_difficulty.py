@@ -79,7 +79,7 @@ def vote_difficulty(counts: NDArray[np.int64]) -> Difficulty:
 def _any_law(
     patterns: NDArray[np.int64], number: NDArray[np.int64], total: NDArray[np.int64], dispersion: float
 ) -> Difficulty:
-    """The most likely law of the chances of a wrong vote, and those of items drawn anew (exponential weights)."""
+    """The most likely distribution of the chances of a wrong vote, and those of items drawn again (exponential weights)."""
     k = patterns.shape[1]
     q = np.linspace(0.0, 1.0, 61)[1:] ** 2 * (k - 1) / k  # denser where errors are rare
     none = np.zeros(1)

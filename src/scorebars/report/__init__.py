@@ -1,4 +1,4 @@
-"""One HTML file that shows how good models are and how well the labels know it: for reading, printing and sending on."""
+"""One HTML file that shows how good models are and how sure the labels can make us: for reading, printing and sending on."""
 
 from scorebars.report.build import build, save
 

@@ -59,7 +59,7 @@ def build(
     code: str | None = None,
     whole: bool = True,
 ) -> str:
-    """How good are these models, and how well do the labels know it? The answer as one HTML page.
+    """How good are these models, and how sure can the labels make us? The answer as one HTML page.
 
     The page needs nothing else: no network, no other file, at most 3 MB whatever the number of labels (above some
     thousands the points are thinned, the numbers never). All texts from the data are shown as text and never run.
@@ -199,7 +199,7 @@ def parts(y_true: Any, predictions: Any, **options: Any) -> str:
 def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options: Any) -> None:
     """Write the page that `build` makes, with the same arguments, to a file: wholly, or not at all.
 
-    Links are followed, what is no regular file is written to, and a warning says when an older file was replaced.
+    Links are followed, a pipe or a terminal is written to, and a warning says when an older file was replaced.
 
     Examples
     --------

@@ -162,7 +162,7 @@ def contest_data(
 
 
 def matrix_data(y_true: Any, labels: Any, predictions: Mapping[str, Any], options: Any) -> dict[str, Any] | None:
-    """The confusion matrix of each model; None where the predictions are no classes (probabilities, decision values)."""
+    """The confusion matrix of each model; None where the predictions are not classes (probabilities, decision values)."""
     if not all(_are_classes(p, labels) for p in predictions.values()):
         return None
     classes, counts = np.unique(np.concatenate([labels, *predictions.values()]), return_counts=True)
@@ -200,7 +200,7 @@ def _cells(matrix: Any, shown: Any) -> dict[str, Any]:
 
 
 def check_data(check: sb.ErrorCheck) -> dict[str, Any]:
-    """Are the label errors believable, seen from one model?"""
+    """Are the label errors believable, judged by the residuals of one model?"""
     doubt = check.doubts[-1] if check.too_good else ""
     return {"lines": [check.verdict, *check.view().notes], "warnings": list(check.warnings), "too_good": doubt}
 
@@ -257,7 +257,7 @@ def _logarithmic(y: _Floats, r: _Floats, sd: Any) -> _Floats:
 Part = tuple[str, Callable[[_Floats, _Floats, Any], _Floats]]
 _SQUARED: Part = ("squared error", lambda y, r, sd: np.square(r))
 _ABSOLUTE: Part = ("absolute error", lambda y, r, sd: np.abs(r))
-# what a label adds to the sum behind the observed score; metrics that are no sums over labels are not here
+# what a label adds to the sum behind the observed score; metrics that are not sums over labels are left out
 PARTS: dict[str, Part] = {
     "mean_squared_error": _SQUARED,
     "root_mean_squared_error": _SQUARED,

@@ -128,7 +128,7 @@ def _summed(metric: ChosenMetric) -> ChosenMetric:
     name, declaration = metric.name, metric.declaration
     if declaration is None or metric.entry is None:
         raise ValueError(
-            f"{metric.function!r} is no metric of scorebars: an accumulator sums up known ones only. Use scorebars.evaluate "
+            f"{metric.function!r} is not a metric of scorebars: an accumulator sums up known ones only. Use scorebars.evaluate "
             "on arrays for your own."
         )
     if declaration.keeps is None:
@@ -353,7 +353,7 @@ class Accumulator:
         return self.copy().merge(other)
 
     def copy(self) -> Accumulator:
-        """One that goes its own way from here."""
+        """An independent copy."""
         return copy.copy(self)
 
     def __getstate__(self) -> dict[str, Any]:

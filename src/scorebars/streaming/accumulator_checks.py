@@ -1,7 +1,7 @@
 """What an accumulator may hold: sums, bins and counts that some labels could have given.
 
 A checksum tells of accidents. These checks refuse what was written by someone else, or by hand: numbers that are not finite,
-of the wrong sign, out of range, or that do not belong together would give wrong scores, or none in any time.
+of the wrong sign, out of range, or that do not belong together would give wrong scores, or run for ever.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def require_possible(state: Mapping[str, Any]) -> None:
     """Refuse a state that no labels give."""
     task, models, batches, stored = state["task"], state["_models"], state["_batches"], state["_stored"]
     require(task in _BATCHES, "the task is not known")
-    require(isinstance(batches, list), "the batches are no list")
+    require(isinstance(batches, list), "the batches are not a list")
     if models is None:
         nothing = not batches and stored is None and state["_waiting"] == 0 and state["_kind"] is None
         require(nothing, "there are labels of no model")
@@ -116,7 +116,7 @@ def _require_batch(batch: Any, models: Iterable[str], kind: str) -> None:
     for column in columns:
         flat = isinstance(column, np.ndarray) and column.ndim == 1 and len(column) == len(batch.y) > 0
         require(flat and (not numbers or column.dtype == np.float64), "the columns of a batch do not belong together")
-    require(isinstance(batch.error, np.ndarray | float), "the error of a batch is no number")
+    require(isinstance(batch.error, np.ndarray | float), "the error of a batch is not a number")
     if isinstance(batch, ForecastBatch):
         for forecast in batch.models.values():
             require(getattr(forecast, "n", None) == batch.n, "a forecast is of another number of labels")
@@ -253,7 +253,7 @@ def _require_counts(counts: ClassCounts, n: int | None = None) -> None:
     size = counts.cell.size if isinstance(counts.cell, np.ndarray) else -1
     arrays = _array(counts.cell, "i", None) and _array(counts.count, "i", size) and _array(counts.q, "f", size)
     require(arrays and bool(np.all((counts.cell >= 0) & (counts.cell < cells))), "a count is of no cell")
-    require(bool(np.all((counts.q >= 0) & (counts.q <= 1))), "q is no probability")
+    require(bool(np.all((counts.q >= 0) & (counts.q <= 1))), "q is not a probability")
     total = sum(counts.count.tolist())  # exact: the sum of an array may leave its integers
     require(bool(np.all(counts.count >= 0)) and total <= _MOST_LABELS, "a count is negative or too large")
     require((counts.bins is None) == (counts.moments is None), "bins without moments")

@@ -46,7 +46,7 @@ def loads(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except ValueError as why:
-        raise ValueError(f"this is no JSON, so it cannot be an accumulator: {why}.") from None
+        raise ValueError(f"this is not JSON, so it cannot be an accumulator: {why}.") from None
     except RecursionError:
         raise ValueError(
             "this JSON is nested too deeply to be that of an accumulator. Give the text that to_json wrote."

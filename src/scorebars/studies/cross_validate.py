@@ -193,7 +193,7 @@ def cross_validate(
     References
     ----------
     Y. Bengio and Y. Grandvalet, No unbiased estimator of the variance of k-fold cross-validation, Journal of Machine
-    Learning Research 5, 1089 (2004): folds share their training items, so the spread is no standard error of the mean.
+    Learning Research 5, 1089 (2004): folds share their training items, so the spread is not a standard error of the mean.
 
     Examples
     --------

@@ -336,7 +336,7 @@ def _scales(observed: float, perfect: Law, unit: float = 1.0) -> Interval:
 
 
 def _noisiest(sd: FloatArray) -> BoolArray | None:
-    """The fewest labels that hold half of the squared label error; None where these are no small group.
+    """The fewest labels that hold half of the squared label error; None where these are not a small group.
 
     They are chosen by their errors alone, so the residuals of a model that has not seen them are as large as ever.
     """

@@ -80,11 +80,6 @@ def evaluate(
         `skip_rows`, `format`. What columns are, as on the command line: `yerr_percent`, `limits` (pairs of columns),
         `model` and `id` (long tables), `repeats`, `votes`, `probabilities` (lists of columns or patterns), `cov` (a file).
 
-    Files are opened as on the command line: texts of all kinds, Excel, OpenDocument, Parquet, Feather, FITS, ECSV, VOTable,
-    NetCDF, compressed or not, folders of them, ``dataset:NAME``. Without `y` and `pred` their columns are guessed, and
-    `Evaluation.assumed` says what was understood; where a guess would be a gamble, a ValueError asks. With `y` and `pred`
-    nothing else is guessed.
-
     Returns
     -------
     Evaluation
@@ -97,6 +92,11 @@ def evaluate(
     :math:`\overline{d_i^2 + \sigma_i^2}`, truth (against the true values) :math:`\overline{d_i^2 - \sigma_i^2}`, and a
     perfect model scores :math:`\overline{\sigma_i^2}`. The docstring of each metric has its formulas. Metrics that can
     share one pass over the data do.
+
+    Files are opened as on the command line: texts of all kinds, Excel, OpenDocument, Parquet, Feather, FITS, ECSV, VOTable,
+    NetCDF, compressed or not, folders of them, ``dataset:NAME``. Without `y` and `pred` their columns are guessed, and
+    `Evaluation.assumed` says what was understood; where a guess would be a gamble, a ValueError asks. With `y` and `pred`
+    nothing else is guessed.
 
     Data that need not fit in memory are summed up batch by batch (see `Accumulator` for the metrics that can be): a
     ``pyarrow.dataset.Dataset``, a ``RecordBatchReader`` or the path of a Parquet, CSV or Feather file or folder, with the
@@ -133,7 +133,7 @@ def evaluate(
             raise ValueError("give predictions as columns of the file: evaluate(path, pred=...).")
         columns = {"y": y, "pred": pred, "yerr": yerr, "sample_weight": sample_weight, "by": by, "groups": groups}
         task = task or task_of_metrics(metrics)
-        study = study_in_file(y_true, **columns, task=task, nan_policy=nan_policy, options=reading)
+        study = study_in_file(y_true, columns, task=task, nan_policy=nan_policy, options=reading)
         found = evaluate_arrays(study.forecasts, metrics or study.metrics, study.task)
         return replace(found, assumed=study.assumed)
     if streamed(y_true):

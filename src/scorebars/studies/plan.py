@@ -380,7 +380,7 @@ def _pilot_columns(
         return study_data(data, y_pred, nan_policy=nan_policy, **columns), task, ""
     if y_pred is not None:
         raise ValueError("give predictions as columns of the file: plan(path, pred=...).")
-    found = study_in_file(data, **columns, task=task, nan_policy=nan_policy, options=reading)
+    found = study_in_file(data, columns, task=task, nan_policy=nan_policy, options=reading)
     return found.data, found.task, found.assumed
 
 

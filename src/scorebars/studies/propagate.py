@@ -76,8 +76,8 @@ def propagate(
         Second-order propagation (the default); the textbook first order, which corrects nothing and serves both kinds;
         the unscented transform, or draws. The last two average `f` over the errors; for measured quantities they do so
         with once and twice the covariance and continue the averages back to the true values.
-    draws, rng
-        Number of draws and their seed, for ``method="simulation"``.
+    draws, rng : number, seed or Generator
+        How many draws, and where their random numbers come from, for ``method="simulation"``.
 
     Returns
     -------

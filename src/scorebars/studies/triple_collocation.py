@@ -50,9 +50,8 @@ class TripleCollocation(Shown):
     --------
     >>> import numpy as np
     >>> import scorebars as sb
-    >>> rng = np.random.default_rng(0)
-    >>> t = rng.normal(20.0, 5.0, 500)
-    >>> found = sb.triple_collocation(*(t + rng.normal(0.0, error, 500) for error in (1.0, 1.5, 0.5)))
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500))  # the truths, and three errors of each
+    >>> found = sb.triple_collocation(*(5.0 * draws[0] + draws[1:] * [[1.0], [1.5], [0.5]]))
     >>> [round(float(sigma), 1) for sigma in found.sigma]
     [0.9, 1.5, 0.4]
     """

@@ -157,26 +157,17 @@ def floor_and_ceiling(given: Mapping[str, Any]) -> dict[str, Any]:
             if len(set(classes.tolist())) < 2:
                 continue
             score = function(classes, classes, yerr=sb.Flip(q))
+        about = {"name": name, "title": score.declaration.title, "task": task}
         try:
             found = score.perfect
         except sb.UndefinedEstimate as why:
-            rows.append(
-                {
-                    "name": name,
-                    "title": score.declaration.title,
-                    "task": task,
-                    "text": "cannot be estimated",
-                    "note": str(why),
-                }
-            )
+            rows.append({**about, "text": "cannot be estimated", "note": str(why)})
             continue
         low, high = found.interval(level)
         text = answers_of(score, ("perfect",), level)["perfect"]
         rows.append(
             {
-                "name": name,
-                "title": score.declaration.title,
-                "task": task,
+                **about,
                 "value": float(found),
                 "low": low,
                 "high": high,

@@ -104,7 +104,7 @@ class Guard:
         return None if found is None else found.value
 
     def _from_here(self, headers: Headers, host: str, token: bool) -> bool:
-        """Whether a page of ours sent this; a program that is no browser says no origin, and shows the token."""
+        """Whether a page of ours sent this; a program that is not a browser names no origin, and shows the token."""
         origin = headers.get("origin")
         if origin is not None:
             return origin.lower() == f"http://{host}"

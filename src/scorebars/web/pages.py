@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import inspect
 import json
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -21,12 +19,10 @@ from starlette.routing import Route
 
 import scorebars as sb
 from scorebars._shared.writing import as_json
-from scorebars.cli import options as opt
-from scorebars.files.formats import PREFIX, READING_OPTIONS, shipped_names
+from scorebars.files.formats import PREFIX, shipped_names
 from scorebars.files.problem import TableProblem
-from scorebars.files.supposed import SUPPOSED_OPTIONS
 from scorebars.report.build import page_script, page_style, templates_of
-from scorebars.web import calculator, curves, questions
+from scorebars.web import calculator, curves, forms, questions
 from scorebars.web.jobs import Job, Jobs, stop
 from scorebars.web.limits import Limits, Refused, in_words
 from scorebars.web.sessions import HeldFile, Session, Sessions
@@ -48,18 +44,6 @@ _ENDINGS = {
     "svg": "image/svg+xml",
     "png": "image/png",
 }
-_PATTERN_ROLES = ("y", "pred", "std", "weight", "by", "groups", "id", "model")
-ROLES = (
-    ("", "not used"),
-    ("y", "labels"),
-    ("pred", "prediction"),
-    ("std", "spread of the prediction before it"),
-    ("weight", "weights"),
-    ("by", "groups (scores for each)"),
-    ("groups", "items that belong together"),
-    ("id", "names the item"),
-    ("model", "names the model (long table)"),
-)
 EXPORTS = (
     ("report.html", "The whole report as one file"),
     ("scores.json", "All numbers as JSON"),
@@ -76,32 +60,6 @@ FIGURES = (
     ("parity", "Predictions"),
     ("forest", "Models"),
 )
-
-
-@cache
-def catalogue() -> list[dict[str, Any]]:
-    """The metrics that can be chosen, each with its options that are numbers or words."""
-    found = []
-    for name in opt.metric_names():
-        function = getattr(sb, name)
-        declared = function.declaration
-        options = []
-        for one in inspect.signature(function).parameters.values():
-            simple = one.default is inspect.Parameter.empty or isinstance(one.default, int | float | str)
-            wanted = one.kind is inspect.Parameter.KEYWORD_ONLY and simple and not isinstance(one.default, bool)
-            if wanted and one.name not in (
-                "yerr",
-                "prederr",
-                "sample_weight",
-                "multioutput",
-                "groups",
-                "average",
-                "kind",
-            ):
-                default = "" if one.default is inspect.Parameter.empty else one.default
-                options.append({"name": one.name, "default": str(default), "needed": default == ""})
-        found.append({"name": name, "title": declared.title, "task": declared.task, "options": options})
-    return found
 
 
 @cache
@@ -289,10 +247,10 @@ class Pages:
         self, file: HeldFile, found: dict[str, Any], answer: str, values: Mapping[str, Any], problem: str = ""
     ) -> Response:
         guessed = View(found["view"])
-        used = dict.fromkeys(_error_columns(guessed), "errors, see below")
+        used = dict.fromkeys(forms.columns_of_errors(guessed), "errors, see below")
         return _page(
             "columns.html.j2", 422 if problem else 200,
-            file=file, found=found, roles=_roles_of_columns(guessed), used=used, choices=ROLES,
+            file=file, found=found, roles=forms.roles_of_columns(guessed), used=used, choices=forms.ROLES,
             knowledge=questions.KNOWLEDGE, answer=answer, values=values, problem=problem, view=guessed,
             covariance=file.covariance.rpartition("/cov-")[2],
         )  # fmt: skip
@@ -302,7 +260,7 @@ class Pages:
         file = _file(request)
         query = request.query_params.multi_items()
         try:
-            view = _chosen_view(query)
+            view = forms.chosen_view(query)
         except (Refused, TableProblem) as why:
             found = await self._answer(request, file, "preview", View.of(query))
             if isinstance(found, Response):
@@ -310,13 +268,13 @@ class Pages:
             values: dict[str, Any] = {name: value for name, value in query if value}
             for name in {name for name, _ in query if name.endswith("[]")}:
                 values[name] = [value for other, value in query if other == name]
-            page = {**found, "view": _form_roles(query)}
+            page = {**found, "view": forms.chosen_roles(query)}
             return self._columns_page(file, page, values.get("errors", ""), values, for_page(str(why)))
         return RedirectResponse(f"{_at(file, 'result')}?{urlencode(view.query())}", 303)
 
     async def result(self, request: Request) -> Response:
         file, view = _file(request), View.of(request.query_params.multi_items())
-        view = view if request.url.path.endswith(".json") else _with_suitable_metrics(view)
+        view = view if request.url.path.endswith(".json") else forms.with_suitable_metrics(view)
         if request.url.path.endswith(".json"):
             return _json((await self._found(request, file, "numbers", view))["numbers"])
         found = await self._or_ask_again(request, file, "result", view)
@@ -324,7 +282,8 @@ class Pages:
             return found
         whole = View(found["view"])
         return _page(
-            "result.html.j2", file=file, found=found, view=whole, panel=_panel(found, whole), exports=EXPORTS, figures=FIGURES,
+            "result.html.j2", file=file, found=found, view=whole, panel=forms.panel_of(found, whole), exports=EXPORTS,
+            figures=FIGURES,
             at="result",
         )  # fmt: skip
 
@@ -351,7 +310,7 @@ class Pages:
         view = View.of(asked.multi_items())
         options: dict[str, Any] = {name: asked.get(f"with_{name}", "") for name in ("metric", "against", "rope")}
         options["sampling"] = asked.get("with_sampling", "") != ""
-        options["rope"] = _number(options["rope"], "Differences that do not matter")
+        options["rope"] = forms.number_in(options["rope"], "Differences that do not matter")
         found = await self._or_ask_again(request, file, "compare", view, **options)
         if isinstance(found, Response):
             return found
@@ -362,7 +321,7 @@ class Pages:
         picture = curves.differences(found["numbers"]["models"])
         return _page(
             "compare.html.j2", file=file, found=found, view=whole, options=options, picture=picture, at="compare",
-            metrics=_suitable(found["about"]),
+            metrics=forms.suitable_metrics(found["about"]),
         )  # fmt: skip
 
     async def plan(self, request: Request) -> Response:
@@ -371,7 +330,7 @@ class Pages:
         names = ("goal", "size", "power", "level", "cost_label", "cost_repeat")
         options: dict[str, Any] = {name: asked.get(f"with_{name}", "") for name in names}
         for name in names[1:]:
-            options[name] = _number(options[name], name.replace("_", " ").capitalize())
+            options[name] = forms.number_in(options[name], name.replace("_", " ").capitalize())
         options["models"] = asked.getlist("with_model")
         found = await self._or_ask_again(request, file, "plan", view, **options)
         if isinstance(found, Response):
@@ -464,132 +423,3 @@ def _about_data_set(name: str) -> dict[str, Any]:
     data = getattr(sb.datasets, f"load_{name}")()
     facts = {"labels": data.n, "unit": data.units, "models": len(data.predictions), "errors": data.yerr is not None}
     return {"name": name, "id": f"{PREFIX}{name}", "description": data.description, **facts}
-
-
-def _number(text: str, title: str) -> str:
-    """The text of a number, checked."""
-    text = text.strip().replace(",", ".")
-    try:
-        return text and f"{float(text):.15g}"
-    except ValueError:
-        raise Refused(f"{title} must be a number, got {text[:40]!r}.", 422) from None
-
-
-def _form_roles(query: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """What the selects beside the columns say: ``role.COLUMN=pred``."""
-    found: dict[str, Any] = {}
-    spreads: dict[str, str] = {}
-    last = ""
-    for name, value in query:
-        if name == "members":
-            found.setdefault("members", []).append(value)
-        if not name.startswith("role.") or not value:
-            continue
-        column = name.removeprefix("role.")
-        if value == "pred":
-            found.setdefault("pred", []).append(column)
-            last = column
-        elif value == "std":
-            if not last:
-                raise Refused(f"{column!r} is the spread of a prediction, but no prediction stands before it.", 422)
-            spreads[last] = column
-        elif value in found:
-            title = dict(ROLES)[value]
-            raise Refused(f"Two columns are chosen as {title}: {found[value]!r} and {column!r}. Choose one.", 422)
-        else:
-            found[value] = column
-    if spreads:
-        found["std"] = [spreads.get(column, "none") for column in found["pred"]]
-    return found
-
-
-def _chosen_view(query: list[tuple[str, str]]) -> View:
-    """The view that the form of columns and errors means."""
-    form: dict[str, Any] = dict(query)
-    for name in {name for name, _ in query if name.endswith("[]")}:
-        form[name] = [value for other, value in query if other == name]
-    options = {**_form_roles(query), **questions.chosen(form)}
-    kept = View.of([pair for pair in query if pair[0] in (*READING_OPTIONS, "nan_policy", "metric", "level")])
-    view = View({name: value for name, value in {**options, **kept.given}.items() if value is not None})
-    if not view.is_whole:
-        missing = (
-            "the labels" if not any(view.get(n) for n in ("y", "repeats", "votes", "probabilities")) else "predictions"
-        )
-        raise Refused(f"No column is chosen as {missing}. Choose it in the list of columns.", 422)
-    return view
-
-
-def _roles_of_columns(view: View) -> dict[str, str]:
-    """Column: what it is taken for."""
-    found: dict[str, str] = {}
-    for role in _PATTERN_ROLES:
-        value = view.get(role)
-        for column in value if isinstance(value, list) else [value]:
-            if column and column not in ("none", "rows"):
-                found[column] = role
-    return found
-
-
-def _error_columns(view: View) -> list[str]:
-    """The columns that the question about errors names."""
-    texts = [str(view.get(name, "")) for name in ("yerr", "yerr_percent", "limits")]
-    named = [part for text in texts for part in re.split(r"[,+]", text) if part]
-    return [*texts, *named, *(one for name in ("repeats", "votes", "probabilities") for one in view.get(name, []))]
-
-
-def _suitable(about: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The metrics for labels of this kind."""
-    tasks = {about["task"], *(["forecast"] if about["forecasts"] else [])}
-    return [metric for metric in catalogue() if metric["task"] in tasks]
-
-
-def _with_suitable_metrics(view: View) -> View:
-    """A cut makes classes of numbers, and taking it away numbers of classes: metrics of the other kind go."""
-    task = "classification" if view.get("cut") is not None else view.get("task")
-    if task is None or not view.get("metric"):
-        return view
-    kind = {metric["name"]: metric["task"] for metric in catalogue()}
-    other = {"classification": ("regression", "forecast"), "regression": ("classification",)}[task]
-    kept = [name for name in view.get("metric") if kind.get(opt.metric_name(name.partition(":")[0])) not in other]
-    given = {name: value for name, value in view.given.items() if name != "metric"}
-    return View({**given, "metric": kept} if kept else given)
-
-
-def _panel(found: Mapping[str, Any], view: View) -> dict[str, Any]:
-    """What can be changed on the page of the result."""
-    about = found["about"]
-    chosen: dict[str, dict[str, str]] = {}
-    for asked in view.get("metric", []) or found["metrics"]:
-        name, _, options = str(asked).partition(":")
-        chosen[opt.metric_name(name)] = dict(part.split("=", 1) for part in options.split(",") if "=" in part)
-    suitable = {metric["name"]: metric for metric in _suitable(about)}
-    order = [*(name for name in chosen if name in suitable), *(name for name in suitable if name not in chosen)]
-    metrics = [{**suitable[name], "chosen": name in chosen, "given": chosen.get(name, {})} for name in order]
-    shown = {
-        *(option for option in SUPPOSED_OPTIONS if option not in ("resolution", "checked")),
-        "pred",
-        "metric",
-        "level",
-    }
-    hidden = [pair for pair in view.query() if pair[0] not in shown]
-    numeric = about["task"] == "regression"
-    was_numeric = numeric or view.get("cut") is not None
-    if was_numeric and not view.get("task"):  # so that a cut can be taken away again
-        hidden.append(("task", "regression"))
-    plain = (
-        numeric
-        and not any(view.get(n) for n in ("repeats", "cov", "resolution", "limits"))
-        and "," not in str(view.get("yerr", ""))
-    )
-    return {
-        "metrics": metrics,
-        "hidden": hidden,
-        "numeric": numeric,
-        "was_numeric": was_numeric,
-        "plain": plain and about["errors"],
-        "scales": about["errors"] and not any(view.get(n) for n in ("votes", "probabilities", "checked")),
-        "systematic": numeric and not view.get("repeats") and not view.get("resolution"),
-        "unit": about["unit"],
-        "excluded": set(view.get("exclude", [])),
-        "one_by_one": not view.get("std"),
-    }

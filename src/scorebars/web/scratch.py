@@ -35,7 +35,7 @@ class Scratch:
         _hold(self._lock)
 
     def new_folder(self) -> Path:
-        """A fresh folder inside, under a name that nobody can guess."""
+        """A fresh folder inside, under a name that cannot be guessed."""
         return Path(tempfile.mkdtemp(dir=self.path))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Who visits, and the files that belong to them: nobody sees those of another."""
+"""Who visits, and the files that belong to them: no visitor sees those of another."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scorebars.cli import options as opt
-from scorebars.files.columns import ROLE_OPTIONS, Roles, reads_as_number
+from scorebars.files.column_names import ROLE_OPTIONS
+from scorebars.files.columns import Roles, reads_as_number
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 from scorebars.report.sections import code_lines, file_arguments, metric_code
@@ -37,7 +38,7 @@ _LABELS_OF_THEIR_OWN = ("repeats", "votes", "probabilities")
 _ERRORS = ("yerr", "yerr_percent", "limits", "cov", *_LABELS_OF_THEIR_OWN)
 _NOT_OF_ALL = ("by", "metric", "level", "anew")
 _NOT_OF = {"evaluate": (), "compare": _NOT_OF_ALL, "plan": (*_NOT_OF_ALL, "std", "members", "weight")}
-"""Options that a command has not, or that its page gives in another way."""
+"""Options that a command does not have, or that its page gives in another way."""
 _MOST_VALUES = 4_000
 _MOST_ANEW = 1_000_000
 _LONGEST = 2_000
@@ -91,10 +92,10 @@ class View:
 
     @property
     def anew(self) -> int:
-        """How often each label is measured anew, in `remeasured`."""
+        """How often each label is measured again, in `remeasured`."""
         anew = int(self.get("anew", 1))
         if not 1 <= anew <= _MOST_ANEW:
-            raise Refused("Measured anew: give a whole number of at least 1.", 422)
+            raise Refused("Measured again: give a whole number of at least 1.", 422)
         return anew
 
     @property

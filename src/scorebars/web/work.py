@@ -38,7 +38,7 @@ from scorebars.web.wording import for_page
 _SHOWN_ROWS = 5
 _LONGEST_CELL = 60
 _MOST_VALUES = 30
-"""A column with at most so many different values can be one of groups."""
+"""A column with at most this many different values can hold groups."""
 _GROUP_COLUMNS = 8
 _SILENT = ("weight", "by", "id", "model", "std", "members")
 """Columns that the command line guesses unless it is told that there are none."""
@@ -478,26 +478,12 @@ def _picture(name: str, data: TableLabels, evaluation: Any, asked: Inquiry) -> b
 
 def _compared_metric(asked: Inquiry, data: TableLabels) -> Any:
     name = asked.options.get("metric")
-    default = "mean_squared_error" if data.task == "regression" else "accuracy_score"
-    return opt.asked_metric(str(name)) if name else ("brier_score_loss" if data.probable else default)
+    return opt.asked_metric(str(name)) if name else compare_command.default_metric(data)
 
 
 def _compared(asked: Inquiry, data: TableLabels) -> sb.Comparison:
-    chosen = _compared_metric(asked, data)
-    models = data.models if opt.task_of([chosen]) == "forecast" else data.predictions
-    found = sb.compare(
-        data.y,
-        models,
-        yerr=data.yerr,
-        metric=chosen,
-        sample_weight=data.weight,
-        groups=data.groups,
-        sampling=bool(asked.options.get("sampling")),
-        rope=float(asked.options.get("rope") or 0.0),
-        level=asked.view.level,
-    )
-    assert isinstance(found, sb.Comparison)
-    return found
+    options = {"sampling": bool(asked.options.get("sampling")), "rope": float(asked.options.get("rope") or 0.0)}
+    return compare_command.comparison_of(data, _compared_metric(asked, data), level=asked.view.level, **options)
 
 
 def compare(asked: Inquiry) -> dict[str, Any]:
@@ -511,11 +497,8 @@ def compare(asked: Inquiry) -> dict[str, Any]:
     reference = asked.options.get("against") or ranking.best()
     if reference not in found.models:
         raise TableProblem(f"there is no model {reference!r}. The models are: {', '.join(found.models)}.")
-    rows, texts = [], []
-    for model in ranking.order():
-        row, cells = compare_command.row_against(found, ranking, model, reference)
-        rows.append(row)
-        texts.append(cells)
+    settings = {"sampling": found.sampling, "rope": float(asked.options.get("rope") or 0.0), "level": found.level}
+    told, texts = compare_command.against_reference(found, ranking, reference, data.n, settings)
     more = [
         *(["--metric", str(asked.options["metric"])] if asked.options.get("metric") else []),
         *(["--against", str(asked.options["against"])] if asked.options.get("against") else []),
@@ -528,9 +511,6 @@ def compare(asked: Inquiry) -> dict[str, Any]:
     given |= {"rope": float(asked.options["rope"])} if asked.options.get("rope") else {}
     given |= {"level": view.level} if view.level != 0.95 else {}
     last = f"print(found.sentence({data.unit!r}))" if data.unit else "print(found.sentence())"
-    said = {"against": reference, "statement": ranking.statement, "warnings": found.warnings, "models": rows}
-    settings = {"sampling": found.sampling, "rope": float(asked.options.get("rope") or 0.0), "level": found.level}
-    told = {"schema": "scorebars/comparison/1", "metric": found.metric, "n": data.n, **settings, **said}
     return {
         "numbers": told,
         "rows": texts,

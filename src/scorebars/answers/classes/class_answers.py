@@ -102,7 +102,7 @@ class ClassAnswers(Answers):
 
     @abstractmethod
     def _influences(self, indicators: FloatArray) -> FloatArray:
-        """How much each item would move the metric as one of each class when the test set is drawn anew, (n, K)."""
+        """How much each item would move the metric as one of each class when the test set is drawn again, (n, K)."""
 
     def _slopes(self, indicators: FloatArray) -> FloatArray:
         """The derivatives with respect to the indicators, up to a number for each item: its indicators sum to 1."""
@@ -351,7 +351,7 @@ class ClassAnswers(Answers):
         """One over the number of items of a share that would scatter as this metric does: variance over x (1 - x).
 
         Variance and value are taken after two labels or so were exchanged at random, which counts for little among many.
-        Where no item is wrong there is no scatter to see, but some of exchanged ones. A loss without upper end is taken
+        Where no item is wrong, the exchanged labels alone show a scatter. A loss without upper end is taken
         as a sum of rare large ones, whose variance grows with x.
         """
         size, masses = self.data.effective_size, self.data.masses

@@ -269,7 +269,7 @@ class ConfusionAnswers(ClassAnswers):
         return value, CONSTRAINED
 
     def _influences(self, indicators: FloatArray) -> FloatArray:
-        """The derivatives: a ratio of sums over items does not change when all items count alike more."""
+        """The derivatives. A ratio of sums over items does not change when all weights grow by one factor."""
         c = self._matrix(indicators)
         if c.min() < -1e-9 * c.sum():  # indicators of true classes: take the most likely matrix
             c = self._most_likely

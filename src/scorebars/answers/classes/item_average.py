@@ -314,7 +314,7 @@ class ItemRanking(ItemMean):
         worth = self._worth(scores, labels)
         if max_fpr is not None and not cells.exact:
             states.given = ~np.isnan(worth)
-        # an item that cannot be scored is worth a coin: the estimate stays unbiased for those that can
+        # an item that cannot be scored counts 1/2: the estimate stays unbiased for those that can
         super().__init__(declaration, states, worth, 0.5)
         if np.any(np.isnan(worth[np.arange(cells.items), states.shown][cells.item_weights > 0])):
             self.observed = math.nan

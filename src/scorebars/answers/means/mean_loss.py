@@ -106,7 +106,7 @@ class MeanLoss(Answers):
         return type(self)(self.declaration, self.loss, Evidence(resized(data, factor)))
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """What each label's size adds: half of how far its mean loss moves within the error of the size.
+        """What the uncertain error size of each label adds: half the change of its mean loss across the error bar of that size.
 
         The mean loss is that if the label were redrawn once; its slope is near that of the loss against the truth.
         """
@@ -468,7 +468,7 @@ class WithinAnswers(MeanLoss):
 
 
 def _moved_by_size(loss: Loss, y: FloatArray, p: FloatArray, errors: MeasurementError) -> FloatArray:
-    """Half of how far the mean loss of each label moves within the error of its size."""
+    """Half the change of each label's mean loss across the error bar of its error size."""
     assert errors.normal is not None and errors.normal.scatter is not None
     label, step = errors.label_level(), errors.normal.scatter.own_steps
     more, less = (label_moments(loss, label.resized(np.maximum(1.0 + c * step, 0.0)), y, p).mean for c in (1.0, -1.0))

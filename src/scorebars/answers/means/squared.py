@@ -500,7 +500,7 @@ def pulls(data: Measured) -> Measured:
                 else _whitened(data.residual, label)
             )
     if not np.all(np.isfinite(z)):
-        raise OverflowError("a residual is so many errors large that the ratio leaves the range of doubles.")
+        raise OverflowError("a residual is so large in units of its error that the ratio leaves the range of doubles.")
     return Measured(z, np.zeros(data.n), own, data.weight)
 
 

@@ -1,4 +1,4 @@
-"""Answers of a metric of all labels together, which is no mean over labels: correlations, R2, medians, maxima.
+"""Answers of a metric of all labels together, which is not a mean over labels: correlations, R2, medians, maxima.
 
 Three ways lead to the truth behind the labels. Metrics of two sums (R2, explained variance, Pearson, concordance) are
 corrected sum by sum (`ratio_of_sums`). Medians and ranks are taken of values that scatter as the true ones do

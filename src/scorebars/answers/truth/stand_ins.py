@@ -7,10 +7,10 @@ Ghosh 1992). Any metric of the stand-ins estimates the metric of the truth, medi
 with the corrected sums of `ratio_of_sums`; what is assumed beyond is that true residuals have a law of the shape that the
 observed ones show.
 
-How well is the estimate known? The stand-ins hang on one number above all, the sum of squares that is left of the labels'
+How well is the estimate known? The stand-ins depend mostly on one number, the sum of squares that is left of the labels'
 residuals once their errors are taken off. Each value within its standard error has its stand-ins: one part of an interval,
 lopsided where it has to be. The other part is what remains when the stand-ins are measured again on the computer (or items
-drawn again, for the population), estimated anew, and compared with stand-ins of the same sum.
+drawn again, for the population), estimated again, and compared with stand-ins of the same sum.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class StandIns:
         return np.array([float(self._values(y[None], p, w)[0]) for y, p, w in each])
 
     def _interval(self, total: bool, level: float) -> Interval:
-        """Of an estimate that hangs on one poorly known number, the sum left, and scatters besides."""
+        """The interval of an estimate that depends on one poorly known number, the sum left, and scatters besides."""
         left, rest = self._over_items[:2] if total else (self.shrunk.left_std, self._remaining)
         z = half_width_in_std(level, max(self._y.size - 1, 1) if total else math.inf)
         ends = [self._with(self.shrunk.left + c * z * left) - self.value for c in (-1.0, 1.0)]
@@ -260,7 +260,7 @@ class StandIns:
 
     @cached_property
     def shared_std(self) -> float:
-        """What the errors' being shared adds to the scatter of the classical metric; items do not show it."""
+        """What shared errors add to the scatter of the classical metric; the items do not show it."""
         if self._errors.independent:
             return 0.0
         alone = Normal.trusted(np.sqrt(LabelNoise.of(self._errors.of_labels(), self._y).alone().variance))

@@ -24,7 +24,7 @@ _SMOOTH = 0.5
 _MOST = 200
 """Values of m that are tried."""
 _GUESSES = 3
-"""So many times a value may tell where to look next; then steps are halved where it tells badly."""
+"""How often a value may tell where to look next; after that, steps are halved where its guess is poor."""
 
 
 @dataclass(frozen=True, eq=False)

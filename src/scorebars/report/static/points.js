@@ -36,7 +36,7 @@ function pointLines(state, i) {
     lines.push([`that is ${Number(pull.toPrecision(2))} times the label's error`]);
   }
   lines.push([
-    shares ? `${percent(shares[i])} of the ${data.metrics[state.metric].part}` : "no share: this metric is no sum over labels",
+    shares ? `${percent(shares[i])} of the ${data.metrics[state.metric].part}` : "no share: this metric is not a sum over labels",
   ]);
   return lines;
 }

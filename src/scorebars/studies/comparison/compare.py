@@ -56,7 +56,7 @@ _OTHER_REPEATS = (
 class DifferenceAnswers(Answers):
     """metric(a) - metric(b), in units in which nothing is too large or too small for doubles.
 
-    With `sampled` the items are a sample too: Student's law about the observed difference (Berkson error: the expected
+    With `sampled` the items are a sample too: Student's distribution about the observed difference (Berkson error: the expected
     one), whose scale is the standard error over test sets.
     """
 
@@ -93,7 +93,7 @@ class DifferenceAnswers(Answers):
 
     @property
     def std(self) -> float:
-        """With `sampled` the standard error, not the std of Student's law, which is larger for few items."""
+        """With `sampled` the standard error, not the std of Student's distribution, which is larger for few items."""
         return self._over_test_sets() if self.sampled else float(self._law.std)
 
     def law(self) -> Law:
@@ -425,7 +425,7 @@ def compare(
     if isinstance(y_true, str | os.PathLike):
         reading = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
         study = study_in_file(
-            y_true, **columns, task=task or task_of_metrics(metric), nan_policy=nan_policy, options=reading
+            y_true, columns, task=task or task_of_metrics(metric), nan_policy=nan_policy, options=reading
         )
         data = study.forecasts if task_of_metrics(metric) == "forecast" else study.data
         warnings = [study.assumed]

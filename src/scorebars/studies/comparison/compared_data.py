@@ -82,7 +82,7 @@ def compared_metric(metric: Any, options: Mapping[str, Any]) -> ComparedMetric:
     if found is None or found.declaration is None:
         raise ValueError(_UNKNOWN.format(metric))
     if not found.declaration.scored:
-        raise ValueError(f"compare does not take {found.name}: it is no single number with a direction.")
+        raise ValueError(f"compare does not take {found.name}: it is not a single number with a direction.")
     if found.name == "mean_error":
         raise ValueError(
             "compare does not take mean_error: of two biases neither sign is better. Use mean_squared_error."
@@ -108,7 +108,7 @@ class ComparedNumbers:
         self.errors = errors.label_level()
         """Of the labels at hand, means of their repeats."""
         self.scale = errors.common_scale
-        """How well the one factor of all error sizes is known; None where it is."""
+        """How well the common factor of all error sizes is known; None where it is known exactly."""
         self.exact = self.errors.error_free(self.shown)
         normal = self.errors.normal
         self.batches = normal if normal is not None and normal.batch is not None else None

@@ -104,7 +104,7 @@ class ModelsOnSameLabels:
         """The number of the group that each item belongs to; None where items are independent."""
         self.found: dict[tuple[Any, ...], Any] = {}
         self.exact = labels.exact and not self.prederr.sd
-        """Whether nothing that is redrawn changes."""
+        """Whether redrawing changes nothing."""
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -113,7 +113,7 @@ class ModelsOnSameLabels:
 
     def with_groups(self, codes: NDArray[np.intp]) -> Self:
         """Items that come in groups."""
-        if self.weight is not None:  # a group whose items do not count is none
+        if self.weight is not None:  # a group whose items have no weight does not count
             codes = np.where(self.weight > 0, codes, codes[int(np.argmax(self.weight > 0))])
         self.groups = np.unique(codes, return_inverse=True)[1].reshape(-1)
         if self.same_order is not None:
@@ -138,12 +138,12 @@ class ModelsOnSameLabels:
         return self
 
     def _prederr(self, name: str, index: Any = ...) -> FloatArray | None:
-        """Those of some predictions, for a metric that cannot do without; else none."""
+        """The errors of some predictions, where the metric needs them; else none."""
         found = self.prederr.sd.get(name) if self.metric.needs_errors else None
         return None if found is None else found[index]
 
     def _errors(self, index: Any = None) -> Any:
-        """Those of some labels, or of all, for a metric that cannot do without; else none."""
+        """The errors of some labels, or of all, where the metric needs them; else none."""
         if not self.metric.needs_errors:
             return None
         return self.labels.model[np.arange(self.n) if index is None or index is ... else index]
@@ -166,7 +166,7 @@ class ModelsOnSameLabels:
 
     @once
     def _answers(self, name: str) -> Answers | None:
-        """Those of exact labels; None where the metric cannot do without errors, or does not know of all classes."""
+        """Those of exact labels; None where the metric needs errors, or does not know of all classes."""
         if self.metric.needs_errors:
             return None
         try:

@@ -31,8 +31,8 @@ _DRAWS = 20_000
 _SLOW_DRAWS = 2_000
 _FORECAST_DRAWS = 5_000
 _DRAWN_UP_TO = 2_000
-"""Up to so many labels differences of mean absolute errors are found by quadrature, and those of mean squares with
-predictions that err are drawn; above, the normal law is as good."""
+"""Up to this many labels, differences of mean absolute errors are found by quadrature, and those of mean squares with
+predictions that err are drawn; above, the normal distribution is as good."""
 _FEW_DRAWN = 64
 """Differences of mean absolute errors of at most this many labels are drawn: each label adds steps to their distribution."""
 _TOGETHER = 1_024

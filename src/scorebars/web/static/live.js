@@ -152,7 +152,7 @@ async function look() {
       return;
     }
     const texts = Object.fromEntries(NAMES.map((name) => [name, found.answers[name].text]));
-    showGlance(about, texts, found.anew > 1 ? `measured ${found.anew} times anew` : "");
+    showGlance(about, texts, found.anew > 1 ? `measured again ${found.anew} times` : "");
   } catch {
     // a newer question took its place
   }

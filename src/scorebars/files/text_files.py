@@ -1,7 +1,7 @@
-"""How a text file is laid out: its encoding, delimiter, titles, names, units and decimal mark.
+"""Tables in text files: how a text is laid out, and the reader of such files.
 
-The first lines tell. What was found can be overridden by options, and is said where it is not the plain case: a header,
-commas, decimal points, UTF-8.
+The first lines tell encoding, delimiter, titles, names, units and decimal mark. Options override what was found, and a remark
+says it where it is not the plain case: a header, commas, decimal points, UTF-8.
 """
 
 from __future__ import annotations
@@ -12,14 +12,40 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
-from scorebars.cells import decimal_mark, is_unit, missing_marks, read_cells, without_brackets
+import numpy as np
+
+from scorebars.cells import (
+    MISSING_MARKS,
+    decimal_mark,
+    is_missing_mark,
+    is_unit,
+    missing_marks,
+    read_cells,
+    without_brackets,
+)
+from scorebars.files.formats import (
+    COMPRESSIONS,
+    STREAM_ABOVE,
+    ArrowFile,
+    Column,
+    Reading,
+    arrow_problems,
+    column_values,
+    load_arrow,
+    reads,
+    require_one_of_each,
+)
 from scorebars.files.problem import TableProblem
 
 _HEAD = 1 << 18
 """Bytes at the start of a file that tell how it is laid out."""
+_BLOCK = 1 << 20
+"""Bytes that are read at a time."""
 _SAMPLE = 400
 """The layout is told from the first lines, this many."""
 _BLANKS, _BLANK_RUNS = " ", "  "
@@ -44,7 +70,7 @@ class TableHead:
     """Index of the first row of values among the rows given."""
     units: dict[str, str] = field(default_factory=dict)
     titles: int = 0
-    """Rows above the names that are no part of the table."""
+    """Rows above the names that are not part of the table."""
     numeric: bool = True
     """Whether any column holds numbers."""
 
@@ -355,5 +381,166 @@ def _as_it_says(lines: Sequence[str], skip: int, delimiter: str | None, name: st
 
 
 def opened_text(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
-    """The text of a file; a mark of its encoding is no part of it."""
+    """The text of a file; without a mark of its encoding."""
     return io.TextIOWrapper(stream, encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="")
+
+
+# the reader ------------------------------------------------------------------------------------------
+
+
+@reads("csv", ".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
+class TextFile(ArrowFile):
+    """A table in a text file: pyarrow reads it, told how it is laid out; rows cut at blanks are handed to it with tabs."""
+
+    def __init__(self, path: Path, options: Reading, name: str | None = None) -> None:
+        self.path, self.kind, self.name = path, "csv", name or path.name
+        self.size, self._options = path.stat().st_size, options
+        with self._raw() as raw:
+            self.layout: TextLayout = text_layout(read_head(raw), self.name, **options.text())
+        self.columns, self.streams = self.layout.names, self.layout.plain
+        self.decimal, self.decimal_is_given = self.layout.decimal, options.decimal is not None
+        self.delimiter, self.empty = self.layout.delimiter, not any(self.layout.sample.values())
+
+    @contextmanager
+    def _raw(self) -> Iterator[Any]:
+        """The bytes of the file, decompressed."""
+        with (
+            arrow_problems(self.name),
+            load_arrow("pyarrow").input_stream(str(self.path), compression="detect") as raw,
+        ):
+            yield raw
+
+    def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
+        """Of a compressed file by decompressing that much of it: what such files say of their size need not be so."""
+        if self.size > most or self.path.suffix.lower() not in COMPRESSIONS:
+            return self.size
+        held = 0
+        with self._raw() as raw:
+            while held <= most and (read := len(raw.read(_BLOCK))):
+                held += read
+        return held
+
+    def with_decimal(self, mark: str) -> TextFile:
+        """The same file, its numbers written with this decimal mark."""
+        return TextFile(self.path, replace(self._options, decimal=mark), self.name)
+
+    def _how(self, numbers: Sequence[str] = (), names: Sequence[str] | None = None) -> dict[str, Any]:
+        pc, pa, layout = load_arrow("pyarrow.csv"), load_arrow("pyarrow"), self.layout
+        plain, marks = layout.plain, {**dict.fromkeys(pc.ConvertOptions().null_values)}
+        if numbers:
+            marks |= dict.fromkeys(spelled for mark in MISSING_MARKS for spelled in (mark, mark.upper(), mark.title()))
+        encoding = {"utf-8-sig": "utf-8"}.get(layout.encoding, layout.encoding) if plain else "utf-8"
+        skip = layout.skip if plain else 0
+        return {
+            "read_options": pc.ReadOptions(
+                skip_rows=skip, column_names=layout.names, block_size=_BLOCK, encoding=encoding
+            ),
+            "parse_options": pc.ParseOptions(delimiter=layout.delimiter if plain else "\t"),
+            "convert_options": pc.ConvertOptions(
+                strings_can_be_null=True,
+                null_values=list(marks),
+                decimal_point="," if layout.decimal == "," else ".",
+                column_types={name: pa.float64() for name in numbers},
+                include_columns=list(names) if names is not None else None,
+            ),
+        }
+
+    def file_format(self, numbers: Sequence[str] = ()) -> Any:
+        """How pyarrow is to read the file in pieces; `numbers` are read as floats throughout."""
+        return load_arrow("pyarrow.dataset").CsvFileFormat(**self._how(numbers))
+
+    def read(self, names: Sequence[str]) -> dict[str, Column]:
+        require_one_of_each(self, names)
+        if self.empty:
+            return {name: np.zeros(0) for name in names}
+        try:
+            with arrow_problems(self.name, self):
+                what = str(self.path) if self.layout.plain else self._with_tabs()
+                table = load_arrow("pyarrow.csv").read_csv(what, **self._how(names=names))
+        except UnicodeDecodeError:
+            if self._options.encoding or self.layout.encoding != "utf-8":
+                raise
+            with self._raw() as raw:  # a letter far down the file shows that it is not UTF-8
+                self.layout = replace(self.layout, encoding=latin_of(raw.read()))
+            return self.read(names)
+        return {name: _stripped(column_values(table.column(name), name, self.name)) for name in names}
+
+    def first_rows(self) -> dict[str, Column]:
+        return {name: typed_cells(cells, self.decimal) for name, cells in self.layout.sample.items()}
+
+    def _with_tabs(self) -> Any:
+        """The rows as pyarrow takes them."""
+        sink = io.StringIO()
+        csv.writer(sink, delimiter="\t", lineterminator="\n").writerows(record for _, record in self.records())
+        return load_arrow("pyarrow").BufferReader(sink.getvalue().encode("utf-8"))
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """The rows of values, each with its line number."""
+        with self._raw() as raw, opened_text(raw, self.layout.encoding) as text:
+            yield from self.layout.records(self._lines(text))
+
+    def _lines(self, text: Any) -> Iterator[str]:
+        while line := text.readline(_BLOCK):
+            if len(line) == _BLOCK:
+                raise self.too_long
+            yield line
+
+    @property
+    def too_long(self) -> TableProblem:
+        """What to say of a line without end, which would fill the memory."""
+        return TableProblem(
+            f"{self.name} cannot be read: a line is longer than {_BLOCK >> 20} MiB. Is it a table, with a line for each row?"
+        )
+
+    def say_what_is_wrong(self, why: str) -> None:
+        if "straddling" in why:
+            raise self.too_long
+        wanted, value = len(self.columns), re.search(r"invalid value '(.*?)'", why)
+        for row, (line, record) in enumerate(self.records()):
+            if len(record) != wanted:
+                raise TableProblem(
+                    f"line {line} of {self.name} has {len(record)} cells, but there are {wanted} column names. Quote cells "
+                    "that hold the delimiter, fill in what is missing, or name the delimiter with --delimiter CHARACTER."
+                )
+            if value and value[1] in record:
+                column = self.columns[record.index(value[1])]
+                raise TableProblem(
+                    f"column {column!r} holds no number in row {row + 1} (line {line} of {self.name}): {value[1]!r}. "
+                    "Correct the cell, empty it and use --nan-policy omit, or choose another column."
+                )
+
+    def units(self, names: Sequence[str]) -> dict[str, str]:
+        return {**super().units(names), **{name: unit for name, unit in self.layout.units.items() if name in names}}
+
+    def remarks(self) -> list[str]:
+        return self.layout.remarks()
+
+    def place(self, row: int) -> str:
+        for k, (line, _) in enumerate(self.records()):
+            if k == row:
+                return f"row {row + 1} (line {line} of {self.name})"
+        return super().place(row)
+
+
+def typed_cells(cells: Sequence[Any], decimal: str | None) -> Column:
+    """Cells of a text as whole numbers, numbers or texts, whichever all of them are."""
+    try:
+        if decimal != ",":
+            return np.array(cells, dtype=np.int64 if all(str(cell).strip().isdigit() for cell in cells) else np.float64)
+    except ValueError:
+        pass  # not just numbers
+    there = [cell for cell in cells if not (isinstance(cell, str) and is_missing_mark(cell))]
+    if there and all(re.fullmatch(r"[+-]?\d+", str(cell).strip()) for cell in there) and len(there) == len(cells):
+        return np.array([int(cell) for cell in cells])
+    found = read_cells(there, decimal if decimal in (".", ",") else None)
+    plain = there and not found.bad.any() and not found.limits.any() and found.upper is None and not found.unit
+    if plain:
+        return read_cells(cells, decimal if decimal in (".", ",") else None).values
+    return np.array([None if isinstance(c, str) and is_missing_mark(c) else c for c in cells], dtype=object)
+
+
+def _stripped(values: Column) -> Column:
+    """Texts without the blanks that a text file has around them."""
+    if values.dtype.kind != "O":
+        return values
+    return np.array([v.strip() if isinstance(v, str) else v for v in values], dtype=object)
