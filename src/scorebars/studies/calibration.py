@@ -27,7 +27,7 @@ from scorebars.laws.law import Law
 from scorebars.laws.samples import SampleLaw
 from scorebars.metrics.forecast_inputs import forecast_data
 from scorebars.moments.extra_variance import in_own_units
-from scorebars.moments.uncertain_spreads import NO_SCATTER, PossibleVariances, UncertainScatter, possible_variances
+from scorebars.moments.uncertain_spreads import NO_SCATTER, PossibleVariances, UncertainScatter, claimed_variances
 
 _SEED = 20_261_116
 """Of the draws that break ties: the same data give the same digits."""
@@ -148,11 +148,7 @@ class Calibration(Shown):
     @cached_property
     def _possible_spreads(self) -> PossibleVariances | None:
         """The squared errors that few members may claim; None where the spread of the forecasts is as they say."""
-        told = self._forecast.told_spread
-        if told is None:
-            return None
-        found = possible_variances(told.found, told.degrees)
-        return replace(found, values=told.factor * found.values + told.added[:, None])
+        return claimed_variances(self._forecast)
 
     @cached_property
     def _noise2(self) -> FloatArray:

@@ -85,7 +85,7 @@ class TrueResiduals:
         power = self.trend.log_variance[1] / 2
         return (
             "true residuals are seen to follow the label errors: their size is taken as a power of the error "
-            f"({power:.2g} ± {self.trend.errors[1] / 2:.1g}), their mean as a line in its logarithm"
+            f"({power:.2g} ± {self.trend.log_variance_errors[0] / 2:.1g}), their mean as a line in its logarithm"
         )
 
     def points(self) -> FloatArray:
