@@ -33,6 +33,8 @@ _SEED = 20_261_116
 """Of the draws that break ties: the same data give the same digits."""
 _DOUBT = 0.015
 """A calibrated forecast shows the smallest of the four p-values below this in 5 % of all cases, whatever n."""
+_ALONE = 0.05
+"""Below this a p-value would speak against a forecast if it were the only one: its 95 % interval does."""
 _MOST_CORRELATED = 4_000
 """Correlated label errors are taken apart up to this many labels: it needs an n x n matrix."""
 _AREAS, _LONGEST = 4_000, 500
@@ -43,6 +45,12 @@ _SMALLEST = 1e-300
 """The smallest truth of a family without negative ones."""
 _FEW = 10
 """With fewer labels only gross faults show."""
+
+
+class _SpreadTest(NamedTuple):
+    pvalue: float
+    narrow: bool
+    """Whether labels lie farther from the forecasts than these allow."""
 
 
 class CoverageCurve(NamedTuple):
@@ -250,7 +258,21 @@ class Calibration(Shown):
         if offset:
             scatter = replace(scatter, offset=True, restricted=True, x=x / float(np.max(np.abs(x))))
         found = most_likely(scatter, unit)
-        return _factor_of(float(found), found.std, found.interval)
+        return self._factor_of(float(found), found.std, found.interval, offset)
+
+    def _factor_of(self, value: float, std: float | Callable[[], float], interval: IntervalAt, offset: bool) -> Estimate:
+        note = "the residuals are no larger than the label errors alone would make them" if value == 0 else ""
+        ends = partial(self._agreeing, value, interval, offset)
+        return Estimate(value, std, method="ml", note=note, interval=ends, total_interval=ends, sampled=True)
+
+    def _agreeing(self, value: float, interval: IntervalAt, offset: bool, level: float) -> Interval:
+        """The interval of a factor, but whether 1 belongs to it says the exact test of the spread."""
+        (low, high), test = interval(level), self._spread_test(offset)
+        if test.pvalue >= 1.0 - level:
+            return Interval(min(low, 1.0), max(high, 1.0))
+        if test.narrow and value > 1:
+            return Interval(max(low, 1.0), high)
+        return Interval(low, min(high, 1.0)) if not test.narrow and value < 1 else Interval(low, high)
 
     def _told_factor(self, told: PossibleVariances, offset: bool) -> Estimate:
         """Of ensembles, whose spreads are uncertain themselves."""
@@ -259,14 +281,14 @@ class Calibration(Shown):
         d, noise2 = self._residual / math.sqrt(unit2), self._noise2 / unit2
         exact = d[noise2 == 0]
         if len(exact) and not np.any(exact != (exact[0] if offset else 0.0)):
-            return _factor_of(0.0, 0.0, Symmetric(0.0, 0.0))  # labels without error that are met exactly
+            return self._factor_of(0.0, 0.0, Symmetric(0.0, 0.0), offset)  # labels without error that are met exactly
         scatter = UncertainScatter(d, told.values / unit2, noise2, offset)
         x, top = scatter.best()
         # spreads that are known from each other err together, as much as all members do
         share = float(np.mean(np.square(self._spread2 / (self._spread2 + self._noise2))))
         interval = partial(_within_drop, scatter, x, top, 1.0 + told.common * share / forecast.degrees)
         value = 0.0 if x == NO_SCATTER else math.exp(x / 2)
-        return _factor_of(value, partial(_one_sigma, interval, value), interval)
+        return self._factor_of(value, partial(_one_sigma, interval, value), interval, offset)
 
     @cached_property
     def bias(self) -> Estimate:
@@ -285,8 +307,15 @@ class Calibration(Shown):
         value = float(np.sum(x * d / variance)) / weight
         scatter = float(np.sum(np.square(d - value * x) / variance)) / (self.n - 1)
         std = math.sqrt(scatter / weight)
-        interval = Symmetric(value, std, df=self.n - 1)
+        interval = partial(self._bias_within, Symmetric(value, std, df=self.n - 1))
         return Estimate(value, std, method="weighted mean", interval=interval, total_interval=interval, sampled=True)
+
+    def _bias_within(self, interval: IntervalAt, level: float) -> Interval:
+        """With 0, where the exact test of a calibrated forecast sees no bias."""
+        low, high = interval(level)
+        if self.calibrated and self._bias_pvalue >= 1.0 - level:
+            return Interval(min(low, 0.0), max(high, 0.0))
+        return Interval(low, high)
 
     @cached_property
     def chi_squared(self) -> float:
@@ -391,21 +420,30 @@ class Calibration(Shown):
         """Bias of the normal scores, a standard normal variable for a calibrated forecast; positive for high labels."""
         return float(self._lean @ self._normal_scores)
 
+    def _spread_test(self, offset: bool) -> _SpreadTest:
+        """Of the sum of squared normal scores, less their bias or not: chi-square for a calibrated forecast."""
+        removed, n = (self._shown_bias * self._lean, self.n - 1) if offset else (0.0, self.n)
+        square = float(np.sum(np.square(self._normal_scores - removed)))
+        p = min(1.0, 2.0 * min(float(chdtr(n, square)), float(chdtrc(n, square)))) if n else 1.0
+        return _SpreadTest(p, square > n)
+
     @cached_property
-    def _shown_scatter(self) -> float:
-        """Sum of squared normal scores less their bias: chi-square with n - 1 degrees of freedom for a calibrated one."""
-        return float(np.sum(np.square(self._normal_scores - self._shown_bias * self._lean)))
+    def _spread(self) -> _SpreadTest:
+        """A bias counts as spread unless it is seen as a bias."""
+        return self._spread_test(offset=self._bias_pvalue < _DOUBT or self.n < 2)
+
+    @property
+    def _bias_pvalue(self) -> float:
+        return 2.0 * float(ndtr(-abs(self._shown_bias)))
 
     @cached_property
     def pvalues(self) -> dict[str, float]:
         """How often a calibrated forecast shows at least this bias, spread, shape of the PIT, and coverage."""
-        n, square = self.n, self._shown_scatter
-        spread = 1.0 if n < 2 else min(1.0, 2.0 * min(float(chdtr(n - 1, square)), float(chdtrc(n - 1, square))))
         return {
-            "bias": 2.0 * float(ndtr(-abs(self._shown_bias))),
-            "spread": spread,
-            "shape": float(_kolmogorov().sf(_farthest(np.sort(self.pit)), n)),
-            "coverage": float(_kolmogorov().sf(_farthest(self._reached), n)),
+            "bias": self._bias_pvalue,
+            "spread": self._spread.pvalue,
+            "shape": float(_kolmogorov().sf(_farthest(np.sort(self.pit)), self.n)),
+            "coverage": float(_kolmogorov().sf(_farthest(self._reached), self.n)),
         }
 
     @property
@@ -414,18 +452,17 @@ class Calibration(Shown):
         return min(self.pvalues.values()) >= _DOUBT
 
     @cached_property
-    def _narrow(self) -> bool:
-        """Whether labels lie farther from the forecasts than these allow."""
-        return self._shown_scatter > self.n - 1
-
-    @cached_property
     def verdict(self) -> str:
         """What the labels say of the forecast's error bars, in a sentence."""
         wrong = {name for name, p in self.pvalues.items() if p < _DOUBT}
         allowed = ", label errors allowed for" if self._errors is not None else ""
         if not wrong:
             few = ", which are few" if self.n < _FEW else ""
-            return f"Calibrated: these {counted(self.n, 'label')}{few} give no reason to doubt the error bars{allowed}."
+            labels = f"these {counted(self.n, 'label')}{few}"
+            if alone := [name for name in ("spread", "bias") if self.pvalues[name] < _ALONE]:
+                would = f"the {' or the '.join(alone)} alone would"
+                return f"Calibrated: all in all {labels} give no reason to doubt the error bars{allowed}; {would}."
+            return f"Calibrated: {labels} give no reason to doubt the error bars{allowed}."
         said = []
         if "spread" in wrong:
             said.append(self._spread_words("bias" in wrong) + allowed)
@@ -436,19 +473,19 @@ class Calibration(Shown):
             said.append(f"the distribution has the wrong shape: {word}, though mean and spread fit" + allowed)
         head = "Not calibrated"
         if "spread" in wrong:
-            head = "Over-confident" if self._narrow else "Under-confident"
+            head = "Over-confident" if self._spread.narrow else "Under-confident"
         elif "bias" in wrong:
             head = "Biased"
         return f"{head}: {'; '.join(said)}."
 
     def _spread_words(self, biased: bool) -> str:
-        size = "small" if self._narrow else "large"
+        size = "small" if self._spread.narrow else "large"
         try:
             factor = self.spread_factor_without_bias if biased else self.spread_factor
         except UndefinedEstimate:
             return f"the error bars are too {size}"
         low, high = factor.interval(0.95)
-        if not self._narrow:
+        if not self._spread.narrow:
             if high >= 1:
                 return "the error bars are too large"
             if factor <= 0 or low <= 0:
@@ -589,11 +626,6 @@ class Calibration(Shown):
                 f"verdict would have been: {self.naive.verdict}"
             )
         return "\n".join([*lines, *self.notes])
-
-
-def _factor_of(value: float, std: float | Callable[[], float], interval: IntervalAt) -> Estimate:
-    note = "the residuals are no larger than the label errors alone would make them" if value == 0 else ""
-    return Estimate(value, std, method="ml", note=note, interval=interval, total_interval=interval, sampled=True)
 
 
 def _within_drop(scatter: UncertainScatter, x: float, top: float, widened: float, level: float) -> Interval:
