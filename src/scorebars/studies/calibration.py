@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +31,7 @@ from scorebars.moments.extra_variance import in_own_units
 from scorebars.moments.uncertain_spreads import NO_SCATTER, PossibleVariances, UncertainScatter, claimed_variances
 
 _SEED = 20_261_116
-"""Of the draws that break ties: the same data give the same digits."""
+"""Of the draws that break ties: with the labels in it the same data give the same digits, and other data other draws."""
 _DOUBT = 0.015
 """A calibrated forecast shows the smallest of the four p-values below this in 5 % of all cases, whatever n."""
 _ALONE = 0.05
@@ -225,7 +226,7 @@ class Calibration(Shown):
         """Probability integral transform: uniform if forecast and label errors are right."""
         if self._correlated:
             return np.asarray(ndtr(self._normal_scores))
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng((_SEED, crc32(np.ascontiguousarray(self._y).tobytes())))
         if self._errors is None:
             return self._forecast.pit(self._y, rng)
         return self._forecast.pit_through(self._errors.around_truth(), self._y, rng)
@@ -266,13 +267,18 @@ class Calibration(Shown):
         return Estimate(value, std, method="ml", note=note, interval=ends, total_interval=ends, sampled=True)
 
     def _agreeing(self, value: float, interval: IntervalAt, offset: bool, level: float) -> Interval:
-        """The interval of a factor, but whether 1 belongs to it says the exact test of the spread."""
+        """The interval of a factor; whether 1 belongs to it says the exact test of the spread, as in the verdict.
+
+        Below 95 % it is that of the likelihood alone: the verdict does not ask for less.
+        """
         (low, high), test = interval(level), self._spread_test(offset)
+        if level < 1.0 - _ALONE:
+            return Interval(low, high)
         if test.pvalue >= 1.0 - level:
             return Interval(min(low, 1.0), max(high, 1.0))
         if test.narrow and value > 1:
-            return Interval(max(low, 1.0), high)
-        return Interval(low, min(high, 1.0)) if not test.narrow and value < 1 else Interval(low, high)
+            return Interval(max(low, math.nextafter(1.0, 2.0)), high)
+        return Interval(low, min(high, math.nextafter(1.0, 0.0))) if not test.narrow and value < 1 else Interval(low, high)
 
     def _told_factor(self, told: PossibleVariances, offset: bool) -> Estimate:
         """Of ensembles, whose spreads are uncertain themselves."""
@@ -313,7 +319,7 @@ class Calibration(Shown):
     def _bias_within(self, interval: IntervalAt, level: float) -> Interval:
         """With 0, where the exact test of a calibrated forecast sees no bias."""
         low, high = interval(level)
-        if self.calibrated and self._bias_pvalue >= 1.0 - level:
+        if level >= 1.0 - _ALONE and self.calibrated and self._bias_pvalue >= 1.0 - level:
             return Interval(min(low, 0.0), max(high, 0.0))
         return Interval(low, high)
 
@@ -410,6 +416,11 @@ class Calibration(Shown):
         """How normal scores move with a common bias, as a vector of length 1; all alike where there is no variance."""
         if self._asked("_scale") is None:
             return np.full(self.n, 1.0 / math.sqrt(self.n))
+        if self._possible_spreads is not None:
+            # where members happen to lie close together their label ranks at an end more often: one spread for all, so that
+            # ranks do not depend on it
+            moved = 1.0 / np.sqrt(float(np.mean(self._spread2)) + self._noise2)
+            return np.asarray(moved / math.sqrt(float(moved @ moved)))
         _, noise2, x = self._turned
         moved = x / np.sqrt(1.0 + noise2)
         moved = self._axes[1] @ moved if self._correlated else moved
