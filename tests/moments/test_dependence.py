@@ -72,7 +72,7 @@ def test_powers_of_spread_and_error_are_found(of_spread, of_error):
 
 
 def test_a_spread_that_tells_the_error_is_followed_once():
-    trend, spread, s = forecast_trend(5, 4000, 0.0, alike=True)
+    trend = forecast_trend(5, 4000, 0.0, alike=True)[0]
     assert trend.seen and trend.axes.shape == (1, 2) and trend.log_variance[1] == pytest.approx(0.0, abs=0.5)
     assert len(trend.tilted()) == 2
     equal = np.ones(50)

@@ -17,8 +17,8 @@ Hard items are often both measured badly and predicted badly. Then D = m(s) + c(
 (Chen 2023, "Empirical Bayes when estimation precision predicts parameters"). Here m and log c^2 are straight lines in
 log s (`Trend`), fitted by the first two moments of the observed residuals alone, E d = m and Var d = c^2 + s^2. Lines are
 used only where a likelihood-ratio test sees dependence: following noise would double the scatter of the estimate. Where it
-does not, the lines that fit best still tell how much unseen dependence may change an answer. Residuals of forecasts may follow the
-spread of the forecast as well: then lines are in both logarithms, and no trend means in proportion to the spread.
+does not, the lines that fit best still tell how much unseen dependence may change an answer. Residuals of forecasts may follow
+the spread of the forecast as well: then lines are in both logarithms, and no trend means in proportion to the spread.
 """
 
 from __future__ import annotations

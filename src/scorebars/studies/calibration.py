@@ -35,7 +35,7 @@ _SEED = 20_261_116
 _DOUBT = 0.015
 """A calibrated forecast shows the smallest of the four p-values below this in 5 % of all cases, whatever n."""
 _ALONE = 0.05
-"""Below this a p-value would speak against a forecast if it were the only one: its 95 % interval does."""
+"""Below this a p-value would speak against a forecast if it were the only one; intervals of 95 % are shown."""
 _MOST_CORRELATED = 4_000
 """Correlated label errors are taken apart up to this many labels: it needs an n x n matrix."""
 _AREAS, _LONGEST = 4_000, 500
@@ -261,13 +261,15 @@ class Calibration(Shown):
         found = most_likely(scatter, unit)
         return self._factor_of(float(found), found.std, found.interval, offset)
 
-    def _factor_of(self, value: float, std: float | Callable[[], float], interval: IntervalAt, offset: bool) -> Estimate:
+    def _factor_of(
+        self, value: float, std: float | Callable[[], float], interval: IntervalAt, offset: bool
+    ) -> Estimate:
         note = "the residuals are no larger than the label errors alone would make them" if value == 0 else ""
         ends = partial(self._agreeing, value, interval, offset)
         return Estimate(value, std, method="ml", note=note, interval=ends, total_interval=ends, sampled=True)
 
     def _agreeing(self, value: float, interval: IntervalAt, offset: bool, level: float) -> Interval:
-        """The interval of a factor; whether 1 belongs to it says the exact test of the spread, as in the verdict.
+        """The interval of a factor, which holds 1 if the exact test of the spread does not object, and not if the verdict does.
 
         Below 95 % it is that of the likelihood alone: the verdict does not ask for less.
         """
@@ -276,9 +278,11 @@ class Calibration(Shown):
             return Interval(low, high)
         if test.pvalue >= 1.0 - level:
             return Interval(min(low, 1.0), max(high, 1.0))
-        if test.narrow and value > 1:
+        if test.pvalue < _DOUBT and test.narrow and value > 1:
             return Interval(max(low, math.nextafter(1.0, 2.0)), high)
-        return Interval(low, min(high, math.nextafter(1.0, 0.0))) if not test.narrow and value < 1 else Interval(low, high)
+        if test.pvalue < _DOUBT and not test.narrow and value < 1:
+            return Interval(low, min(high, math.nextafter(1.0, 0.0)))
+        return Interval(low, high)
 
     def _told_factor(self, told: PossibleVariances, offset: bool) -> Estimate:
         """Of ensembles, whose spreads are uncertain themselves."""
@@ -470,7 +474,7 @@ class Calibration(Shown):
         if not wrong:
             few = ", which are few" if self.n < _FEW else ""
             labels = f"these {counted(self.n, 'label')}{few}"
-            if alone := [name for name in ("spread", "bias") if self.pvalues[name] < _ALONE]:
+            if alone := [name for name, right in (("spread", 1.0), ("bias", 0.0)) if not self._may_be(name, right)]:
                 would = f"the {' or the '.join(alone)} alone would"
                 return f"Calibrated: all in all {labels} give no reason to doubt the error bars{allowed}; {would}."
             return f"Calibrated: {labels} give no reason to doubt the error bars{allowed}."
@@ -488,6 +492,14 @@ class Calibration(Shown):
         elif "bias" in wrong:
             head = "Biased"
         return f"{head}: {'; '.join(said)}."
+
+    def _may_be(self, name: str, right: float) -> bool:
+        """Whether the interval that is shown holds what is right."""
+        found = self._asked("spread_factor" if name == "spread" else name)
+        if found is None:
+            return True
+        low, high = found.interval(1.0 - _ALONE)
+        return bool(low <= right <= high)
 
     def _spread_words(self, biased: bool) -> str:
         size = "small" if self._spread.narrow else "large"
