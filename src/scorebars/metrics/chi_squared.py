@@ -29,7 +29,7 @@ def reduced_chi_squared(
     y_true: ArrayLike | None,
     y_pred: ArrayLike,
     *,
-    yerr: LabelErrors = None,
+    yerr: LabelErrors,
     prederr: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,

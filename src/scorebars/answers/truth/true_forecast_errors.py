@@ -44,7 +44,7 @@ class MeanOfForecastLoss(MeanOfLoss):
     known_losses: FloatArray | None = None
     """Scores of the labels that count as known: at the label, one error above, one below."""
     with_trend: Callable[[Trend], MeanOfForecastLoss | None] | None = None
-    """What would be found with another trend."""
+    """What would be found with another trend; None where errors are taken to follow nothing."""
 
     @cached_property
     def _values(self) -> FloatArray:
@@ -57,8 +57,7 @@ class MeanOfForecastLoss(MeanOfLoss):
 
     @cached_property
     def _trend_variance(self) -> float:
-        assert self.with_trend is not None
-        others = [self.with_trend(trend) for trend in self.residuals.others]
+        others = [] if self.with_trend is None else [self.with_trend(trend) for trend in self.residuals.others]
         return sum((other.value - self.value) ** 2 for other in others if other is not None)
 
 
