@@ -64,7 +64,11 @@ def test_many_labels_are_summed_up(weight, monkeypatch):
         if whole.truth.method == "unbiased":
             assert float(score.truth) == pytest.approx(float(whole.truth), rel=1e-10)
             assert score.truth.std == pytest.approx(whole.truth.std, rel=0.02)
-            assert score.truth.total_interval(0.9) == pytest.approx(whole.truth.total_interval(0.9), rel=1e-9)
+            total, of_kept = score.truth.total_interval(0.9), whole.truth.total_interval(0.9)
+            if metric == "crps":
+                assert total == pytest.approx(of_kept, rel=1e-9)
+            else:  # squares are skew, their sums of very many labels are not: nearly the same at 300
+                assert total == pytest.approx(of_kept, abs=0.1 * np.ptp(of_kept))
         else:
             with pytest.raises(sb.UndefinedEstimate, match="only unbiased terms can be summed up"):
                 score.truth  # noqa: B018

@@ -227,3 +227,12 @@ def test_other_bad_input():
         reduced_chi_squared([1.0, 2.0], [1.0, 2.5], yerr=sb.Normal(cov=np.eye(2)), sample_weight=[1.0, 2.0])
     with pytest.raises(OverflowError, match="leaves the range of doubles"):
         reduced_chi_squared([1e200], [0.0], yerr=1e-200)
+
+
+def test_labels_and_predictions_with_errors_of_their_own():
+    unumpy = pytest.importorskip("uncertainties.unumpy")
+    y, p, s, q = np.arange(5.0), np.arange(5.0) + 0.3, np.full(5, 0.2), np.full(5, 0.1)
+    both = sb.reduced_chi_squared(unumpy.uarray(y, s), unumpy.uarray(p, q), yerr=None)
+    assert both.observed == pytest.approx(sb.reduced_chi_squared(y, p, yerr=s, prederr=q).observed)
+    with pytest.raises(ValueError, match="needs yerr"):
+        sb.reduced_chi_squared(y, p, yerr=None)

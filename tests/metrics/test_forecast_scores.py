@@ -215,3 +215,30 @@ def test_scorers_ask_for_the_spread():
     assert sb.scorers.get_scorer("crps", answer="truth", yerr=0.2)(model, X, Y) == pytest.approx(-float(expected))
     with pytest.raises(TypeError, match="Ridge gives no forecasts"):
         sb.scorers["neg_crps"](linear.Ridge().fit(X, Y), X, Y)
+
+
+def test_pinball_of_the_quantiles_of_a_forecast():
+    levels = [0.9, 0.1, 0.5]
+    values = MEAN[:, None] + STD[:, None] * stats.norm.ppf(sorted(levels))
+    expected = sb.mean_pinball_loss(Y, sb.QuantileForecast(sorted(levels), values), yerr=0.3)
+    for forecast in (sb.NormalForecast(MEAN, STD), (MEAN, STD), stats.norm(MEAN, STD)):
+        found = sb.mean_pinball_loss(Y, forecast, alpha=levels, yerr=0.3)
+        assert found.observed == pytest.approx(expected.observed, rel=1e-12)
+        assert float(found.truth) == pytest.approx(float(expected.truth), rel=1e-9)
+    one = sb.mean_pinball_loss(Y, sb.NormalForecast(MEAN, STD), alpha=0.9)
+    assert one.observed == pytest.approx(sb.mean_pinball_loss(Y, values[:, 2], alpha=0.9).observed, rel=1e-12)
+    members = np.random.default_rng(3).gamma(1.0, 1.0, (len(Y), 9))
+    median = sb.mean_pinball_loss(Y, sb.EnsembleForecast(members))
+    assert median.observed == pytest.approx(np.mean(np.abs(Y - np.median(members, axis=1))) / 2, rel=1e-12)
+    labels = sb.mean_pinball_loss(Y, sb.NormalForecast(MEAN, STD, claims="label"), alpha=levels, yerr=0.3)
+    with pytest.raises(sb.UndefinedEstimate):
+        _ = labels.truth
+
+
+def test_groups_and_prediction_errors_of_several_quantiles():
+    values, groups = MEAN[:, None] + STD[:, None] * stats.norm.ppf([0.2, 0.8]), np.arange(len(Y)) // 4
+    alone = sb.mean_pinball_loss(Y, values, alpha=[0.2, 0.8], yerr=0.3)
+    clustered = sb.mean_pinball_loss(Y, values, alpha=[0.2, 0.8], yerr=0.3, groups=groups)
+    assert clustered.sampling_std != alone.sampling_std
+    with pytest.raises(ValueError, match="y_pred is a forecast, which has its own spread: leave prederr out"):
+        sb.mean_pinball_loss(Y, values, alpha=[0.2, 0.8], prederr=0.1)

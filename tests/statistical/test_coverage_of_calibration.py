@@ -110,10 +110,10 @@ def test_few_members_tell_spreads_that_differ(name):
 @pytest.mark.parametrize("members", [3, 5, 10])
 def test_few_members_everywhere(name, members, n, runs, ratio):
     found, held = few_members(name, members, n, ratio, runs)
-    # weak: spreads that differ by an order of magnitude are not told by 20 ensembles (0.9 of 95 %)
+    # weak: spreads that differ by an order of magnitude are not told by 20 ensembles (0.61 to 0.69 of 68 %)
     extra = 0.1 if name == "very unlike" and n == 20 else 0.05
     for share, level in zip(held, (0.68, 0.95), strict=True):
-        assert share > level - 3 * math.sqrt(level * (1 - level) / runs) - extra
+        assert share > level - 3 * math.sqrt(level * (1 - level) / runs) - (extra if level < 0.9 else 0.03)
     assert abs(np.median(found) - 1.0) < 0.1 + 4 * found.std() / math.sqrt(runs)
 
 

@@ -164,6 +164,41 @@ def test_wrong_spreads_are_named():
     assert sb.calibration(Y, members, yerr=SIGMA).verdict.startswith("Over-confident")
 
 
+@pytest.mark.parametrize("members", [0, 4, 20])
+def test_the_verdict_and_the_interval_of_the_factor_agree(members):
+    rng = np.random.default_rng(11 + members)
+    said = set()
+    for factor in np.tile([0.6, 0.8, 1.0, 1.3, 1.7], 12):
+        y = CENTRE[:60] + factor * SPREAD[:60] * rng.standard_normal(60) + SIGMA[:60] * rng.standard_normal(60)
+        forecast = (CENTRE[:60], SPREAD[:60])
+        if members:
+            forecast = CENTRE[:60, None] + SPREAD[:60, None] * rng.standard_normal((60, members))
+        found = sb.calibration(y, forecast, yerr=SIGMA[:60])
+        holds = [low <= 1 <= high for low, high in map(found.spread_factor.interval, (0.95, 0.985))]
+        p = found.pvalues["spread"]
+        assert ("spread" in found.verdict.partition(";")[2]) == (found.calibrated and not holds[0])
+        if found.pvalues["bias"] < 0.015:  # a bias counts as spread in the factor
+            continue
+        if p >= 0.05:
+            assert holds == [True, True]
+        elif p >= 0.015:
+            assert holds[1]
+        elif (float(found.spread_factor) > 1) == found._spread.narrow:
+            assert not any(holds)
+        said.add((found.calibrated, holds[0]))
+    assert said >= {(True, True), (False, False)}
+
+
+def test_a_calibrated_forecast_without_a_seen_bias_has_no_bias_in_its_interval():
+    rng = np.random.default_rng(12)
+    for _ in range(30):
+        spread = rng.uniform(0.2, 2.0, 15)
+        found = sb.calibration(spread * rng.standard_normal(15), (np.zeros(15), spread))
+        if found.calibrated and found.pvalues["bias"] >= 0.05:
+            low, high = found.bias.interval(0.95)
+            assert low <= 0 <= high
+
+
 def test_a_wrong_shape_is_named():
     y = CENTRE + SPREAD * (stats.expon.rvs(size=N, random_state=3) - 1)
     found = sb.calibration(y, (CENTRE, SPREAD))
@@ -277,9 +312,11 @@ def test_what_is_printed():
         found.unit = "m"
 
 
-def test_draws_have_a_fixed_seed():
+def test_the_same_data_give_the_same_draws_and_others_give_others():
     first, second = (sb.calibration(Y, MEMBERS, yerr=SIGMA) for _ in range(2))
-    assert np.array_equal(first.pit, second.pit) and "fixed seed" in first.notes[-1]
+    assert np.array_equal(first.pit, second.pit) and "the same data give the same draws" in first.notes[-1]
+    moved = sb.calibration(Y + 1, MEMBERS + 1, yerr=SIGMA)
+    assert np.mean(moved.pit == first.pit) < 0.1 and np.max(np.abs(moved.pit - first.pit)) > 1 / 13
 
 
 def test_several_forecasts_make_a_table():

@@ -195,7 +195,7 @@ class EnsembleForecast(Forecast):
     def pit_note(self) -> str:
         return (
             f"the PIT is the rank of the label among the {self.size} members, each with a label error of its own, and a place "
-            "drawn inside the rank: draws with a fixed seed."
+            "drawn inside the rank: the same data give the same draws."
         )
 
 

@@ -118,7 +118,9 @@ def regression_metric(
             if of_forecast is not None:
                 several = of_forecast(y_true, y_pred, yerr, sample_weight, **options)
                 if several is not None:
-                    return several
+                    if prederr is not None:
+                        raise ValueError("y_pred is a forecast, which has its own spread: leave prederr out.")
+                    return several if groups is None else in_groups(several, groups, sample_weight, y_true)
             maker = partial(make, **options) if options else make
             found: Score | Scores
             if one_output:

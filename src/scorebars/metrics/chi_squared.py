@@ -86,9 +86,9 @@ def reduced_chi_squared(
     >>> print(f"{s.observed:.4f} {s.pvalue:.3f}", s.perfect)
     0.9942 0.481 1.00 ± 0.22 (labels)
     """
-    if yerr is None and prederr is None:
-        raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
     data = one_output(y_true, y_pred, yerr, sample_weight, "reduced_chi_squared", prederr)
+    if yerr is None and prederr is None and data.errors.error_free(data.labels):
+        raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
     score = ChiSquaredScore(chi_squared_answers(CHI_SQUARED, data))
     if score.undefined:
         warnings.warn(score.undefined, UndefinedMomentWarning, stacklevel=2)

@@ -12,8 +12,9 @@ from scorebars import checks, tables
 from scorebars._shared.given_data import take
 from scorebars.errors.measurement_error import held_labels
 from scorebars.errors.normal import error_model
-from scorebars.forecasts import Forecast, IntervalForecast, forecast_of
+from scorebars.forecasts import Forecast, IntervalForecast, QuantileForecast, forecast_of
 from scorebars.forecasts.given_forecast import member_dimension
+from scorebars.forecasts.quantiles import quantile_levels
 from scorebars.measured import Measured
 from scorebars.metrics.call import of_ordinary_size, regression_declaration
 
@@ -45,6 +46,15 @@ def interval_data(
     forecast: Forecast = data.p
     ends = IntervalForecast.trusted(*forecast.interval(level), claims=forecast.claims)
     return Measured(data.y, ends, data.errors, data.weight, unit=data.unit).kept()
+
+
+def quantile_data(y_true: Any, forecast: Any, levels: Any, yerr: Any, sample_weight: Any) -> Measured:
+    """Labels with their errors, and the quantiles of a forecast at these levels."""
+    data = forecast_data(y_true, forecast, yerr, sample_weight)
+    levels = quantile_levels(np.sort(np.atleast_1d(checks.real_array(levels, "alpha"))), "alpha")
+    values = np.stack([data.p.ppf(level) for level in levels], axis=1)
+    quantiles = QuantileForecast(levels, np.maximum.accumulate(values, axis=1), claims=data.p.claims)
+    return Measured(data.y, quantiles, data.errors, data.weight, unit=data.unit).kept()
 
 
 def _aligned(y_true: Any, yerr: Any, sample_weight: Any, given: Any, make: Callable[[int], Forecast]) -> Measured:

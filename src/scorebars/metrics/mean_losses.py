@@ -21,9 +21,10 @@ from scorebars.answers.means.squared import RootAnswers, SquaredAnswers
 from scorebars.answers.score import Declaration, Score, Scores
 from scorebars.errors.measurement_error import LabelErrors
 from scorebars.forecasts import QuantileForecast
+from scorebars.forecasts.given_forecast import is_forecast
 from scorebars.measured import Measured, between, near_one
 from scorebars.metrics.call import in_groups, regression_declaration, regression_metric, score, scored
-from scorebars.metrics.forecast_inputs import forecast_data
+from scorebars.metrics.forecast_inputs import forecast_data, quantile_data
 from scorebars.metrics.registry import declarations
 
 _MSE = regression_declaration("mean_squared_error", "Mean squared error", 2, keeps="squares")
@@ -156,15 +157,18 @@ _LOG_COSH = regression_declaration("log_cosh_loss", "Mean log-cosh loss", None)
 
 
 def _of_several_quantiles(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, alpha: Any = None) -> Score | None:
-    """The score of predicted quantiles of several levels; None where one is predicted."""
-    forecast = y_pred
-    if not isinstance(y_pred, QuantileForecast):
-        if alpha is None or np.ndim(alpha) == 0:
-            return None
-        forecast = QuantileForecast.of_columns(alpha, y_pred)
-    elif alpha is not None:
-        raise ValueError("y_pred is a QuantileForecast, which has its levels: leave alpha out.")
-    data = forecast_data(y_true, forecast, yerr, sample_weight)
+    """The score of predicted quantiles of several levels, or of those of a forecast; None where one is predicted."""
+    several = alpha is not None and np.ndim(alpha) > 0
+    if isinstance(y_pred, QuantileForecast):
+        if alpha is not None:
+            raise ValueError("y_pred is a QuantileForecast, which has its levels: leave alpha out.")
+        data = forecast_data(y_true, y_pred, yerr, sample_weight)
+    elif is_forecast(y_pred) and (several or not isinstance(y_pred, tuple)):
+        data = quantile_data(y_true, y_pred, 0.5 if alpha is None else alpha, yerr, sample_weight)
+    elif several:
+        data = forecast_data(y_true, QuantileForecast.of_columns(alpha, y_pred), yerr, sample_weight)
+    else:
+        return None
     return scored(ForecastAnswers.of(_PINBALL, losses.QuantileLoss(), data), data.unit)
 
 
@@ -176,7 +180,8 @@ def mean_pinball_loss(data: Measured, *, alpha: float | Sequence[float] = 0.5) -
     ----------
     alpha : number in [0, 1], or k of them
         The quantile that is predicted; 0.5 gives half the mean absolute error. Of several levels `y_pred` has a column for
-        each, (n, k), and the loss is their mean; a `QuantileForecast` brings its levels along.
+        each, (n, k), and the loss is their mean; a `QuantileForecast` brings its levels along. Of any other forecast the
+        quantiles at these levels are scored.
     $regression_parameters
 
     Notes

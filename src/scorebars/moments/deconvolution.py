@@ -17,7 +17,8 @@ Hard items are often both measured badly and predicted badly. Then D = m(s) + c(
 (Chen 2023, "Empirical Bayes when estimation precision predicts parameters"). Here m and log c^2 are straight lines in
 log s (`Trend`), fitted by the first two moments of the observed residuals alone, E d = m and Var d = c^2 + s^2. Lines are
 used only where a likelihood-ratio test sees dependence: following noise would double the scatter of the estimate. Where it
-does not, the lines that fit best still tell how much unseen dependence may change an answer.
+does not, the lines that fit best still tell how much unseen dependence may change an answer. Residuals of forecasts may follow
+the spread of the forecast as well: then lines are in both logarithms, and no trend means in proportion to the spread.
 """
 
 from __future__ import annotations
@@ -314,8 +315,8 @@ class Deconvolution:
 
 # residuals that grow with the label error --------------------------------------------------------
 
-_LEVEL = 5.99
-"""Chi-squared with 2 degrees of freedom at 95 %: beyond it, dependence is seen."""
+_LEVELS = (0.0, 5.99, 9.49)
+"""Chi-squared at 95 % with 2 degrees of freedom for each thing that residuals may follow: beyond it, dependence is seen."""
 _LEAST_SPREAD = 0.05
 """Errors that spread less than this (in log s) cannot show a trend."""
 _STEEPEST = 6.0
@@ -325,51 +326,98 @@ _MOST_LABELS = 20_000
 _LEAST_SCALE = 0.1
 """c is at least this part of s: smaller true residuals cannot be seen behind such an error."""
 _ROUNDS = 3
+_IN_PROPORTION = 2.0
+"""The power with which squares grow where residuals grow in proportion."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trend:
-    """m and log c^2 as lines in log s - centre, with the standard errors of both slopes.
+    """m and log c^2 as lines in x = axes (log s - centre), with the standard errors of all slopes.
 
-    `seen`: whether a test at 5 % prefers it to residuals that do not depend on the errors.
+    Residuals may follow several things at once, of which the label error s is the last; x then has as many rows, each without
+    what the rows before it tell. `seen`: whether a test at 5 % prefers the trend to residuals without one.
     """
 
-    centre: float
-    middle: tuple[float, float]
-    log_variance: tuple[float, float]
-    errors: tuple[float, float]
+    centre: FloatArray
+    axes: FloatArray
+    middle: FloatArray
+    """m where x is 0, and its slopes."""
+    log_variance: FloatArray
+    """The same of log c^2."""
+    middle_errors: FloatArray
+    log_variance_errors: FloatArray
     seen: bool
 
-    def at(self, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Centre m and scale c of the true residuals of labels with this error."""
-        x = np.log(sd) - self.centre
-        scale = np.exp(0.5 * np.clip(self.log_variance[0] + self.log_variance[1] * x, -600.0, 600.0))
-        return self.middle[0] + self.middle[1] * x, np.maximum(scale, _LEAST_SCALE * sd)
+    def at(self, *followed: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Centre m and scale c of the true residuals of labels with this error, or all else that they follow."""
+        x = self.axes @ (np.log(np.stack(followed)) - self.centre[:, None])
+        log = self.log_variance[0] + self.log_variance[1:] @ x
+        scale = np.exp(0.5 * np.clip(log, -600.0, 600.0))
+        return self.middle[0] + self.middle[1:] @ x, np.maximum(scale, _LEAST_SCALE * followed[-1])
+
+    def others(self) -> OtherTrends:
+        """Trends one standard error away: one slope after the other is steeper; where none is seen, the trend itself."""
+        return tuple((trend, 1.0) for trend in (self.tilted() if self.seen else (self,)))
 
     def tilted(self) -> tuple[Trend, ...]:
         """The same trend with one slope after the other steeper by its standard error."""
-        (a, b), (u, v), (first, second) = self.middle, self.log_variance, self.errors
-        return replace(self, middle=(a, b + first)), replace(self, log_variance=(u, v + second))
+        steps = np.eye(len(self.middle))[1:]
+        return (
+            *(
+                replace(self, middle=self.middle + error * step)
+                for error, step in zip(self.middle_errors, steps, strict=True)
+            ),
+            *(
+                replace(self, log_variance=self.log_variance + error * step)
+                for error, step in zip(self.log_variance_errors, steps, strict=True)
+            ),
+        )
 
 
-PROPORTIONAL = Trend(0.0, (0.0, 0.0), (0.0, 2.0), (0.0, 0.0), False)
+OtherTrends = tuple[tuple[Trend | None, float], ...]
+"""Trends that are possible too (None: residuals follow nothing), and how many standard errors away they are."""
+PROPORTIONAL = Trend(
+    np.zeros(1), np.eye(1), np.zeros(2), np.array([0.0, _IN_PROPORTION]), np.zeros(1), np.zeros(1), seen=False
+)
 """True residuals in proportion to the errors."""
 
 
 def fitted_trend(
-    residual: FloatArray, sd: FloatArray, share: FloatArray, group: FloatArray | None = None
+    residual: FloatArray, sd: FloatArray, share: FloatArray, spread: FloatArray | None = None
 ) -> Trend | None:
-    """How the true residuals follow the label errors, or another `group` > 0 that the labels have.
+    """How the true residuals follow the label errors; with a `spread` > 0 of their own, how they follow that and the errors.
 
-    None where that is alike for all labels or residuals do not scatter.
+    Residuals without a trend do not depend on the errors, and are proportional to the spread. None where all that they may
+    follow is alike for all labels, or residuals do not scatter.
     """
     step = max(1, len(residual) // _MOST_LABELS)
     d, s, a = residual[::step], sd[::step], share[::step] / float(np.sum(share[::step]))
-    x = np.log(s if group is None else group[::step])
-    centre = float(a @ x)
-    x = x - centre
-    flat = _common(d, np.square(s), a) if math.sqrt(float(a @ np.square(x))) >= _LEAST_SPREAD else None
-    return None if flat is None else _fitted(d, np.square(s), a, x, flat, centre)
+    log = np.log(np.stack([s] if spread is None else [spread[::step], s]))
+    centre = log @ a
+    log = log - centre[:, None]
+    axes = _independent(log, a)
+    if not len(axes):
+        return None
+    power = np.zeros_like(d) if spread is None else _IN_PROPORTION * log[0]
+    scale = np.exp(0.5 * power)
+    flat = _common(d / scale, np.square(s / scale), a)
+    if flat is None:
+        return None
+    return _fitted(d, np.square(s), a, axes @ log, (flat[0] * scale, flat[1] * np.square(scale)), centre, axes)
+
+
+def _independent(log: FloatArray, a: FloatArray) -> FloatArray:
+    """Axes along which centred logarithms spread, each without what the ones before it tell; none where all are alike."""
+    axes: list[FloatArray] = []
+    for k, row in enumerate(log):
+        axis = np.zeros(len(log))
+        axis[k] = 1.0
+        for other in axes:
+            told = other @ log
+            axis = axis - float(a @ (told * row)) / float(a @ np.square(told)) * other
+        if math.sqrt(float(a @ np.square(axis @ log))) >= _LEAST_SPREAD:
+            axes.append(axis)
+    return np.array(axes).reshape(-1, len(log))
 
 
 def _common(d: FloatArray, s2: FloatArray, a: FloatArray) -> tuple[float, float] | None:
@@ -384,12 +432,22 @@ def _common(d: FloatArray, s2: FloatArray, a: FloatArray) -> tuple[float, float]
 
 
 def _fitted(
-    d: FloatArray, s2: FloatArray, a: FloatArray, x: FloatArray, flat: tuple[float, float], centre: float
+    d: FloatArray,
+    s2: FloatArray,
+    a: FloatArray,
+    x: FloatArray,
+    flat: tuple[FloatArray, FloatArray],
+    centre: FloatArray,
+    axes: FloatArray,
 ) -> Trend:
-    """Weighted least squares for m and the normal likelihood for c^2 in turn; standard errors hold for any law."""
-    lines = np.stack([np.ones_like(x), x])
-    level = math.log(flat[1])
-    theta, c2 = np.array([level, 0.0]), np.full_like(d, flat[1])
+    """Weighted least squares for m and the normal likelihood for c^2 in turn; standard errors hold for any law.
+
+    `flat`: mean and variance of residuals without a trend.
+    """
+    lines = np.stack([np.ones_like(d), *x])
+    c2 = flat[1]
+    theta = np.linalg.pinv(lines * a @ lines.T) @ (lines @ (a * np.log(c2)))
+    level = float(theta[0])
     for _ in range(_ROUNDS):
         pull = lines * (a / (c2 + s2))
         middle = np.linalg.pinv(pull @ lines.T) @ (pull @ d)
@@ -400,31 +458,25 @@ def _fitted(
             v = c2 + s2
             return float(a @ (np.log(v) + r2 / v)), lines @ (a * c2 / v * (1.0 - r2 / v))
 
-        bounds = [(level - 12.0, level + 12.0), (-_STEEPEST, _STEEPEST)]
+        bounds = [(level - 12.0, level + 12.0), *[(-_STEEPEST, _STEEPEST)] * len(x)]
         theta = minimize(cost, theta, jac=True, method="L-BFGS-B", bounds=bounds).x
         c2 = np.exp(np.clip(theta @ lines, -600.0, 600.0))
     v = c2 + s2
-    first = _slope_error(lines, a / v, a / v * (d - middle @ lines))
-    second = _slope_error(lines, a * np.square(c2 / v), a * c2 / np.square(v) * (r2 - v))
+    first = _slope_errors(lines, a / v, a / v * (d - middle @ lines))
+    second = _slope_errors(lines, a * np.square(c2 / v), a * c2 / np.square(v) * (r2 - v))
     # residuals that are not normal scatter the likelihood ratio by as much more as their squares scatter
     flat_v = flat[1] + s2
     gain = np.log(flat_v / v) + np.square(d - flat[0]) / flat_v - r2 / v
     excess = max(float(a @ np.square(r2 / v - 1.0)) / 2, 1.0)
-    seen = float(a @ gain) / float(np.sum(np.square(a))) / excess > _LEVEL
-    return Trend(
-        centre,
-        (float(middle[0]), float(middle[1])),
-        (float(theta[0]), float(theta[1])),
-        (first, min(second, _STEEPEST)),
-        seen,
-    )
+    seen = float(a @ gain) / float(np.sum(np.square(a))) / excess > _LEVELS[len(x)]
+    return Trend(centre, axes, middle, theta, first, np.minimum(second, _STEEPEST), seen)
 
 
-def _slope_error(lines: FloatArray, information: FloatArray, score: FloatArray) -> float:
-    """Standard error of a line's slope from the scatter of the labels' scores (sandwich)."""
+def _slope_errors(lines: FloatArray, information: FloatArray, score: FloatArray) -> FloatArray:
+    """Standard errors of the slopes of a line from the scatter of the labels' scores (sandwich)."""
     inverse = np.linalg.pinv((lines * information) @ lines.T)
     spread = inverse @ ((lines * np.square(score)) @ lines.T) @ inverse
-    return math.sqrt(max(float(spread[1, 1]), 0.0))
+    return np.sqrt(np.maximum(np.diag(spread)[1:], 0.0))
 
 
 # other families than the normal one --------------------------------------------------------------

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import polygamma
 
 from scorebars.arrays import FloatArray
+from scorebars.forecasts import Forecast
 from scorebars.moments.deconvolution import Cells, Deconvolution
 from scorebars.numerics.roots import crossing
 
@@ -77,6 +78,21 @@ def possible_variances(found: FloatArray, degrees: float) -> PossibleVariances:
         scatter += float(np.sum(chance @ np.square(grid) - np.square(chance @ grid)))
     alone = float(polygamma(1, degrees / 2))  # the variance of a logarithm that its own members tell
     return PossibleVariances(values, min(max(1.0 - scatter / len(found) / alone, 0.0), 1.0))
+
+
+def claimed_variances(forecast: Forecast) -> PossibleVariances | None:
+    """The squared errors that few members may claim; None where the spread of the forecasts is as they say."""
+    told = forecast.told_spread
+    if told is None:
+        return None
+    found = possible_variances(told.found, told.degrees)
+    return replace(found, values=told.factor * found.values + told.added[:, None])
+
+
+def spread_of(forecast: Forecast) -> FloatArray:
+    """The size of the error that each forecast claims."""
+    told = claimed_variances(forecast)
+    return np.sqrt(forecast.error_variance if told is None else told.mean)
 
 
 def _likelihood(found: FloatArray, degrees: float, grid: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from scorebars import tables
 from scorebars._shared.given_data import named_predictions
 from scorebars.answers.base import Answers, of_law
 from scorebars.answers.evidence import NOT_KEPT
+from scorebars.answers.intervals import Skewed
 from scorebars.answers.limited import CLAIMS_LABEL
 from scorebars.answers.means.forecast_answers import ForecastAnswers
 from scorebars.answers.score import Declaration, Estimate, Score, UndefinedEstimate
@@ -216,7 +217,11 @@ class SummedScores(Answers):
         if math.isnan(s.t):
             raise UndefinedEstimate(_NO_TRUTH.format(name=self.declaration.name))
         value, std = s.t / s.w, math.sqrt(max(s.tv_w2, 0.0)) / s.w
-        return self._symmetric(value, std, "unbiased", math.sqrt(self._scatter(s.t2_w2, s.t_w2, value)))
+        found = self._symmetric(value, std, "unbiased", total := math.sqrt(self._scatter(s.t2_w2, s.t_w2, value)))
+        if self._range[0] == 0:  # a mean of positive scores, as of labels that are kept
+            population = Skewed(value, total, *self._range, self._df, self.observed - value)
+            return Estimate(value, std, method="unbiased", interval=found.interval, total_interval=population)
+        return found
 
     def _remeasured(self, repeats: float) -> Estimate:
         if repeats != 1:

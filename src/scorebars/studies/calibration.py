@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,12 +28,14 @@ from scorebars.laws.law import Law
 from scorebars.laws.samples import SampleLaw
 from scorebars.metrics.forecast_inputs import forecast_data
 from scorebars.moments.extra_variance import in_own_units
-from scorebars.moments.uncertain_spreads import NO_SCATTER, PossibleVariances, UncertainScatter, possible_variances
+from scorebars.moments.uncertain_spreads import NO_SCATTER, PossibleVariances, UncertainScatter, claimed_variances
 
 _SEED = 20_261_116
-"""Of the draws that break ties: the same data give the same digits."""
+"""Of the draws that break ties: with the labels in it the same data give the same digits, and other data other draws."""
 _DOUBT = 0.015
 """A calibrated forecast shows the smallest of the four p-values below this in 5 % of all cases, whatever n."""
+_ALONE = 0.05
+"""Below this a p-value would speak against a forecast if it were the only one; intervals of 95 % are shown."""
 _MOST_CORRELATED = 4_000
 """Correlated label errors are taken apart up to this many labels: it needs an n x n matrix."""
 _AREAS, _LONGEST = 4_000, 500
@@ -43,6 +46,12 @@ _SMALLEST = 1e-300
 """The smallest truth of a family without negative ones."""
 _FEW = 10
 """With fewer labels only gross faults show."""
+
+
+class _SpreadTest(NamedTuple):
+    pvalue: float
+    narrow: bool
+    """Whether labels lie farther from the forecasts than these allow."""
 
 
 class CoverageCurve(NamedTuple):
@@ -148,11 +157,7 @@ class Calibration(Shown):
     @cached_property
     def _possible_spreads(self) -> PossibleVariances | None:
         """The squared errors that few members may claim; None where the spread of the forecasts is as they say."""
-        told = self._forecast.told_spread
-        if told is None:
-            return None
-        found = possible_variances(told.found, told.degrees)
-        return replace(found, values=told.factor * found.values + told.added[:, None])
+        return claimed_variances(self._forecast)
 
     @cached_property
     def _noise2(self) -> FloatArray:
@@ -221,7 +226,7 @@ class Calibration(Shown):
         """Probability integral transform: uniform if forecast and label errors are right."""
         if self._correlated:
             return np.asarray(ndtr(self._normal_scores))
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng((_SEED, crc32(np.ascontiguousarray(self._y).tobytes())))
         if self._errors is None:
             return self._forecast.pit(self._y, rng)
         return self._forecast.pit_through(self._errors.around_truth(), self._y, rng)
@@ -254,7 +259,30 @@ class Calibration(Shown):
         if offset:
             scatter = replace(scatter, offset=True, restricted=True, x=x / float(np.max(np.abs(x))))
         found = most_likely(scatter, unit)
-        return _factor_of(float(found), found.std, found.interval)
+        return self._factor_of(float(found), found.std, found.interval, offset)
+
+    def _factor_of(
+        self, value: float, std: float | Callable[[], float], interval: IntervalAt, offset: bool
+    ) -> Estimate:
+        note = "the residuals are no larger than the label errors alone would make them" if value == 0 else ""
+        ends = partial(self._agreeing, value, interval, offset)
+        return Estimate(value, std, method="ml", note=note, interval=ends, total_interval=ends, sampled=True)
+
+    def _agreeing(self, value: float, interval: IntervalAt, offset: bool, level: float) -> Interval:
+        """The interval of a factor, which holds 1 if the exact test of the spread does not object, and not if the verdict does.
+
+        Below 95 % it is that of the likelihood alone: the verdict does not ask for less.
+        """
+        (low, high), test = interval(level), self._spread_test(offset)
+        if level < 1.0 - _ALONE:
+            return Interval(low, high)
+        if test.pvalue >= 1.0 - level:
+            return Interval(min(low, 1.0), max(high, 1.0))
+        if test.pvalue < _DOUBT and test.narrow and value > 1:
+            return Interval(max(low, math.nextafter(1.0, 2.0)), high)
+        if test.pvalue < _DOUBT and not test.narrow and value < 1:
+            return Interval(low, min(high, math.nextafter(1.0, 0.0)))
+        return Interval(low, high)
 
     def _told_factor(self, told: PossibleVariances, offset: bool) -> Estimate:
         """Of ensembles, whose spreads are uncertain themselves."""
@@ -263,14 +291,14 @@ class Calibration(Shown):
         d, noise2 = self._residual / math.sqrt(unit2), self._noise2 / unit2
         exact = d[noise2 == 0]
         if len(exact) and not np.any(exact != (exact[0] if offset else 0.0)):
-            return _factor_of(0.0, 0.0, Symmetric(0.0, 0.0))  # labels without error that are met exactly
+            return self._factor_of(0.0, 0.0, Symmetric(0.0, 0.0), offset)  # labels without error that are met exactly
         scatter = UncertainScatter(d, told.values / unit2, noise2, offset)
         x, top = scatter.best()
         # spreads that are known from each other err together, as much as all members do
         share = float(np.mean(np.square(self._spread2 / (self._spread2 + self._noise2))))
         interval = partial(_within_drop, scatter, x, top, 1.0 + told.common * share / forecast.degrees)
         value = 0.0 if x == NO_SCATTER else math.exp(x / 2)
-        return _factor_of(value, partial(_one_sigma, interval, value), interval)
+        return self._factor_of(value, partial(_one_sigma, interval, value), interval, offset)
 
     @cached_property
     def bias(self) -> Estimate:
@@ -289,8 +317,15 @@ class Calibration(Shown):
         value = float(np.sum(x * d / variance)) / weight
         scatter = float(np.sum(np.square(d - value * x) / variance)) / (self.n - 1)
         std = math.sqrt(scatter / weight)
-        interval = Symmetric(value, std, df=self.n - 1)
+        interval = partial(self._bias_within, Symmetric(value, std, df=self.n - 1))
         return Estimate(value, std, method="weighted mean", interval=interval, total_interval=interval, sampled=True)
+
+    def _bias_within(self, interval: IntervalAt, level: float) -> Interval:
+        """With 0, where the exact test of a calibrated forecast sees no bias."""
+        low, high = interval(level)
+        if level >= 1.0 - _ALONE and self.calibrated and self._bias_pvalue >= 1.0 - level:
+            return Interval(min(low, 0.0), max(high, 0.0))
+        return Interval(low, high)
 
     @cached_property
     def chi_squared(self) -> float:
@@ -385,6 +420,11 @@ class Calibration(Shown):
         """How normal scores move with a common bias, as a vector of length 1; all alike where there is no variance."""
         if self._asked("_scale") is None:
             return np.full(self.n, 1.0 / math.sqrt(self.n))
+        if self._possible_spreads is not None:
+            # where members happen to lie close together their label ranks at an end more often: one spread for all, so that
+            # ranks do not depend on it
+            moved = 1.0 / np.sqrt(float(np.mean(self._spread2)) + self._noise2)
+            return np.asarray(moved / math.sqrt(float(moved @ moved)))
         _, noise2, x = self._turned
         moved = x / np.sqrt(1.0 + noise2)
         moved = self._axes[1] @ moved if self._correlated else moved
@@ -395,21 +435,30 @@ class Calibration(Shown):
         """Bias of the normal scores, a standard normal variable for a calibrated forecast; positive for high labels."""
         return float(self._lean @ self._normal_scores)
 
+    def _spread_test(self, offset: bool) -> _SpreadTest:
+        """Of the sum of squared normal scores, less their bias or not: chi-square for a calibrated forecast."""
+        removed, n = (self._shown_bias * self._lean, self.n - 1) if offset else (0.0, self.n)
+        square = float(np.sum(np.square(self._normal_scores - removed)))
+        p = min(1.0, 2.0 * min(float(chdtr(n, square)), float(chdtrc(n, square)))) if n else 1.0
+        return _SpreadTest(p, square > n)
+
     @cached_property
-    def _shown_scatter(self) -> float:
-        """Sum of squared normal scores less their bias: chi-square with n - 1 degrees of freedom for a calibrated one."""
-        return float(np.sum(np.square(self._normal_scores - self._shown_bias * self._lean)))
+    def _spread(self) -> _SpreadTest:
+        """A bias counts as spread unless it is seen as a bias."""
+        return self._spread_test(offset=self._bias_pvalue < _DOUBT or self.n < 2)
+
+    @property
+    def _bias_pvalue(self) -> float:
+        return 2.0 * float(ndtr(-abs(self._shown_bias)))
 
     @cached_property
     def pvalues(self) -> dict[str, float]:
         """How often a calibrated forecast shows at least this bias, spread, shape of the PIT, and coverage."""
-        n, square = self.n, self._shown_scatter
-        spread = 1.0 if n < 2 else min(1.0, 2.0 * min(float(chdtr(n - 1, square)), float(chdtrc(n - 1, square))))
         return {
-            "bias": 2.0 * float(ndtr(-abs(self._shown_bias))),
-            "spread": spread,
-            "shape": float(_kolmogorov().sf(_farthest(np.sort(self.pit)), n)),
-            "coverage": float(_kolmogorov().sf(_farthest(self._reached), n)),
+            "bias": self._bias_pvalue,
+            "spread": self._spread.pvalue,
+            "shape": float(_kolmogorov().sf(_farthest(np.sort(self.pit)), self.n)),
+            "coverage": float(_kolmogorov().sf(_farthest(self._reached), self.n)),
         }
 
     @property
@@ -418,18 +467,17 @@ class Calibration(Shown):
         return min(self.pvalues.values()) >= _DOUBT
 
     @cached_property
-    def _narrow(self) -> bool:
-        """Whether labels lie farther from the forecasts than these allow."""
-        return self._shown_scatter > self.n - 1
-
-    @cached_property
     def verdict(self) -> str:
         """What the labels say of the forecast's error bars, in a sentence."""
         wrong = {name for name, p in self.pvalues.items() if p < _DOUBT}
         allowed = ", label errors allowed for" if self._errors is not None else ""
         if not wrong:
             few = ", which are few" if self.n < _FEW else ""
-            return f"Calibrated: these {counted(self.n, 'label')}{few} give no reason to doubt the error bars{allowed}."
+            labels = f"these {counted(self.n, 'label')}{few}"
+            if alone := [name for name, right in (("spread", 1.0), ("bias", 0.0)) if not self._may_be(name, right)]:
+                would = f"the {' or the '.join(alone)} alone would"
+                return f"Calibrated: all in all {labels} give no reason to doubt the error bars{allowed}; {would}."
+            return f"Calibrated: {labels} give no reason to doubt the error bars{allowed}."
         said = []
         if "spread" in wrong:
             said.append(self._spread_words("bias" in wrong) + allowed)
@@ -440,19 +488,27 @@ class Calibration(Shown):
             said.append(f"the distribution has the wrong shape: {word}, though mean and spread fit" + allowed)
         head = "Not calibrated"
         if "spread" in wrong:
-            head = "Over-confident" if self._narrow else "Under-confident"
+            head = "Over-confident" if self._spread.narrow else "Under-confident"
         elif "bias" in wrong:
             head = "Biased"
         return f"{head}: {'; '.join(said)}."
 
+    def _may_be(self, name: str, right: float) -> bool:
+        """Whether the interval that is shown holds what is right."""
+        found = self._asked("spread_factor" if name == "spread" else name)
+        if found is None:
+            return True
+        low, high = found.interval(1.0 - _ALONE)
+        return bool(low <= right <= high)
+
     def _spread_words(self, biased: bool) -> str:
-        size = "small" if self._narrow else "large"
+        size = "small" if self._spread.narrow else "large"
         try:
             factor = self.spread_factor_without_bias if biased else self.spread_factor
         except UndefinedEstimate:
             return f"the error bars are too {size}"
         low, high = factor.interval(0.95)
-        if not self._narrow:
+        if not self._spread.narrow:
             if high >= 1:
                 return "the error bars are too large"
             if factor <= 0 or low <= 0:
@@ -593,11 +649,6 @@ class Calibration(Shown):
                 f"verdict would have been: {self.naive.verdict}"
             )
         return "\n".join([*lines, *self.notes])
-
-
-def _factor_of(value: float, std: float | Callable[[], float], interval: IntervalAt) -> Estimate:
-    note = "the residuals are no larger than the label errors alone would make them" if value == 0 else ""
-    return Estimate(value, std, method="ml", note=note, interval=interval, total_interval=interval, sampled=True)
 
 
 def _within_drop(scatter: UncertainScatter, x: float, top: float, widened: float, level: float) -> Interval:

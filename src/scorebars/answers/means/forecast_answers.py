@@ -20,7 +20,7 @@ import numpy as np
 
 from scorebars.answers.base import EXPECTED, TRUTH, Level
 from scorebars.answers.evidence import Evidence, sampling_variance, weighted_mean
-from scorebars.answers.intervals import IntervalAt, Symmetric, affine
+from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, affine
 from scorebars.answers.limited import CLAIMS_LABEL
 from scorebars.answers.means.mean_loss import MeanLoss, WithinAnswers
 from scorebars.answers.means.squared import invert, squared_law
@@ -232,7 +232,11 @@ class CrpsAnswers(ForecastAnswers):
         if level is not TRUTH:
             return self._symmetric(value, std, "unbiased")
         total = math.sqrt(sampling_variance(data, terms, value) + self._shared_variance())  # type: ignore[arg-type]
-        return self._symmetric(value, std, "unbiased", total, "" if value >= 0 else _BELOW)
+        seen = weighted_mean(data, lambda y, p, errors: self.loss(y, p))
+        population = Skewed(value, total, *self._range, self._df, seen - value)
+        note = "" if value >= 0 else _BELOW
+        interval = Symmetric(value, std, *self._range)
+        return Estimate(value, std, method="unbiased", note=note, interval=interval, total_interval=population)
 
 
 def _carried_variance(level: Level, y: FloatArray, p: NormalForecast, errors: MeasurementError) -> FloatArray:
@@ -373,7 +377,8 @@ class QuadraticAnswers(ForecastAnswers):
         std = math.sqrt(own)
         total = math.sqrt(sampling_variance(data, terms, value) + self._shared_variance())  # type: ignore[arg-type]
         least = float(np.sum(data.shares * self._terms(data.p)[1]))  # of forecasts whose means are the true values
-        population = Symmetric(value, total, least if value < least else self._range[0], self._range[1], self._df)
+        low, high = least if value < least else self._range[0], self._range[1]
+        population = Skewed(value, total, low, high, self._df, self.observed - value - least)
         interval = self._truth_interval(data, value, std, least)
         return Estimate(max(value, least), std, method="unbiased", interval=interval, total_interval=population)
 

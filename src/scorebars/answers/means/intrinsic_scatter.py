@@ -104,7 +104,7 @@ def _growing(scatter: Scatter) -> str:
     if int(erring.sum()) < _FEWEST:
         return ""
     trend = fitted_trend(scatter.d[erring], np.sqrt(scatter.s2[erring]), scatter.w[erring])
-    if trend is None or not trend.seen or abs(trend.log_variance[1]) < 2.0 * trend.errors[1]:
+    if trend is None or not trend.seen or abs(trend.log_variance[1]) < 2.0 * trend.log_variance_errors[0]:
         return ""
     return (
         f"the scatter is seen to follow the label errors (as their power {trend.log_variance[1] / 2:.2g}), so one number "

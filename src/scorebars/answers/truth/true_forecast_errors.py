@@ -1,12 +1,15 @@
 """The score of forecasts against the truth from the most likely law of their true errors D = truth - mean.
 
-As for point predictions (`true_residuals`), except that each label has its own loss: that of its forecast. Where true errors
-are seen to follow the spread of the forecast, as those of a good forecast do, D = m(s) + c(s) eta with one law of eta for all
-labels, s being the forecast's standard deviation.
+As for point predictions (`true_residuals`), except that each label has its own loss, that of its forecast, and that a forecast
+says itself how large its error may be. It is taken at its word as far as sizes relative to each other go: D = s eta with one
+law of eta for all labels, s being the forecast's spread. Where true errors are seen to follow the spread otherwise, or the
+label error besides, D = m + c eta with m and log c^2 lines in the logarithms of both. Where they are not, the lines that fit
+best still tell how much the answer may change.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,10 +17,20 @@ import numpy as np
 
 from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals, enough_labels, labels_to_fit
 from scorebars.arrays import FloatArray
+from scorebars.errors import MeasurementError
 from scorebars.forecasts import Forecast
 from scorebars.losses import Loss
 from scorebars.measured import Measured
-from scorebars.moments.deconvolution import Cells, Deconvolution, central_half_width, fitted_trend, label_likelihood
+from scorebars.moments.deconvolution import (
+    Cells,
+    Deconvolution,
+    OtherTrends,
+    Trend,
+    central_half_width,
+    fitted_trend,
+    label_likelihood,
+)
+from scorebars.moments.uncertain_spreads import spread_of
 
 _MOST = 5_000
 """More labels are represented by every k-th: each has its own row of losses."""
@@ -31,6 +44,8 @@ class MeanOfForecastLoss(MeanOfLoss):
     """The score of each fitted label at each point of the grid."""
     known_losses: FloatArray | None = None
     """Scores of the labels that count as known: at the label, one error above, one below."""
+    with_trend: Callable[[Trend | None], MeanOfForecastLoss | None] | None = None
+    """What would be found with another trend; None where errors are taken to follow nothing."""
 
     @cached_property
     def _values(self) -> FloatArray:
@@ -41,6 +56,13 @@ class MeanOfForecastLoss(MeanOfLoss):
         assert self.known_losses is not None
         return np.asarray(self.known_losses[int(away)])
 
+    @cached_property
+    def _trend_variance(self) -> float:
+        if self.with_trend is None:
+            return 0.0
+        others = [(self.with_trend(trend), away) for trend, away in self.residuals.others]
+        return sum(((other.value - self.value) / away) ** 2 for other, away in others if other is not None)
+
 
 def mean_of_forecast_loss(loss: Loss, data: Measured, low: float, high: float) -> MeanOfForecastLoss | None:
     """The mean score against the truth; None where labels are few, or their errors do not allow it."""
@@ -48,49 +70,83 @@ def mean_of_forecast_loss(loss: Loss, data: Measured, low: float, high: float) -
     if not model.independent or (model.normal is None and model.sharp):
         return None
     pick = slice(None, None, max(1, data.n // _MOST))
-    y, errors, a = data.labels[pick], model[pick], data.shares[pick]
+    y, errors, share = data.labels[pick], model[pick], data.shares[pick]
     forecast: Forecast = data.predictions[pick]
-    a = a / float(a.sum())
     middle, width = central_half_width(errors, y)
-    d = middle - forecast.mean
-    if not np.all(np.isfinite(d)):
+    if not np.all(np.isfinite(middle - forecast.mean)):
         return None
-    shift, scale = _common_law(d, width, a, forecast.std)
-    grid, fitted = labels_to_fit((d - shift) / scale, width / scale, a)
-    if not fitted.any():
-        return None
-    rows = np.flatnonzero(fitted)
-    truth = (forecast.mean + shift)[rows, None] + scale[rows, None] * grid
-    likelihood, largest = label_likelihood(errors[rows], y[rows], truth)
-    possible = largest > 0
-    fitted[rows[~possible]] = False
-    rows, rest, truth = rows[possible], np.flatnonzero((a > 0) & ~fitted), truth[possible]
-    share = a[rows]
-    if not enough_labels(share):
-        return None
-    part = share / float(share.sum())
-    cells = Cells(((d - shift) / scale)[rows], (width / scale)[rows], part, np.square(part), width[rows])
-    fit = Deconvolution.of_cells(cells, grid, np.asfortranarray(likelihood[possible]))
-    residuals = TrueResiduals(fit, fitted, float(share.sum()), d[rest], width[rest], a[rest])
-    values = np.asarray(loss(truth.T, forecast[rows]).T)  # type: ignore[arg-type]
-    beside: list[FloatArray] = [np.zeros(0)] * 3
-    if rest.size:
-        beside = [loss(middle[rest] + k * width[rest], forecast[rest]) for k in (0.0, 1.0, -1.0)]  # type: ignore[arg-type]
-    return MeanOfForecastLoss(
-        residuals,
-        loss,
-        low,
-        high,
-        prediction=forecast.mean[rows] if loss.continuous else None,
-        matrix=np.where(np.isfinite(values), values, 0.0),
-        known_losses=np.array(beside),
-    )
+    judged = _Judged(loss, y, errors, forecast, share / float(share.sum()), middle, width, (low, high))
+    return judged.mean_of_loss()
 
 
-def _common_law(d: FloatArray, width: FloatArray, share: FloatArray, std: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Centre and scale of each true error, where these are seen to follow the spread of the forecasts; else 0 and 1."""
-    erring = (width > 0) & (std > 0) & (share > 0)
-    trend = fitted_trend(d[erring], width[erring], share[erring], std[erring]) if int(erring.sum()) > 2 else None
-    if trend is None or not trend.seen or not erring.all():
-        return np.zeros(len(d)), np.ones(len(d))
-    return trend.at(std)
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Labels and their forecasts."""
+
+    loss: Loss
+    y: FloatArray
+    errors: MeasurementError
+    forecast: Forecast
+    share: FloatArray
+    middle: FloatArray
+    """Of the true values that each label allows, and half their width."""
+    width: FloatArray
+    limits: tuple[float, float]
+
+    @cached_property
+    def _spread(self) -> FloatArray | None:
+        """What each forecast says of the size of its error; None where some say nothing."""
+        spread = spread_of(self.forecast)
+        return spread if bool(np.all((spread > 0) & np.isfinite(spread))) else None
+
+    def mean_of_loss(self) -> MeanOfForecastLoss | None:
+        """By the trend that is seen."""
+        erring = (self.width > 0) & (self.share > 0)
+        trend = None
+        if self._spread is not None and int(erring.sum()) > 2:
+            d = self.middle - self.forecast.mean
+            trend = fitted_trend(*(column[erring] for column in (d, self.width, self.share, self._spread)))
+        if trend is not None and trend.seen:
+            return self.with_trend(trend, trend.others())
+        return self.with_trend(None, () if trend is None else trend.others())
+
+    def with_trend(self, trend: Trend | None, others: OtherTrends = ()) -> MeanOfForecastLoss | None:
+        """True errors that follow the spread in this way, or in proportion to it."""
+        n, forecast = len(self.y), self.forecast
+        shift, scale = np.zeros(n), np.ones(n) if self._spread is None else self._spread
+        if trend is not None and self._spread is not None:
+            erring = self.width > 0
+            shift, scale = np.zeros(n), np.ones(n)
+            shift[erring], scale[erring] = trend.at(self._spread[erring], self.width[erring])
+        eta, error = (self.middle - forecast.mean - shift) / scale, self.width / scale
+        grid, fitted = labels_to_fit(eta, error, self.share)
+        if not fitted.any():
+            return None
+        rows = np.flatnonzero(fitted)
+        truth = (forecast.mean + shift)[rows, None] + scale[rows, None] * grid
+        likelihood, largest = label_likelihood(self.errors[rows], self.y[rows], truth)
+        possible = largest > 0
+        fitted[rows[~possible]] = False
+        rows, rest, truth = rows[possible], np.flatnonzero((self.share > 0) & ~fitted), truth[possible]
+        share = self.share[rows]
+        if not enough_labels(share):
+            return None
+        part = share / float(share.sum())
+        cells = Cells(eta[rows], error[rows], part, np.square(part), self.width[rows])
+        fit = Deconvolution.of_cells(cells, grid, np.asfortranarray(likelihood[possible]))
+        known = (self.middle - forecast.mean)[rest], self.width[rest], self.share[rest]
+        residuals = TrueResiduals(fit, fitted, float(share.sum()), *known, others=others)
+        values = np.asarray(self.loss(truth.T, forecast[rows]).T)  # type: ignore[arg-type]
+        beside: list[FloatArray] = [np.zeros(0)] * 3
+        if rest.size:
+            centre, width, few = self.middle[rest], self.width[rest], forecast[rest]
+            beside = [self.loss(centre + k * width, few) for k in (0.0, 1.0, -1.0)]  # type: ignore[arg-type]
+        return MeanOfForecastLoss(
+            residuals,
+            self.loss,
+            *self.limits,
+            prediction=forecast.mean[rows] if self.loss.continuous else None,
+            matrix=np.where(np.isfinite(values), values, 0.0),
+            known_losses=np.array(beside),
+            with_trend=self.with_trend,
+        )

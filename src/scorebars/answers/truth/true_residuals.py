@@ -36,6 +36,7 @@ from scorebars.moments.deconvolution import (
     PROPORTIONAL,
     Cells,
     Deconvolution,
+    OtherTrends,
     Trend,
     central_half_width,
     fitted_trend,
@@ -74,10 +75,8 @@ class TrueResiduals:
     """How much more a mean scatters because several outputs belong to one item."""
     trend: Trend | None = None
     """How the true residuals follow the label errors; the fit is one of residuals standardised by it."""
-    others: tuple[tuple[Trend | None, float], ...] = ()
-    """Trends that are possible too, and how many standard errors away they are from the one that was taken.
-
-    How much an answer changes with them is part of its error. None stands for residuals that follow nothing."""
+    others: OtherTrends = ()
+    """How much an answer changes with other trends is part of its error."""
     family: FamilyLabels | None = None
     """The labels with a fitted law, where their errors are not normal."""
 
@@ -93,10 +92,12 @@ class TrueResiduals:
             return ""
         if self.trend is None:
             return "true residuals taken as independent of the label errors, since no dependence is seen"
+        if self.trend is PROPORTIONAL:
+            return "true residuals are taken as proportional to the label errors, which makes the labels most probable"
         power = self.trend.log_variance[1] / 2
         return (
             "true residuals are seen to follow the label errors: their size is taken as a power of the error "
-            f"({power:.2g} ± {self.trend.errors[1] / 2:.1g}), their mean as a line in its logarithm"
+            f"({power:.2g} ± {self.trend.log_variance_errors[0] / 2:.1g}), their mean as a line in its logarithm"
         )
 
     def points(self) -> FloatArray:
@@ -135,7 +136,7 @@ def true_residuals(data: Measured) -> TrueResiduals | None:
         return None
     rest = (share > 0) & ~fitted
     trend = fitted_trend(d, s, a)
-    others = () if trend is None else tuple((other, 1.0) for other in (trend.tilted() if trend.seen else (trend,)))
+    others = () if trend is None else trend.others()
     if trend is None or not trend.seen:
         trend, fit = None, Deconvolution.fit(d, s, a, grid)
     else:
@@ -227,7 +228,7 @@ class FamilyLabels:
             self.fits[trend] = FamilyFit(law, float(reached) * law.effective_labels)
         return self.fits[trend]
 
-    def best_trend(self) -> tuple[Trend | None, tuple[tuple[Trend | None, float], ...]]:
+    def best_trend(self) -> tuple[Trend | None, OtherTrends]:
         """The trend that makes the labels most probable, and the others that they allow.
 
         Residuals may follow nothing, be in proportion to the errors, or follow them as their first two moments say. The
