@@ -419,3 +419,15 @@ def test_every_metric_under_every_model(metric, family, model):
             t.total_interval()
         return
     assert t.total_interval().low <= t <= t.total_interval().high
+
+
+@pytest.mark.parametrize(("n", "shared_rate"), [(2000, True), (60, True), (90, False)])
+def test_drawn_ranks_of_accuracies_agree_with_their_exact_law(n, shared_rate):
+    """Normal together for many labels, drawn by kinds of items or one by one for few; ties fall either way."""
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 2, n)
+    first = np.where(rng.random(n) < 0.15, 1 - y, y)
+    models = {"a": first, "b": np.where(rng.random(n) < 0.16, 1 - y, y)}
+    found = sb.compare(y, models, yerr=0.05 if shared_rate else rng.beta(1, 30, n), metric="accuracy_score")
+    better, worse = found.probability("a", "b"), found.probability("b", "a")
+    assert found.ranking().probabilities["a"][0] == pytest.approx(better + 0.5 * (1 - better - worse), abs=0.012)

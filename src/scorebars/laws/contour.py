@@ -88,7 +88,7 @@ class Steps(NamedTuple):
     """Of a path with equal steps: k - peak at its nodes, what three times the step misses of the pole, and by how much that
     step may change the result."""
 
-    height: ComplexArray
+    height: Numbers
     coarse_pole: float
     tolerance: float
 
