@@ -36,13 +36,14 @@ from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf
 
 _CERTAIN = 10.0  # standard deviations: no error is larger
-_FEW = 24  # labels for which no table is tried
+_FEWEST, _FEW = 12, 24  # labels for which no table is tried, nor one of the second formula
 _FEW_PAIRS = 60  # labels for the integral over u
 _CONVOLVED = 400  # labels for one polynomial at many x, instead of a Poisson-binomial at each
 _AT_ONCE = 1 << 18  # labels times x for which chances are found together
 _SHARP = 1e-3  # of the range of the median: smaller errors make steps
 _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
+_DEPTH = 23.0  # logarithm of the probability beyond the ends of a table for few labels
 _SMOOTH = 1e-9  # a table that misses its own points by more is not used
 _DRAWS, _FEWEST_DRAWS, _ENTRIES, _BLOCK, _SEED = 100_000, 2_000, 40_000_000, 1 << 20, 20240520
 
@@ -66,6 +67,11 @@ def median_law(delta: Any, sigma: Any) -> Law:
     if size.size > _FEW:
         for degree in (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48):
             table = _Tabulated(middle, degree)
+            if table.miss < _SMOOTH:
+                return table
+    if middle.average and _FEWEST < size.size <= _FEW_PAIRS and not middle.sharp.any():
+        for degree in (20, 40):
+            table = _TabulatedPair(middle, degree)
             if table.miss < _SMOOTH:
                 return table
     if size.size > (_FEW_PAIRS if middle.average else _CONVOLVED) or (middle.average and middle.sharp.any()):
@@ -121,14 +127,22 @@ class _MiddleErrors(Law):
         return empty * around_rank(np.minimum(under / both, 1.0), self.count, self.rank)
 
     def _polynomial(self, s: FloatArray, t: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
-        """Coefficients of prod_i (P_i(s) z + 1 - P_i(t)), z^k in row k, and minus their derivatives by t."""
+        """Coefficients of prod_i (P_i(s) z + 1 - P_i(t)), z^k in row k, and minus their derivatives by t.
+
+        Of the derivatives that of z^rank is found alone, up to which a smaller degree leads.
+        """
         under, t = folded_cdf(np.maximum(s, 0.0)[:, None], *self.labels), t[:, None]
         value, slope = np.zeros((2, degree + 2, s.size))  # a row for z^-1, which stays 0
         value[1] = 1.0
-        for p, q, f in zip(under.T, folded_sf(t, *self.labels).T, folded_pdf(t, *self.labels).T, strict=True):
-            if degree <= self.rank:
-                slope[1:] = slope[1:] * q + slope[:-1] * p + value[1:] * f
-            value[1:] = value[1:] * q + value[:-1] * p
+        over, density = folded_sf(t, *self.labels).T, folded_pdf(t, *self.labels).T if degree <= self.rank else None
+        for label, (p, q) in enumerate(zip(under.T, over, strict=True)):
+            first = (
+                0 if density is None else max(self.rank - (len(over) - 1 - label), 0)
+            )  # what can still reach the rank
+            row, before = slice(1 + first, 2 + min(label + 1, degree)), slice(first, 1 + min(label + 1, degree))
+            if density is not None:
+                slope[row] = slope[row] * q + slope[before] * p + value[row] * density[label]
+            value[row] = value[row] * q + value[before] * p
         return value[1:], slope[1:]
 
     def tails(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -185,6 +199,22 @@ class _Tabulated(Law):
     support = (0.0, math.inf)
 
     def __init__(self, of: _MiddleErrors, degree: int) -> None:
+        low, high = self._ends = self._range(of)
+        angle = np.pi * np.arange(0.5, 2 * degree + 1) / (2 * degree + 1)
+        place = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(angle)
+        under, over = self._tails(of, place, degree)
+        scores = np.where(under < over, ndtri(under), -ndtri(over))
+        self.miss = math.inf
+        if np.all(np.isfinite(scores)):
+            # far out a probability has fewer digits: weigh it less
+            self._curve = Chebyshev.fit(
+                place, scores, degree, domain=self._ends, w=np.maximum(np.exp(-0.25 * np.square(scores)), 1e-5)
+            )
+            self._slope = self._curve.deriv()
+            self.miss = float(np.max(np.abs(ndtr(self._curve(place)) - under)))
+
+    def _range(self, of: _MiddleErrors) -> tuple[float, float]:
+        """Where the table begins and ends."""
         low, high = of.ends
         goal = of.rank - 0.5 + 0.5 * of.average
 
@@ -194,31 +224,27 @@ class _Tabulated(Law):
         centre = np.asarray(crossing(excess, low, high, xtol=1e-4 * (high - low), rtol=1e-5))
         p, rate = folded_cdf(centre, *of.labels), max(of.total(folded_pdf(centre, *of.labels)), 1e-300)
         reach = _EDGE * math.sqrt(of.total(p * (1.0 - p))) / rate
-        low, high = self._ends = max(low, float(centre) - reach), min(high, float(centre) + reach)
-        angle = np.pi * np.arange(0.5, 2 * degree + 1) / (2 * degree + 1)
-        x = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(angle)
-        less, middle, more = of.counts(x, x)
-        nearer = 0.5 * (middle - _slope_of_gap(of, x, degree)) if of.average else middle
-        under, over = more + nearer, less + middle - nearer
-        scores = np.where(under < over, ndtri(under), -ndtri(over))
-        self.miss = math.inf
-        if np.all(np.isfinite(scores)):
-            # far out a probability has fewer digits: weigh it less
-            self._curve = Chebyshev.fit(
-                x, scores, degree, domain=self._ends, w=np.maximum(np.exp(-0.25 * np.square(scores)), 1e-5)
-            )
-            self._slope = self._curve.deriv()
-            self.miss = float(np.max(np.abs(ndtr(self._curve(x)) - under)))
+        return max(low, float(centre) - reach), min(high, float(centre) + reach)
 
-    def _scores(self, x: Any) -> FloatArray:
-        inside = np.clip(x, *self._ends)
-        return np.asarray(self._curve(inside) + (x - inside) * np.maximum(self._slope(inside), 0.0))
+    def _tails(self, of: _MiddleErrors, place: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
+        """P(X <= x) and P(X > x) at these places."""
+        less, middle, more = of.counts(place, place)
+        nearer = 0.5 * (middle - _slope_of_gap(of, place, degree)) if of.average else middle
+        return more + nearer, less + middle - nearer
+
+    def _place(self, x: Any) -> Any:
+        """Where x stands in the table."""
+        return x
+
+    def _scores(self, place: Any) -> FloatArray:
+        inside = np.clip(place, *self._ends)
+        return np.asarray(self._curve(inside) + (place - inside) * np.maximum(self._slope(inside), 0.0))
 
     def _cdf(self, x: float) -> float:
-        return float(ndtr(self._scores(x)))
+        return float(ndtr(self._scores(self._place(x))))
 
     def _sf(self, x: float) -> float:
-        return float(ndtr(-self._scores(x)))
+        return float(ndtr(-self._scores(self._place(x))))
 
     @cached_property
     def _moments(self) -> tuple[float, float]:
@@ -228,6 +254,40 @@ class _Tabulated(Law):
         over = ndtr(-self._scores(x))
         one, two = float(np.sum(over)) - 0.5, 2.0 * float(np.sum(np.arange(x.size) * over)) + 1 / 6
         return float(x[0] + step * one), float(step * step * max(two - one * one, 0.0))
+
+
+class _TabulatedPair(_Tabulated):
+    """The average of two middle errors of few labels: by the first formula, against log x, as it is a power of x near 0."""
+
+    def _range(self, of: _MiddleErrors) -> tuple[float, float]:
+        """Where the bound of Chernoff, which is that of equal chances, leaves no probability beyond."""
+        low, high = of.ends
+        share = of.rank / of.number
+
+        def exponent(x: float) -> float:
+            p = of.total(folded_cdf(np.asarray(x), *of.labels)) / of.number
+            if not 0.0 < p < 1.0:
+                return math.copysign(math.inf, p - share)
+            gap = share * math.log(share / p) + (1.0 - share) * math.log((1.0 - share) / (1.0 - p))
+            return math.copysign(of.number * gap, p - share)
+
+        first, last = (crossing(lambda x, e=end: exponent(x) - e, low, high, rtol=1e-3) for end in (-_DEPTH, _DEPTH))
+        return math.log(max(first, 1e-3 * last)), math.log(last)
+
+    def _tails(self, of: _MiddleErrors, place: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
+        return of.tails(np.exp(place))
+
+    def _place(self, x: Any) -> Any:
+        return math.log(x) if x > 0 else -math.inf
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """By the trapezoid rule, exact for the density of log x, which is flat at both ends."""
+        place = np.linspace(*self._ends, 401)
+        density = np.exp(-0.5 * np.square(self._curve(place))) * self._slope(place)
+        chances, x = density / np.sum(density), np.exp(place)
+        mean = float(chances @ x)
+        return mean, float(chances @ np.square(x - mean))
 
 
 def _slope_of_gap(of: _MiddleErrors, x: FloatArray, degree: int) -> FloatArray:
