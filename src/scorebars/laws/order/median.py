@@ -271,7 +271,10 @@ class _TabulatedPair(_Tabulated):
             gap = share * math.log(share / p) + (1.0 - share) * math.log((1.0 - share) / (1.0 - p))
             return math.copysign(of.number * gap, p - share)
 
-        first, last = (crossing(lambda x, e=end: exponent(x) - e, low, high, rtol=1e-3) for end in (-_DEPTH, _DEPTH))
+        first, last = (
+            crossing(lambda x: exponent(x) + _DEPTH, low, high, rtol=1e-3),
+            crossing(lambda x: exponent(x) - _DEPTH, low, high, rtol=1e-3),
+        )
         return math.log(max(first, 1e-3 * last)), math.log(last)
 
     def _tails(self, of: _MiddleErrors, place: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:

@@ -33,7 +33,9 @@ _SLOW_DRAWS = 2_000
 _FORECAST_DRAWS = 5_000
 _DRAWN_UP_TO = 2_000
 """Up to so many labels differences of mean absolute errors are found by quadrature, and those of mean squares with
-predictions that err, of scores of forecasts and of weighted shares are drawn; above, the normal law is as good."""
+predictions that err and of weighted shares are drawn; above, the normal law is as good."""
+_SLOWLY_DRAWN_UP_TO = 1_000
+"""The same for roots of means and for scores of forecasts."""
 _FEW_DRAWN = 64
 """Differences of mean absolute errors of at most this many labels are drawn: each label adds steps to their distribution."""
 _TOGETHER = 1_024
@@ -59,7 +61,7 @@ class PairedMeans(ModelsOnSameLabels):
     @property
     def draws_of_law(self) -> int:  # type: ignore[override]
         if self.declaration.task == "forecast":  # a score of a distribution costs more
-            return _FORECAST_DRAWS if self.n <= 2_000 else _SLOW_DRAWS
+            return _FORECAST_DRAWS if self.n <= 500 else _SLOW_DRAWS
         return _DRAWS if self.n <= 20_000 else _SLOW_DRAWS
 
     def values(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
@@ -142,7 +144,7 @@ class PairedLosses(PairedMeans):
             if self.labels.scale is not None:
                 return StudentLaw(float(shares @ moments.mean), self._label_std(a, b), self.labels.scale.degrees)
             return NormalLaw(float(shares @ moments.mean), self._label_std(a, b), method)
-        if not self._sums_of_independent or (self.root and self.n <= _DRAWN_UP_TO):
+        if not self._sums_of_independent or (self.root and self.n <= _SLOWLY_DRAWN_UP_TO):
             return super().law(a, b)
         if self.root:
             names, drawn = (
@@ -155,7 +157,7 @@ class PairedLosses(PairedMeans):
             total = 1.0 if self.weight is not None else float(self.n)
             weights = None if self.weight is None else shares
             return accuracy_difference_law(chance_a - of_both, chance_b - of_both, total, weights)
-        if isinstance(self.loss, Within | Covered) or (self.loss.of_forecast and self.n <= _DRAWN_UP_TO):
+        if isinstance(self.loss, Within | Covered) or (self.loss.of_forecast and self.n <= _SLOWLY_DRAWN_UP_TO):
             return super().law(a, b)
         if self.loss.of_forecast:
             moments_of_all, pick = self._label_moments, [list(self.predictions).index(name) for name in (a, b)]
