@@ -9,8 +9,8 @@ probability that k errors are at most s and the others above t,
 
 Labels that lie on one side of the middle whatever their errors are only count. Where one or two others remain, the
 median is their mean absolute error. A few: the first formula. More: the second at some dozen x, interpolated between
-them; of very many labels some thousand stand for all in the sums over P_i(x). Draws serve where labels with very small
-errors, which make steps, are among many others or an even number.
+them; of very many labels some thousand stand for all in the sums over P_i(x). Labels with very small errors make steps;
+of an odd number they are taken apart from the others, and draws serve for an even one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
+from numpy.polynomial.chebyshev import chebfit, chebval
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scorebars.arrays import FloatArray
+from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import Normal
-from scorebars.laws.counts.poisson_binomial import around_rank
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial, around_rank
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
@@ -41,11 +43,15 @@ _FEW_PAIRS = 60  # labels for the integral over u
 _CONVOLVED = 400  # labels for one polynomial at many x, instead of a Poisson-binomial at each
 _AT_ONCE = 1 << 18  # labels times x for which chances are found together
 _SHARP = 1e-3  # of the range of the median: smaller errors make steps
+_STEP = 0.1  # of the range where the median can be: smaller errors make steps, too narrow for a table
+_MOST_STEPS, _STEP_NODES = 150, 64
+_GAUSS = np.polynomial.legendre.leggauss(8)
+_COUNTS, _NEVER = 2.0, 1e-16  # labels by which few may be off where the median can be; a chance that is none
 _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
 _DEPTH = 23.0  # logarithm of the probability beyond the ends of a table for few labels
 _SMOOTH = 1e-9  # a table that misses its own points by more is not used
-_DRAWS, _FEWEST_DRAWS, _ENTRIES, _BLOCK, _SEED = 100_000, 2_000, 40_000_000, 1 << 20, 20240520
+_DRAWS, _FEWEST_DRAWS, _ENTRIES, _BLOCK, _SEED = 100_000, 2_000, 16_000_000, 1 << 20, 20240520
 
 
 def median_law(delta: Any, sigma: Any) -> Law:
@@ -64,6 +70,14 @@ def median_law(delta: Any, sigma: Any) -> Law:
         return NormalLaw(0.5 * (low + high), 0.0)
     middle = _MiddleErrors(size, sigma, rank, last > first, (low, high))
     middle.represented()
+    if size.size > _FEW and middle.count is None:
+        near_middle = middle.undecided()
+        if near_middle.steps.any():
+            stepped = None if near_middle.average else _Stepped.of(near_middle)
+            if stepped is not None:
+                return stepped
+            if near_middle.number > _FEW_PAIRS and near_middle.steep:
+                return near_middle.drawn()
     if size.size > _FEW:
         for degree in (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48):
             table = _Tabulated(middle, degree)
@@ -103,6 +117,35 @@ class _MiddleErrors(Law):
         few = representatives(Within(middle), Normal.trusted(sigma), size, np.zeros(size.size))
         if few is not None:
             self.labels, self.count = (np.abs(few.y), np.asarray(few.errors.error_bar(few.y))), few.number
+
+    def undecided(self) -> _MiddleErrors:
+        """The labels that may lie on either side of the middle, where it can be."""
+        goal = self.rank - 0.5 + 0.5 * self.average
+
+        def excess(x: float) -> float:
+            p = folded_cdf(np.asarray(x), *self.labels)
+            return float(np.sum(p) - goal) / (math.sqrt(float(np.sum(p * (1.0 - p)))) + _COUNTS)
+
+        low, high = (
+            crossing(lambda x: excess(x) + _EDGE, *self.ends, rtol=1e-6),
+            crossing(lambda x: excess(x) - _EDGE, *self.ends, rtol=1e-6),
+        )
+        size, sigma = self.labels
+        under = folded_sf(np.asarray(low), size, sigma) < _NEVER
+        kept = ~under & (folded_cdf(np.asarray(high), size, sigma) >= _NEVER)
+        return _MiddleErrors(
+            size[kept], sigma[kept], self.rank - int(np.count_nonzero(under)), self.average, (low, high)
+        )
+
+    @property
+    def steps(self) -> NDArray[np.bool_]:
+        """Labels whose errors are too small for a table of what they do."""
+        return np.asarray(self.labels[1] < _STEP * (self.ends[1] - self.ends[0]))
+
+    @property
+    def steep(self) -> bool:
+        """Whether one of them is so small that no table of all labels can succeed."""
+        return bool(np.any(self.labels[1] < 0.5 * _STEP * (self.ends[1] - self.ends[0])))
 
     def total(self, values: FloatArray) -> float:
         """The sum over all labels of these values."""
@@ -291,6 +334,76 @@ class _TabulatedPair(_Tabulated):
         chances, x = density / np.sum(density), np.exp(place)
         mean = float(chances @ x)
         return mean, float(chances @ np.square(x - mean))
+
+
+class _Stepped(Law):
+    """The error of a rank among many labels, some of which have very small errors and so make steps.
+
+    With S(x) labels of the others below x and C(x) of these, P(X <= x) = sum_c P(C(x) = c) P(S(x) >= rank - c): the
+    second is smooth in x, and tabulated for every c; the first is a product over few labels.
+    """
+
+    method = "quadrature"
+    support = (0.0, math.inf)
+
+    def __init__(self, of: _MiddleErrors, coefficients: FloatArray) -> None:
+        self._ends, self._coefficients = of.ends, coefficients
+        self._labels = tuple(each[of.steps] for each in of.labels)
+
+    @classmethod
+    def of(cls, middle: _MiddleErrors) -> _Stepped | None:
+        """None where the steps are too many, or the others too rough for a table."""
+        steps = middle.steps
+        number, (low, high) = int(np.count_nonzero(steps)), middle.ends
+        if number > _MOST_STEPS or steps.all():
+            return None
+        nodes = np.cos(np.pi * np.arange(0.5, _STEP_NODES) / _STEP_NODES)
+        x = 0.5 * (low + high) + 0.5 * (high - low) * nodes
+        chances = folded_cdf(x[:, None], *(each[~steps] for each in middle.labels))
+        needed = middle.rank - np.arange(number + 1)
+        table = np.stack([_at_least(PoissonBinomial(np.clip(row, 0.0, 1.0)), needed) for row in chances])
+        coefficients = np.asarray(chebfit(nodes, table, _STEP_NODES - 1), dtype=np.float64)
+        return cls(middle, coefficients) if np.max(np.abs(coefficients[-4:])) < _SMOOTH else None
+
+    def _under(self, x: FloatArray) -> FloatArray:
+        low, high = self._ends
+        inside = np.clip(x, low, high)
+        smooth = chebval((2.0 * inside - low - high) / (high - low), self._coefficients)
+        below = np.zeros((len(self._labels[0]) + 1, x.size))
+        below[0] = 1.0
+        for label, p in enumerate(folded_cdf(inside[:, None], *self._labels).T):
+            below[1 : label + 2] = below[1 : label + 2] * (1.0 - p) + below[: label + 1] * p
+            below[0] *= 1.0 - p
+        found = np.clip(np.einsum("cx,cx->x", below, smooth), 0.0, 1.0)
+        return np.where(x < low, 0.0, np.where(x > high, 1.0, found))
+
+    def _cdf(self, x: float) -> float:
+        return float(self._under(np.array([x]))[0])
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """Integrals of 1 - P(X <= x), panels ending around every step."""
+        low, high = self._ends
+        size, sigma = self._labels
+        marks = np.append(size + sigma * np.array([[-7.0], [-2.0], [0.0], [2.0], [7.0]]), np.linspace(low, high, 25))
+        edges = np.unique(np.clip(marks, low, high))
+        half = 0.5 * np.diff(edges)[:, None]
+        x = 0.5 * (edges[:-1] + edges[1:])[:, None] + half * _GAUSS[0]
+        parts = np.array_split(x.ravel(), max(1, x.size * len(size) // _AT_ONCE))
+        over = (
+            half.repeat(_GAUSS[1].size, axis=1)
+            * _GAUSS[1]
+            * (1.0 - np.concatenate([self._under(part) for part in parts])).reshape(x.shape)
+        )
+        first, second = float(np.sum(over)), 2.0 * float(np.sum((x - low) * over))
+        return low + first, max(second - first * first, 0.0)
+
+
+def _at_least(number: PoissonBinomial, needed: IntArray) -> FloatArray:
+    """P(number >= each of the needed)."""
+    first, pmf = number.inverted()
+    over = np.append(np.cumsum(pmf[::-1])[::-1], 0.0)
+    return np.asarray(over[np.clip(needed - first, 0, pmf.size)])
 
 
 def _slope_of_gap(of: _MiddleErrors, x: FloatArray, degree: int) -> FloatArray:
