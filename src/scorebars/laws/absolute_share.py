@@ -24,10 +24,10 @@ from scorebars.losses import AbsoluteError, ItsLabel
 from scorebars.moments import label_moments
 from scorebars.moments.statistics import d2_absolute, explained, weighted_median
 
-_FEW = 100
+_FEW = 99
 """Labels: up to so many all are drawn."""
 _DRAWS, _PAIRS = 10_000, 20_000
-_ENTRIES = 1 << 19
+_ENTRIES = 1 << 16
 _LISTED = 8192
 """So many labels stand for more of them in covariances."""
 _TOGETHER = 1024

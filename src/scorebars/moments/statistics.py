@@ -110,9 +110,9 @@ def kendall(labels: FloatArray, p: FloatArray, weight: FloatArray | None) -> Flo
     single = np.atleast_2d(p) if np.ndim(p) == 1 or len(p) == 1 else None
     labels, p = np.broadcast_arrays(labels, p)
     rows, n = labels.shape
-    if n <= _PAIRED_UP_TO:
-        return _kendall_of_pairs(labels, p)
     tied = np.resize(_has_ties(p if single is None else single), rows)
+    if n <= _PAIRED_UP_TO and (rows == 1 or tied.any() or _has_ties(labels).any()):
+        return _kendall_of_pairs(labels, p)
     if rows == 1 or tied.all():
         return np.array([_kendall_of_row(row, other) for row, other in zip(labels, p, strict=True)])
     out, step = np.empty(rows), max(1, _PAIRS // n)
@@ -160,7 +160,8 @@ def _tied_pairs(rows: FloatArray) -> FloatArray:
 
 
 _PAIRED_UP_TO = 100
-"""Rows of up to so many labels are compared pair by pair, many rows at once: 2000 rows of 7 labels in 1.5 ms, not 700 ms."""
+"""Rows of up to so many labels, some of them tied, are compared pair by pair, many rows at once: 2000 rows of 7 labels in
+1.5 ms, not 700 ms."""
 _PAIRS = 4_000_000
 
 
