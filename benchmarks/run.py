@@ -1,8 +1,7 @@
 """All benchmarks as ratios against peers, in one process but for those of memory and workers. Run: make bench, or python benchmarks/run.py [--quick]
 
-Writes results/bench.json and results/bench.md with the machine's description, results/growth.md with every regression metric
-at every size, the figure results/growth.png of the cost from 1e2 to 1e8 labels, and the rows that users care about most
-into the README.
+Writes results/bench.json and results/bench.md with the machine's description, results/growth.md with every metric at every
+size, the figure results/growth.png of the cost from 1e2 to 1e8 labels, and the rows that users care about most into the README.
 """
 
 from __future__ import annotations

@@ -200,6 +200,10 @@ class Within(Loss):
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         return np.where(np.abs(y - p) <= self.tolerance, 1.0, 0.0)
 
+    def ends(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which labels it is 1."""
+        return p - self.tolerance, p + self.tolerance
+
 
 # losses that compare label and prediction by their ratio ---------------------------------------
 
@@ -350,6 +354,10 @@ class Covered(ForecastScore):
 
     def __call__(self, y: FloatArray, p: IntervalForecast) -> FloatArray:  # type: ignore[override]
         return np.where((y >= p.lower) & (y <= p.upper), 1.0, 0.0)
+
+    def ends(self, p: IntervalForecast) -> tuple[FloatArray, FloatArray]:
+        """Between which labels it is 1."""
+        return p.lower, p.upper
 
 
 # losses made of other functions ----------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Comparisons: exact cases, coverage, and what real data tell apart."""
 
 import json
+import math
 from functools import partial
 from pathlib import Path
 
@@ -419,3 +420,38 @@ def test_every_metric_under_every_model(metric, family, model):
             t.total_interval()
         return
     assert t.total_interval().low <= t <= t.total_interval().high
+
+
+@pytest.mark.parametrize(("n", "shared_rate"), [(2000, True), (60, True), (90, False)])
+def test_drawn_ranks_of_accuracies_agree_with_their_exact_law(n, shared_rate):
+    """Normal together for many labels, drawn by kinds of items or one by one for few; ties fall either way."""
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 2, n)
+    first = np.where(rng.random(n) < 0.15, 1 - y, y)
+    models = {"a": first, "b": np.where(rng.random(n) < 0.16, 1 - y, y)}
+    found = sb.compare(y, models, yerr=0.05 if shared_rate else rng.beta(1, 30, n), metric="accuracy_score")
+    better, worse = found.probability("a", "b"), found.probability("b", "a")
+    assert found.ranking().probabilities["a"][0] == pytest.approx(better + 0.5 * (1 - better - worse), abs=0.012)
+
+
+@pytest.mark.parametrize("n", [40, 2100])
+@pytest.mark.parametrize("metric", ["fraction_within", "interval_coverage", "crps"])
+def test_shares_and_scores_of_forecasts_follow_the_law_of_their_draws(n, metric):
+    rng = np.random.default_rng(4)
+    y, sigma = rng.normal(size=n), rng.uniform(0.1, 0.6, n)
+    centres = {name: y + rng.normal(0, spread, n) for name, spread in (("a", 0.5), ("b", 0.6))}
+    function, models = partial(sb.fraction_within, tolerance=0.5), centres
+    if metric == "interval_coverage":
+        models = {name: sb.QuantileForecast([0.1, 0.9], p[:, None] + [-0.8, 0.8]) for name, p in centres.items()}
+        function = partial(sb.interval_coverage, level=0.8)
+    if metric == "crps":
+        models, function = {name: sb.NormalForecast(p, 0.7) for name, p in centres.items()}, "crps"
+    found = sb.compare(y, models, yerr=sigma, metric=function)
+    law, rows = found._models.law("a", "b"), y + sigma * rng.standard_normal((4000, n))
+    drawn = found._models.values(rows, "a") - found._models.values(rows, "b")
+    assert float(law.mean) == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / math.sqrt(4000))
+    assert float(law.std) == pytest.approx(np.std(drawn), rel=0.05)
+    better = np.mean(drawn > 0) if metric != "crps" else np.mean(drawn < 0)
+    assert found.probability("a", "b") == pytest.approx(better, abs=0.03)
+    tied = 0.5 * np.mean(np.abs(drawn) < 1e-9)
+    assert found.ranking().probabilities["a"][0] == pytest.approx(better + tied, abs=0.03)

@@ -24,10 +24,10 @@ from scorebars.losses import AbsoluteError, ItsLabel
 from scorebars.moments import label_moments
 from scorebars.moments.statistics import d2_absolute, explained, weighted_median
 
-_FEW = 100
+_FEW = 99
 """Up to this many labels, all of them are drawn."""
 _DRAWS, _PAIRS = 10_000, 20_000
-_ENTRIES = 1 << 19
+_ENTRIES = 1 << 16
 _LISTED = 8192
 """In covariances this many labels stand for all, where there are more."""
 _TOGETHER = 1024

@@ -44,6 +44,8 @@ _CLOSE = 0.05  # standard deviations by which the mean of the tilted N may miss 
 _BEND = math.pi / 8  # by which the hyperbola leaves the way straight up
 _RADIUS = 2.0  # of the hyperbola, in widths
 _STEP = 0.07  # along the hyperbola
+_RISE = 3.0  # by which the integrand may rise above exp(peak) along it
+_MOVED = _NEGLIGIBLE + 5.0  # at which the path may end for a neighbour of the k that it was made for
 _BLOCKS = (0, 36, 72, 144, 288, 576)  # steps that are made together
 _COARSE = 3e-5, 1e-6  # by which three times the step may change the result: on a bent and on a straight path
 _FAR = 1e13  # widths at t = 0: further out k is lost in rounding
@@ -82,11 +84,20 @@ def _complex(real: Numbers, imag: Numbers) -> Numbers:
     return out
 
 
+class Steps(NamedTuple):
+    """Of a path with equal steps: k - peak at its nodes, what three times the step misses of the pole, and by how much that
+    step may change the result."""
+
+    height: Numbers
+    coarse_pole: float
+    tolerance: float
+
+
 class Contour(NamedTuple):
     """Nodes t, exp(k - peak) dt / pi there, and peak = k(t0); `upper` if t0 > 0.
 
     `pole` is what the sum over the nodes misses of the pole at t = 0. `t0` and `width` = 1 / sqrt(k''(t0)) say where
-    the path crosses the real axis, and how fast the integrand falls.
+    the path crosses the real axis, and how fast the integrand falls. A hyperbola has `steps`, a ray has none.
     """
 
     t: ComplexArray
@@ -95,6 +106,7 @@ class Contour(NamedTuple):
     peak: float
     t0: float
     width: float
+    steps: Steps | None = None
 
     @property
     def upper(self) -> bool:
@@ -112,6 +124,27 @@ class Contour(NamedTuple):
         if not self.t.size:
             return 0.0
         return max(self.total(1.0 / self.t, shift) * (1.0 if self.upper else -1.0) + self.pole, 0.0)
+
+    def converged(self) -> bool:
+        """Whether three times the step gives nearly the same: its error is the third root of that of the single one."""
+        if self.steps is None:
+            return False
+        terms = (self.weight / self.t).imag
+        missed = (self.steps.coarse_pole - self.pole) * math.exp(min(-self.peak, 700.0))
+        change = math.copysign(1.0, self.t0) * (3.0 * terms[1::3].sum() - terms.sum()) + missed
+        return bool(abs(change) < self.steps.tolerance)
+
+    def moved(self, k: Exponent) -> Contour | None:
+        """The same path for a k that differs little from its own and not at t = 0; None where it does not serve."""
+        if self.steps is None:
+            return None
+        with np.errstate(all="ignore"):
+            if not k(np.array([self.t0]))[0] - self.peak < _RISE:  # or it ends between 0 and t0
+                return None
+            height = k(self.t) - self.peak
+            weight = self.weight * np.exp(height - self.steps.height)
+        found = self._replace(weight=weight, steps=self.steps._replace(height=height))
+        return found if height.real.max() < _RISE and height[-1].real < _MOVED and found.converged() else None
 
 
 def saddlepoint(k: Exponent, unit: float, guess: float = 0.0) -> tuple[float, float]:
@@ -172,43 +205,36 @@ def contour_through(k: Exponent, t0: float, width: float, unit: float, side: int
         if peak <= _UNDERFLOW:
             return Contour(np.empty(0, complex), np.empty(0, complex), 0.0, peak, t0, width)
         found = _hyperbola(k, t0, width, peak, residue, bend)
-        found = found or _ray(k, t0, width, peak, _FAR * max(unit, abs(t0)), side != 0)
-    return Contour(*found, peak, t0, width)
+        return found or _ray(k, t0, width, peak, _FAR * max(unit, abs(t0)), side != 0)
 
 
-def _hyperbola(
-    k: Exponent, t0: float, width: float, peak: float, residue: float, bend: float
-) -> tuple[ComplexArray, ComplexArray, float] | None:
+def _hyperbola(k: Exponent, t0: float, width: float, peak: float, residue: float, bend: float) -> Contour | None:
     """The path with equal steps in y; None where that does not converge fast."""
     radius = _RADIUS * width
-    nodes, weights = [], []
+    nodes, weights, heights = [], [], []
     for start, end in itertools.pairwise(_BLOCKS):
         y = (np.arange(start, end) + 0.5) * _STEP
         t = t0 + radius * (np.sin(bend + 1j * y) - math.sin(bend))
         height = k(t) - peak
-        if not height.real.max() < 3.0:
+        if not height.real.max() < _RISE:
             return None
         nodes.append(t)
+        heights.append(height)
         weights.append(np.exp(height) * np.cos(bend + 1j * y) * (1j * radius * _STEP / math.pi))
         if height[-1].real < _NEGLIGIBLE:
             break
     else:
         return None
-    t, weight = np.concatenate(nodes), np.concatenate(weights)
+    t, weight, height = (np.concatenate(blocks) for blocks in (nodes, weights, heights))
     sine = math.sin(bend) - t0 / radius
     away = abs(bend - math.asin(sine)) if abs(sine) < 1 else math.inf  # of the pole, in y
     away = away if away < _BEND else math.inf  # so far that other singularities may lie closer
     pole, coarse_pole = (residue * float(expit(-2.0 * math.pi * away / step)) for step in (_STEP, 3.0 * _STEP))
-    terms = (weight / t).imag
-    # three times the step: its error is the third root of that of the single one
-    missed = (coarse_pole - pole) * math.exp(min(-peak, 700.0))
-    change = math.copysign(1.0, t0) * (3.0 * terms[1::3].sum() - terms.sum()) + missed
-    return (t, weight, pole) if abs(change) < _COARSE[bend == 0] else None
+    found = Contour(t, weight, pole, peak, t0, width, Steps(height, coarse_pole, _COARSE[bend == 0]))
+    return found if found.converged() else None
 
 
-def _ray(
-    k: Exponent, t0: float, width: float, peak: float, last: float, turning: bool
-) -> tuple[ComplexArray, ComplexArray, float]:
+def _ray(k: Exponent, t0: float, width: float, peak: float, last: float, turning: bool) -> Contour:
     """A straight path from t0, up to the distance `last`: at the angle that keeps the integrand small, or straight up."""
     first = 0.25 * min(abs(t0), width)
     logs = math.log(first) + _OCTAVE * np.arange(max(math.ceil(math.log(last / first) / _OCTAVE), 1) + 1.0)
@@ -227,7 +253,7 @@ def _ray(
 
     parts = [_panels(k, peak, begin, np.array([0.0, 1.0])), _panels(k, peak, onward, logs[:end])]
     t, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return t, weight, 0.0
+    return Contour(t, weight, 0.0, peak, t0, width)
 
 
 def _panels(

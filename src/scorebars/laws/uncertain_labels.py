@@ -48,15 +48,15 @@ def label_changes(leave: FloatArray, draws: int, rng: RNG, at_least_one: bool = 
     `at_least_one` every draw is conditioned to have a change: its first changed item is drawn from the distribution of
     the first, and the items after it as before.
     """
-    ends = np.cumsum(-np.log1p(-leave))
-    number = rng.poisson(ends[-1] * draws)
-    item = np.minimum(np.searchsorted(ends, rng.random(number) * ends[-1], side="right"), leave.size - 1)
+    rates = -np.log1p(-leave)
+    item = np.repeat(np.arange(leave.size), rng.poisson(rates * draws))
     # an item changes once in a draw, however many points it has there
-    pair = np.sort(item * draws + rng.integers(draws, size=number))
+    pair = np.sort(item * draws + rng.integers(draws, size=item.size))
     item, draw = np.divmod(pair[np.diff(pair, prepend=-1) > 0], draws)
     if not at_least_one:
         return item, draw
     # P(first change at or before item i) = 1 - exp(-ends_i), given that there is one
+    ends = np.cumsum(rates)
     u = rng.random(draws) * -np.expm1(-ends[-1])
     first = np.minimum(np.searchsorted(-np.expm1(-ends), u, side="right"), leave.size - 1)
     later = item > first[draw]

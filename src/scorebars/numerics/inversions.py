@@ -38,7 +38,16 @@ def inversions(place: IntArray) -> IntArray:
 def _falling_in_blocks(values: IntArray, size: int) -> IntArray:
     """How many pairs of the same block of `size` neighbours stand in falling order, for each row."""
     blocks = values.reshape(-1, size)
-    larger = np.zeros(blocks.shape, dtype=np.uint8 if size <= 256 else np.int16)
-    for apart in range(1, size):
-        larger[:, apart:] += blocks[:, :-apart] > blocks[:, apart:]
-    return np.asarray(np.sum(larger.reshape(len(values), -1), axis=1, dtype=np.int64))
+    total = np.empty(len(blocks), dtype=np.int64)
+    for start in range(0, len(blocks), _TOGETHER):
+        part = slice(start, start + _TOGETHER)
+        across = np.ascontiguousarray(blocks[part].T)  # long rows are compared at once
+        larger = np.zeros(across.shape, dtype=np.uint8 if size <= 256 else np.int16)
+        for apart in range(1, size):
+            larger[apart:] += (across[:-apart] > across[apart:]).view(np.uint8)
+        total[part] = np.sum(larger, axis=0, dtype=np.int64)
+    return np.asarray(total.reshape(len(values), -1).sum(axis=1))
+
+
+_TOGETHER = 2048
+"""Blocks that are compared together: few enough for the cache."""

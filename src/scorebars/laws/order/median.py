@@ -9,8 +9,8 @@ probability that k errors are at most s and the others above t,
 
 Labels that lie on one side of the middle whatever their errors are only count. Where one or two others remain, the
 median is their mean absolute error. A few: the first formula. More: the second at some dozen x, interpolated between
-them; of very many labels some thousand stand for all in the sums over P_i(x). Draws serve where labels with very small
-errors, which make steps, are among many others or an even number.
+them; of very many labels some thousand stand for all in the sums over P_i(x). Labels with very small errors make steps;
+of an odd number they are taken apart from the others, and draws serve for an even one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
+from numpy.polynomial.chebyshev import chebfit, chebval
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scorebars.arrays import FloatArray
+from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import Normal
-from scorebars.laws.counts.poisson_binomial import around_rank
+from scorebars.laws.counts.poisson_binomial import PoissonBinomial, around_rank
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
@@ -36,15 +38,20 @@ from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf
 
 _CERTAIN = 10.0  # standard deviations: no error is larger
-_FEW = 24  # labels for which no table is tried
+_FEWEST, _FEW = 12, 24  # labels for which no table is tried, nor one of the second formula
 _FEW_PAIRS = 60  # labels for the integral over u
 _CONVOLVED = 400  # labels for one polynomial at many x, instead of a Poisson-binomial at each
 _AT_ONCE = 1 << 18  # labels times x for which chances are found together
 _SHARP = 1e-3  # of the range of the median: smaller errors make steps
+_STEP = 0.1  # of the range where the median can be: smaller errors make steps, too narrow for a table
+_MOST_STEPS, _STEP_NODES = 150, 64
+_GAUSS = np.polynomial.legendre.leggauss(8)
+_COUNTS, _NEVER = 2.0, 1e-16  # labels by which few may be off where the median can be; a chance that is none
 _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
+_DEPTH = 23.0  # logarithm of the probability beyond the ends of a table for few labels
 _SMOOTH = 1e-9  # a table that misses its own points by more is not used
-_DRAWS, _FEWEST_DRAWS, _ENTRIES, _BLOCK, _SEED = 100_000, 2_000, 40_000_000, 1 << 20, 20240520
+_DRAWS, _FEWEST_DRAWS, _ENTRIES, _BLOCK, _SEED = 100_000, 2_000, 16_000_000, 1 << 20, 20240520
 
 
 def median_law(delta: Any, sigma: Any) -> Law:
@@ -63,9 +70,22 @@ def median_law(delta: Any, sigma: Any) -> Law:
         return NormalLaw(0.5 * (low + high), 0.0)
     middle = _MiddleErrors(size, sigma, rank, last > first, (low, high))
     middle.represented()
+    if size.size > _FEW and middle.count is None:
+        near_middle = middle.undecided()
+        if near_middle.steps.any():
+            stepped = None if near_middle.average else _Stepped.of(near_middle)
+            if stepped is not None:
+                return stepped
+            if near_middle.number > _FEW_PAIRS and near_middle.steep:
+                return near_middle.drawn()
     if size.size > _FEW:
         for degree in (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48):
             table = _Tabulated(middle, degree)
+            if table.miss < _SMOOTH:
+                return table
+    if middle.average and _FEWEST < size.size <= _FEW_PAIRS and not middle.sharp.any():
+        for degree in (20, 40):
+            table = _TabulatedPair(middle, degree)
             if table.miss < _SMOOTH:
                 return table
     if size.size > (_FEW_PAIRS if middle.average else _CONVOLVED) or (middle.average and middle.sharp.any()):
@@ -98,6 +118,35 @@ class _MiddleErrors(Law):
         if few is not None:
             self.labels, self.count = (np.abs(few.y), np.asarray(few.errors.error_bar(few.y))), few.number
 
+    def undecided(self) -> _MiddleErrors:
+        """The labels that may lie on either side of the middle, where it can be."""
+        goal = self.rank - 0.5 + 0.5 * self.average
+
+        def excess(x: float) -> float:
+            p = folded_cdf(np.asarray(x), *self.labels)
+            return float(np.sum(p) - goal) / (math.sqrt(float(np.sum(p * (1.0 - p)))) + _COUNTS)
+
+        low, high = (
+            crossing(lambda x: excess(x) + _EDGE, *self.ends, rtol=1e-6),
+            crossing(lambda x: excess(x) - _EDGE, *self.ends, rtol=1e-6),
+        )
+        size, sigma = self.labels
+        under = folded_sf(np.asarray(low), size, sigma) < _NEVER
+        kept = ~under & (folded_cdf(np.asarray(high), size, sigma) >= _NEVER)
+        return _MiddleErrors(
+            size[kept], sigma[kept], self.rank - int(np.count_nonzero(under)), self.average, (low, high)
+        )
+
+    @property
+    def steps(self) -> NDArray[np.bool_]:
+        """Labels whose errors are too small for a table of what they do."""
+        return np.asarray(self.labels[1] < _STEP * (self.ends[1] - self.ends[0]))
+
+    @property
+    def steep(self) -> bool:
+        """Whether one of them is so small that no table of all labels can succeed."""
+        return bool(np.any(self.labels[1] < 0.5 * _STEP * (self.ends[1] - self.ends[0])))
+
     def total(self, values: FloatArray) -> float:
         """The sum over all labels of these values."""
         return float(np.sum(values) if self.count is None else self.count @ values)
@@ -121,14 +170,22 @@ class _MiddleErrors(Law):
         return empty * around_rank(np.minimum(under / both, 1.0), self.count, self.rank)
 
     def _polynomial(self, s: FloatArray, t: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
-        """Coefficients of prod_i (P_i(s) z + 1 - P_i(t)), z^k in row k, and minus their derivatives by t."""
+        """Coefficients of prod_i (P_i(s) z + 1 - P_i(t)), z^k in row k, and minus their derivatives by t.
+
+        Of the derivatives that of z^rank is found alone, up to which a smaller degree leads.
+        """
         under, t = folded_cdf(np.maximum(s, 0.0)[:, None], *self.labels), t[:, None]
         value, slope = np.zeros((2, degree + 2, s.size))  # a row for z^-1, which stays 0
         value[1] = 1.0
-        for p, q, f in zip(under.T, folded_sf(t, *self.labels).T, folded_pdf(t, *self.labels).T, strict=True):
-            if degree <= self.rank:
-                slope[1:] = slope[1:] * q + slope[:-1] * p + value[1:] * f
-            value[1:] = value[1:] * q + value[:-1] * p
+        over, density = folded_sf(t, *self.labels).T, folded_pdf(t, *self.labels).T if degree <= self.rank else None
+        for label, (p, q) in enumerate(zip(under.T, over, strict=True)):
+            first = (
+                0 if density is None else max(self.rank - (len(over) - 1 - label), 0)
+            )  # what can still reach the rank
+            row, before = slice(1 + first, 2 + min(label + 1, degree)), slice(first, 1 + min(label + 1, degree))
+            if density is not None:
+                slope[row] = slope[row] * q + slope[before] * p + value[row] * density[label]
+            value[row] = value[row] * q + value[before] * p
         return value[1:], slope[1:]
 
     def tails(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -185,6 +242,22 @@ class _Tabulated(Law):
     support = (0.0, math.inf)
 
     def __init__(self, of: _MiddleErrors, degree: int) -> None:
+        low, high = self._ends = self._range(of)
+        angle = np.pi * np.arange(0.5, 2 * degree + 1) / (2 * degree + 1)
+        place = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(angle)
+        under, over = self._tails(of, place, degree)
+        scores = np.where(under < over, ndtri(under), -ndtri(over))
+        self.miss = math.inf
+        if np.all(np.isfinite(scores)):
+            # far out a probability has fewer digits: weigh it less
+            self._curve = Chebyshev.fit(
+                place, scores, degree, domain=self._ends, w=np.maximum(np.exp(-0.25 * np.square(scores)), 1e-5)
+            )
+            self._slope = self._curve.deriv()
+            self.miss = float(np.max(np.abs(ndtr(self._curve(place)) - under)))
+
+    def _range(self, of: _MiddleErrors) -> tuple[float, float]:
+        """Where the table begins and ends."""
         low, high = of.ends
         goal = of.rank - 0.5 + 0.5 * of.average
 
@@ -194,31 +267,27 @@ class _Tabulated(Law):
         centre = np.asarray(crossing(excess, low, high, xtol=1e-4 * (high - low), rtol=1e-5))
         p, rate = folded_cdf(centre, *of.labels), max(of.total(folded_pdf(centre, *of.labels)), 1e-300)
         reach = _EDGE * math.sqrt(of.total(p * (1.0 - p))) / rate
-        low, high = self._ends = max(low, float(centre) - reach), min(high, float(centre) + reach)
-        angle = np.pi * np.arange(0.5, 2 * degree + 1) / (2 * degree + 1)
-        x = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(angle)
-        less, middle, more = of.counts(x, x)
-        nearer = 0.5 * (middle - _slope_of_gap(of, x, degree)) if of.average else middle
-        under, over = more + nearer, less + middle - nearer
-        scores = np.where(under < over, ndtri(under), -ndtri(over))
-        self.miss = math.inf
-        if np.all(np.isfinite(scores)):
-            # far out a probability has fewer digits: weigh it less
-            self._curve = Chebyshev.fit(
-                x, scores, degree, domain=self._ends, w=np.maximum(np.exp(-0.25 * np.square(scores)), 1e-5)
-            )
-            self._slope = self._curve.deriv()
-            self.miss = float(np.max(np.abs(ndtr(self._curve(x)) - under)))
+        return max(low, float(centre) - reach), min(high, float(centre) + reach)
 
-    def _scores(self, x: Any) -> FloatArray:
-        inside = np.clip(x, *self._ends)
-        return np.asarray(self._curve(inside) + (x - inside) * np.maximum(self._slope(inside), 0.0))
+    def _tails(self, of: _MiddleErrors, place: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
+        """P(X <= x) and P(X > x) at these places."""
+        less, middle, more = of.counts(place, place)
+        nearer = 0.5 * (middle - _slope_of_gap(of, place, degree)) if of.average else middle
+        return more + nearer, less + middle - nearer
+
+    def _place(self, x: Any) -> Any:
+        """Where x stands in the table."""
+        return x
+
+    def _scores(self, place: Any) -> FloatArray:
+        inside = np.clip(place, *self._ends)
+        return np.asarray(self._curve(inside) + (place - inside) * np.maximum(self._slope(inside), 0.0))
 
     def _cdf(self, x: float) -> float:
-        return float(ndtr(self._scores(x)))
+        return float(ndtr(self._scores(self._place(x))))
 
     def _sf(self, x: float) -> float:
-        return float(ndtr(-self._scores(x)))
+        return float(ndtr(-self._scores(self._place(x))))
 
     @cached_property
     def _moments(self) -> tuple[float, float]:
@@ -228,6 +297,113 @@ class _Tabulated(Law):
         over = ndtr(-self._scores(x))
         one, two = float(np.sum(over)) - 0.5, 2.0 * float(np.sum(np.arange(x.size) * over)) + 1 / 6
         return float(x[0] + step * one), float(step * step * max(two - one * one, 0.0))
+
+
+class _TabulatedPair(_Tabulated):
+    """The average of two middle errors of few labels: by the first formula, against log x, as it is a power of x near 0."""
+
+    def _range(self, of: _MiddleErrors) -> tuple[float, float]:
+        """Where the bound of Chernoff, which is that of equal chances, leaves no probability beyond."""
+        low, high = of.ends
+        share = of.rank / of.number
+
+        def exponent(x: float) -> float:
+            p = of.total(folded_cdf(np.asarray(x), *of.labels)) / of.number
+            if not 0.0 < p < 1.0:
+                return math.copysign(math.inf, p - share)
+            gap = share * math.log(share / p) + (1.0 - share) * math.log((1.0 - share) / (1.0 - p))
+            return math.copysign(of.number * gap, p - share)
+
+        first, last = (
+            crossing(lambda x: exponent(x) + _DEPTH, low, high, rtol=1e-3),
+            crossing(lambda x: exponent(x) - _DEPTH, low, high, rtol=1e-3),
+        )
+        return math.log(max(first, 1e-3 * last)), math.log(last)
+
+    def _tails(self, of: _MiddleErrors, place: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
+        return of.tails(np.exp(place))
+
+    def _place(self, x: Any) -> Any:
+        return math.log(x) if x > 0 else -math.inf
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """By the trapezoid rule, exact for the density of log x, which is flat at both ends."""
+        place = np.linspace(*self._ends, 401)
+        density = np.exp(-0.5 * np.square(self._curve(place))) * self._slope(place)
+        chances, x = density / np.sum(density), np.exp(place)
+        mean = float(chances @ x)
+        return mean, float(chances @ np.square(x - mean))
+
+
+class _Stepped(Law):
+    """The error of a rank among many labels, some of which have very small errors and so make steps.
+
+    With S(x) labels of the others below x and C(x) of these, P(X <= x) = sum_c P(C(x) = c) P(S(x) >= rank - c): the
+    second is smooth in x, and tabulated for every c; the first is a product over few labels.
+    """
+
+    method = "quadrature"
+    support = (0.0, math.inf)
+
+    def __init__(self, of: _MiddleErrors, coefficients: FloatArray) -> None:
+        self._ends, self._coefficients = of.ends, coefficients
+        self._labels = tuple(each[of.steps] for each in of.labels)
+
+    @classmethod
+    def of(cls, middle: _MiddleErrors) -> _Stepped | None:
+        """None where the steps are too many, or the others too rough for a table."""
+        steps = middle.steps
+        number, (low, high) = int(np.count_nonzero(steps)), middle.ends
+        if number > _MOST_STEPS or steps.all():
+            return None
+        nodes = np.cos(np.pi * np.arange(0.5, _STEP_NODES) / _STEP_NODES)
+        x = 0.5 * (low + high) + 0.5 * (high - low) * nodes
+        chances = folded_cdf(x[:, None], *(each[~steps] for each in middle.labels))
+        needed = middle.rank - np.arange(number + 1)
+        table = np.stack([_at_least(PoissonBinomial(np.clip(row, 0.0, 1.0)), needed) for row in chances])
+        coefficients = np.asarray(chebfit(nodes, table, _STEP_NODES - 1), dtype=np.float64)
+        return cls(middle, coefficients) if np.max(np.abs(coefficients[-4:])) < _SMOOTH else None
+
+    def _under(self, x: FloatArray) -> FloatArray:
+        low, high = self._ends
+        inside = np.clip(x, low, high)
+        smooth = chebval((2.0 * inside - low - high) / (high - low), self._coefficients)
+        below = np.zeros((len(self._labels[0]) + 1, x.size))
+        below[0] = 1.0
+        for label, p in enumerate(folded_cdf(inside[:, None], *self._labels).T):
+            below[1 : label + 2] = below[1 : label + 2] * (1.0 - p) + below[: label + 1] * p
+            below[0] *= 1.0 - p
+        found = np.clip(np.einsum("cx,cx->x", below, smooth), 0.0, 1.0)
+        return np.where(x < low, 0.0, np.where(x > high, 1.0, found))
+
+    def _cdf(self, x: float) -> float:
+        return float(self._under(np.array([x]))[0])
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """Integrals of 1 - P(X <= x), panels ending around every step."""
+        low, high = self._ends
+        size, sigma = self._labels
+        marks = np.append(size + sigma * np.array([[-7.0], [-2.0], [0.0], [2.0], [7.0]]), np.linspace(low, high, 25))
+        edges = np.unique(np.clip(marks, low, high))
+        half = 0.5 * np.diff(edges)[:, None]
+        x = 0.5 * (edges[:-1] + edges[1:])[:, None] + half * _GAUSS[0]
+        parts = np.array_split(x.ravel(), max(1, x.size * len(size) // _AT_ONCE))
+        over = (
+            half.repeat(_GAUSS[1].size, axis=1)
+            * _GAUSS[1]
+            * (1.0 - np.concatenate([self._under(part) for part in parts])).reshape(x.shape)
+        )
+        first, second = float(np.sum(over)), 2.0 * float(np.sum((x - low) * over))
+        return low + first, max(second - first * first, 0.0)
+
+
+def _at_least(number: PoissonBinomial, needed: IntArray) -> FloatArray:
+    """P(number >= each of the needed)."""
+    first, pmf = number.inverted()
+    over = np.append(np.cumsum(pmf[::-1])[::-1], 0.0)
+    return np.asarray(over[np.clip(needed - first, 0, pmf.size)])
 
 
 def _slope_of_gap(of: _MiddleErrors, x: FloatArray, degree: int) -> FloatArray:

@@ -30,7 +30,8 @@ class UncertainAveragePrecision(UncertainRanking):
     def __init__(self, scores: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> None:
         score, prob = np.asarray(scores).ravel(), np.asarray(p, dtype=float).ravel()
         w = np.ones(prob.size) if weights is None else np.asarray(weights, dtype=float).ravel()
-        counted = w > 0
+        counted = np.flatnonzero(w > 0)
+        counted = counted[np.argsort(-score[counted], kind="stable")]  # drawn labels need no sorting then
         super().__init__(prob[counted], w[counted] / np.max(w))
         self._groups = ScoreGroups(score[counted])
         self._so_far: FloatArray = np.cumsum(self._groups.sums(self._w))

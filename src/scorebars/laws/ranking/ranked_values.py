@@ -17,6 +17,7 @@ class ScoreGroups:
 
     def __init__(self, scores: FloatArray) -> None:
         self.order = np.argsort(-scores, kind="stable")
+        self._in_order = bool(np.all(np.diff(self.order) == 1))
         ranked = scores[self.order]
         self.starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
         self.group = np.empty(len(scores), dtype=np.intp)
@@ -24,7 +25,9 @@ class ScoreGroups:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Sums over each group of values (..., N), in order of falling score."""
-        return np.asarray(np.add.reduceat(values[..., self.order], self.starts, axis=-1))
+        ranked = values if self._in_order else values[..., self.order]
+        single = self.starts.size == self.order.size
+        return np.asarray(ranked if single else np.add.reduceat(ranked, self.starts, axis=-1))
 
 
 def partial_auc(groups: ScoreGroups, y: FloatArray, w: FloatArray, max_fpr: float) -> FloatArray:
@@ -53,8 +56,8 @@ def partial_auc(groups: ScoreGroups, y: FloatArray, w: FloatArray, max_fpr: floa
 
 def average_precision(groups: ScoreGroups, y: FloatArray, w: FloatArray) -> FloatArray:
     """Average precision for labels y (..., N); 0 without positives."""
-    gained, seen = groups.sums(w * y), groups.sums(np.broadcast_to(w, y.shape))
-    so_far, items = np.cumsum(gained, axis=-1), np.cumsum(seen, axis=-1)
+    gained, items = groups.sums(y if np.all(w == 1) else w * y), np.cumsum(groups.sums(w))
+    so_far = np.cumsum(gained, axis=-1)
     total = so_far[..., -1]
-    found = np.add.reduce(gained * so_far / np.where(items > 0, items, 1.0), axis=-1)
+    found = np.einsum("...i,...i,i->...", gained, so_far, 1.0 / np.where(items > 0, items, 1.0))
     return np.where(total > 0, found / np.where(total > 0, total, 1.0), 0.0)

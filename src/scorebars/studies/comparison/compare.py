@@ -260,7 +260,10 @@ class Comparison(Shown):
         return "better" if sure[0] else "worse" if sure[1] else "cannot tell"
 
     def ranking(self, draws: int = 20_000, rng: np.random.Generator | int | None = 0) -> Ranking:
-        """Probability of each rank for each model, from joint draws of all scores on common labels."""
+        """Probability of each rank for each model, from joint draws of all scores on common labels.
+
+        At most as many are drawn as the differences are made of; these are kept, and `rng` then only orders equal scores.
+        """
         rng = np.random.default_rng(rng)
         values = self._models.draws(draws, rng, self.sampling)
         values = values[np.all(np.isfinite(values), axis=1)]

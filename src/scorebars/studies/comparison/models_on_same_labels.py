@@ -407,9 +407,14 @@ class ModelsOnSameLabels:
     # many models -------------------------------------------------------------------------------
 
     def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
-        """Joint draws, shape (count, models), that order the models as their scores do; with `sampling` of items too."""
+        """Joint draws, shape (count, models), that order the models as their scores do; with `sampling` of items too.
+
+        As many of labels alone as the differences are made of are those same draws.
+        """
         count = min(count, self.draws_of_law)
         names = list(self.predictions)
+        if not sampling and count == self.draws_of_law:
+            return np.stack([self.redrawn(name) for name in names], axis=1)
         if not sampling:
             drawn, seed = self._drawn(count, rng), int(rng.integers(2**31)) if self.prederr.sd else 0
             return np.concatenate(

@@ -23,9 +23,15 @@ from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
 from scorebars.laws.law import Law
 from scorebars.laws.mixture import MixtureLaw
 from scorebars.studies.comparison.compared_data import ComparedClasses
-from scorebars.studies.comparison.models_on_same_labels import once
+from scorebars.studies.comparison.models_on_same_labels import once, rows_at_a_time
 from scorebars.studies.comparison.paired_means import PairedMeans
 
+_SKEW = 0.05
+"""Mean costs of this skewness at most are drawn as normal numbers: probabilities of ranks then err by 0.003 at most."""
+_FEW_KINDS = 64
+"""Of at most so many kinds of items the numbers in each class are drawn, not the items."""
+_DIGITS = 12
+"""Decimals of drawn mean costs: models of equal costs are equal however the costs are added up."""
 _RATES = 1000
 """How many sets of error rates are drawn where they were counted."""
 
@@ -67,6 +73,21 @@ class PairedCosts(PairedMeans):
         else:
             laws = [LossSpread(gained, p, shares, equal=False).law() for _, p in cases]
         return laws[0] if len(laws) == 1 else MixtureLaw(laws, [chance for chance, _ in cases])
+
+    def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
+        if sampling:
+            return super().draws(count, rng, sampling)
+        costs = np.stack(list(self._tables.values()))
+        costs = costs - costs.mean(axis=0)
+        differ = np.any(costs != 0, axis=(0, 2))
+        chances = np.array([chance for chance, _ in self.labels.cases])
+        numbers = rng.multinomial(count, chances / chances.sum())
+        return np.concatenate(
+            [
+                _drawn_costs(costs[:, differ], p[differ], self.shares[differ], number, rng)
+                for (_, p), number in zip(self.labels.cases, numbers, strict=True)
+            ]
+        )
 
     def common_std(self, a: str, b: str) -> float:
         gained = self.shares[:, None] * self._gained(a, b)
@@ -120,3 +141,35 @@ class PairedCosts(PairedMeans):
             interval=interval,
             total_interval=replace(interval, fixed=np.full(_RATES, total**2), df=max(self.n - 1, 1)),
         )
+
+
+def _drawn_costs(
+    costs: FloatArray, p: FloatArray, shares: FloatArray, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Mean costs (count, models) of labels with chances p (n, K), for costs (models, n, K).
+
+    Many are normal together. Else items that cost the models the same, with the same chances, are drawn by their number.
+    """
+    mean = np.sum(p * costs, axis=2)
+    away, weighed = costs - mean[:, :, None], np.square(shares)[:, None] * p
+    covariance = np.einsum("aik,bik,ik->ab", away, away, weighed, optimize=True)
+    third = np.einsum("aik,ik->a", away**3, shares[:, None] * weighed)
+    if np.all(np.abs(third) <= _SKEW * np.diagonal(covariance) ** 1.5):
+        values, vectors = np.linalg.eigh(covariance)
+        drawn = rng.standard_normal((count, len(costs))) * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(mean @ shares + drawn @ vectors.T)
+    rows = np.column_stack([p, shares, *costs])
+    _, first, number = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    if first.size <= _FEW_KINDS:
+        of_kind = (shares[:, None] * costs)[:, first]
+        chances = p[first] / p[first].sum(axis=1, keepdims=True)
+        out = np.zeros((count, len(costs)))
+        for kind, (times, chance) in enumerate(zip(number, chances, strict=True)):
+            out += rng.multinomial(times, chance, count) @ of_kind[:, kind].T
+        return np.round(out, _DIGITS)
+    edges, parts, step = np.cumsum(p, axis=1)[:, :-1].T, [], rows_at_a_time(shares.size)
+    gained = shares[:, None] * np.diff(costs, axis=2)
+    for start in range(0, count, step):
+        u = rng.random((min(step, count - start), shares.size))
+        parts.append(sum(((u > edge) @ gained[:, :, k].T for k, edge in enumerate(edges)), costs[:, :, 0] @ shares))
+    return np.round(np.concatenate(parts), _DIGITS)

@@ -16,12 +16,13 @@ from scorebars.answers.score import Estimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored, Normal
 from scorebars.laws.affine import ScaledLaw
+from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
 from scorebars.laws.fourier import FourierLaw
 from scorebars.laws.law import Law, NormalLaw, StudentLaw
 from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.mean_loss_law import mean_law
 from scorebars.laws.samples import SampleLaw
-from scorebars.losses import AbsoluteError, ItsLabel, Loss, LossDifference, SquaredError
+from scorebars.losses import AbsoluteError, Covered, ItsLabel, Loss, LossDifference, SquaredError, Within
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import absolute_difference, squared_difference
 from scorebars.studies.comparison.compared_data import ComparedNumbers
@@ -32,7 +33,9 @@ _SLOW_DRAWS = 2_000
 _FORECAST_DRAWS = 5_000
 _DRAWN_UP_TO = 2_000
 """Up to this many labels, differences of mean absolute errors are found by quadrature, and those of mean squares with
-predictions that err are drawn; above, the normal distribution is as good."""
+predictions that err and of weighted shares are drawn; above, the normal distribution is as good."""
+_SLOWLY_DRAWN_UP_TO = 1_000
+"""The same for roots of means and for scores of forecasts."""
 _FEW_DRAWN = 64
 """Differences of mean absolute errors of at most this many labels are drawn: each label adds steps to their distribution."""
 _TOGETHER = 1_024
@@ -58,7 +61,7 @@ class PairedMeans(ModelsOnSameLabels):
     @property
     def draws_of_law(self) -> int:  # type: ignore[override]
         if self.declaration.task == "forecast":  # a score of a distribution costs more
-            return _FORECAST_DRAWS if self.n <= 2_000 else _SLOW_DRAWS
+            return _FORECAST_DRAWS if self.n <= 500 else _SLOW_DRAWS
         return _DRAWS if self.n <= 20_000 else _SLOW_DRAWS
 
     def values(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
@@ -128,7 +131,7 @@ class PairedLosses(PairedMeans):
 
     @once
     def law(self, a: str, b: str) -> Law:
-        """Exact and normal for squares; for labels that err independently by quadrature; else drawn."""
+        """Exact and normal for squares, exact for shares; for labels that err independently by quadrature; else drawn."""
         if isinstance(turned := self.found.get(("PairedLosses.law", b, a)), FourierLaw):
             return ScaledLaw(turned, -1.0)
         first, second = self.predictions[a], self.predictions[b]
@@ -141,7 +144,7 @@ class PairedLosses(PairedMeans):
             if self.labels.scale is not None:
                 return StudentLaw(float(shares @ moments.mean), self._label_std(a, b), self.labels.scale.degrees)
             return NormalLaw(float(shares @ moments.mean), self._label_std(a, b), method)
-        if not self._sums_of_independent or (self.root and self.n <= _DRAWN_UP_TO):
+        if not self._sums_of_independent or (self.root and self.n <= _SLOWLY_DRAWN_UP_TO):
             return super().law(a, b)
         if self.root:
             names, drawn = (
@@ -149,6 +152,18 @@ class PairedLosses(PairedMeans):
                 self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(SEED))),
             )
             return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
+        if isinstance(self.loss, Within | Covered) and (self.weight is None or self.n > _DRAWN_UP_TO):
+            chance_a, chance_b, of_both = (self._chance_within(*names) for names in ((a,), (b,), (a, b)))
+            total = 1.0 if self.weight is not None else float(self.n)
+            weights = None if self.weight is None else shares
+            return accuracy_difference_law(chance_a - of_both, chance_b - of_both, total, weights)
+        if isinstance(self.loss, Within | Covered) or (self.loss.of_forecast and self.n <= _SLOWLY_DRAWN_UP_TO):
+            return super().law(a, b)
+        if self.loss.of_forecast:
+            moments_of_all, pick = self._label_moments, [list(self.predictions).index(name) for name in (a, b)]
+            gained = np.array([1.0, -1.0])
+            spread = float(gained @ moments_of_all[1][np.ix_(pick, pick)] @ gained)
+            return NormalLaw(float(moments_of_all[0][pick] @ gained), math.sqrt(max(spread, 0.0)), "delta")
         mean = variance = None
         both = np.stack([first, second], axis=1)
         if isinstance(self.loss, AbsoluteError) and errors.plain_normal:
@@ -168,7 +183,14 @@ class PairedLosses(PairedMeans):
         """Whether the mean loss is a sum over labels that err independently, with values that can be listed."""
         drawn = self.exact or bool(self.prederr.sd) or self.labels.scale is not None
         single = has_nodes(self.labels.errors) and self.labels.errors.independent
-        return not drawn and single and self.loss.continuous and not self.loss.of_forecast
+        return not drawn and single
+
+    def _chance_within(self, *names: str) -> FloatArray:
+        """For a share of labels inside some limits: the chance of each label to lie inside those of all these models."""
+        assert isinstance(self.loss, Within | Covered)
+        ends = [self.loss.ends(self.predictions[name]) for name in names]  # type: ignore[arg-type]
+        low, high = np.max([low for low, _ in ends], axis=0), np.min([high for _, high in ends], axis=0)
+        return np.where(low <= high, self.labels.errors.between(self.labels.shown, low, high), 0.0)
 
     def _squares_of_both(self, a: str, b: str) -> Law:
         """The difference of two mean squares where predictions err too: mean and variance closed, the rest drawn."""
@@ -247,6 +269,14 @@ class PairedLosses(PairedMeans):
         """Means and covariance of the mean losses of all models, from the values that each label may take."""
         y, errors, names = self.labels.shown, self.labels.errors, list(self.predictions)
         covariance, mean = np.zeros((len(names), len(names))), np.zeros(len(names))
+        if isinstance(self.loss, Within | Covered):
+            chances, squares = np.stack([self._chance_within(name) for name in names]), np.square(self.shares)
+            for j, a in enumerate(names):
+                for k, b in enumerate(names[: j + 1]):
+                    covariance[j, k] = covariance[k, j] = squares @ (
+                        self._chance_within(a, b) - chances[j] * chances[k]
+                    )
+            return chances @ self.shares, covariance
         for start in range(0, self.n, _TOGETHER):
             part = slice(start, start + _TOGETHER)
             nodes = loss_nodes(ItsLabel(), errors[part], y[part], y[part])
