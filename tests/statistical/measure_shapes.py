@@ -3,7 +3,7 @@
     python tests/statistical/measure_shapes.py [--count 200] [--only PATTERN] [--fresh]
 
 The table is `tests/statistical/shapes.csv`, which the pages of the theory show. A situation that is in the table is not measured
-again, so an interrupted run goes on where it stopped. Each situation has its own seed.
+again, unless --fresh takes out those that match, so an interrupted run goes on where it stopped. Each situation has its own seed.
 """
 
 from __future__ import annotations
@@ -140,9 +140,11 @@ def main() -> None:
     given.add_argument("--fresh", action="store_true")
     options = given.parse_args()
     rows = []
-    if TABLE.exists() and not options.fresh:
+    if TABLE.exists():
         with TABLE.open(newline="") as file:
             rows = list(csv.DictReader(file))
+    if options.fresh:
+        rows = [row for row in rows if not fnmatch(" ".join(row[name] for name in COLUMNS[:5]), options.only)]
     known = {tuple(row[name] for name in COLUMNS[:5]) for row in rows}
     for situation in situations():
         name = tuple(map(str, situation))
