@@ -58,6 +58,23 @@ def judges() -> Markdown:
     return _table(["known from", "fewest", "few", "more", "most"], lines)
 
 
+def lowest_judges(number: int = 10, sets: int = 150) -> Markdown:
+    """The situations of judges in which 95 % intervals of the truth held least often, of those with enough test sets."""
+    rows = [row for row in _rows("tests/statistical/judges.csv") if int(row["count"]) >= sets]
+    lines = [
+        [
+            f"`{row['model']}`",
+            row["known"],
+            row["rate"],
+            row["metric"],
+            row["classes"],
+            f"{float(row['held']):.1%} of {row['count']}",
+        ]
+        for row in sorted(rows, key=lambda row: float(row["held"]))[:number]
+    ]
+    return _table(["known from", "how many", "wrong labels", "score", "classes", "95 % held"], lines)
+
+
 def shapes(topic: str, residuals: str = "residuals", number: str = "labels") -> Markdown:
     """How far estimates were off on average, with the standard error of that, and how often 95 % intervals held."""
     rows = [row for row in _rows("tests/statistical/shapes.csv") if row["topic"] == topic]

@@ -218,8 +218,9 @@ def test_studies():
         assert difference.expected == pytest.approx(first.expected - second.expected, abs=0.2 * difference.std)
     with pytest.raises(ValueError, match="plan takes no labels that are limits"):
         sb.plan(None, p, yerr=labels, std=0.01)
-    with pytest.raises(ValueError, match="yerr is Censored"):
-        sb.Accumulator("mean_absolute_error").update(labels.labels(), p, yerr=labels)
+    for y in (None, labels.labels()):
+        with pytest.raises(ValueError, match="an accumulator takes no labels that are limits"):
+            sb.Accumulator("mean_absolute_error").update(y, p, yerr=labels)
 
 
 def test_checks_do_not_cry_wolf_over_limits():
@@ -327,10 +328,10 @@ def test_studies_of_forecasts():
 @pytest.mark.parametrize("n", [50, 400])
 @pytest.mark.parametrize("name", ["mean_absolute_error", "mean_squared_error"])
 def test_intervals_of_the_truth_hold(share, sigma, residuals, n, name):
-    """They hold at least 92 % less the error of the count, and the estimate is off by little.
+    """They hold at least 92 % less the error of the count, and the estimate is off by little: less than 0.02 sd.
 
-    Not by less than 0.1 sd where errors as large as the residuals hide that there are two of them, or of squares where most labels
-    are limits: docs/theory/limits.md.
+    Errors as large as the residuals hide that there are two of them, few labels more so, and no label shows the tails of squares
+    beyond most limits: docs/theory/limits.md.
     """
     draws = {
         "normal": lambda rng, n: rng.normal(0.0, 0.8, n),
@@ -349,5 +350,7 @@ def test_intervals_of_the_truth_hold(share, sigma, residuals, n, name):
         held += low <= right <= high
         off.append(truth - right)
     assert held / len(off) > 0.92 - 2.5 * np.sqrt(0.92 * 0.08 / len(off))
-    hidden = (sigma == 0.8 and residuals == "two points") or (share == 0.6 and name == "mean_squared_error")
-    assert abs(np.mean(off)) < (0.1 if hidden else 0.02) * 0.8 + 3 * np.std(off) / np.sqrt(len(off))
+    hidden = sigma == 0.8 and residuals == "two points"
+    tails = share == 0.6 and name == "mean_squared_error" and residuals != "normal"
+    most = 0.1 if hidden and n == 50 else 0.06 if hidden or tails else 0.02
+    assert abs(np.mean(off)) < most * 0.8 + 3 * np.std(off) / np.sqrt(len(off))

@@ -3,7 +3,7 @@
     python tests/statistical/measure_shapes.py [--count 200] [--only PATTERN] [--fresh]
 
 The table is `tests/statistical/shapes.csv`, which the pages of the theory show. A situation that is in the table is not measured
-again, so an interrupted run goes on where it stopped. Each situation has its own seed.
+again, unless --fresh takes out those that match, so an interrupted run goes on where it stopped. Each situation has its own seed.
 """
 
 from __future__ import annotations
@@ -39,6 +39,17 @@ METRICS: dict[str, Callable[[np.ndarray], float]] = {
     "mean_absolute_error": lambda d: float(np.mean(np.abs(d))),
     "mean_squared_error": lambda d: float(np.mean(d * d)),
     "median_absolute_error": lambda d: float(np.median(np.abs(d))),
+    "root_mean_squared_error": lambda d: math.sqrt(float(np.mean(d * d))),
+    "mean_error": lambda d: float(np.mean(-d)),
+    "huber_loss": lambda d: float(np.mean(np.where(np.abs(d) < 1, d * d / 2, np.abs(d) - 0.5))),
+    "mean_pinball_loss": lambda d: float(np.mean(np.where(d > 0, 0.3 * d, -0.7 * d))),
+    "fraction_within": lambda d: float(np.mean(np.abs(d) <= 0.7)),
+}
+"""Of true residuals: truth less prediction."""
+OPTIONS: dict[str, dict[str, float]] = {
+    "huber_loss": {"delta": 1.0},
+    "mean_pinball_loss": {"alpha": 0.3},
+    "fraction_within": {"tolerance": 0.7},
 }
 Found = tuple[sb.Interval, float, float]
 """The 95 % interval, the estimate, and what it should be."""
@@ -51,7 +62,7 @@ def limits(rng: np.random.Generator, residuals: str, n: int, setting: str, metri
     y = p + d + sigma * rng.standard_normal(n)
     limit = np.quantile(y, share)
     labels = sb.Censored(np.where(y < limit, -math.inf, y), np.where(y < limit, limit, y), sigma)
-    found = getattr(sb, metric)(None, p, yerr=labels).truth
+    found = getattr(sb, metric)(None, p, yerr=labels, **OPTIONS.get(metric, {})).truth
     return found.interval(0.95), float(found), METRICS[metric](d)
 
 
@@ -95,7 +106,7 @@ def medians(rng: np.random.Generator, residuals: str, n: int, setting: str, metr
 
 
 TOPICS = {"limits": limits, "groups": groups, "members": members, "medians": medians}
-ABSOLUTE, SQUARED, MEDIAN = METRICS
+ABSOLUTE, SQUARED, MEDIAN, *OTHERS = METRICS
 
 
 def situations() -> Iterator[tuple[str, str, int, str, str]]:
@@ -107,9 +118,19 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
             (50, 0.1, 1.0),
             (400, 0.6, 0.5),
             (400, 0.6, 1.0),
+            (50, 0.3, 0.0),
+            (50, 0.6, 0.0),
+            (400, 0.3, 0.0),
+            (400, 0.3, 0.5),
+            (400, 0.3, 1.0),
+            (2000, 0.3, 0.5),
+            (2000, 0.6, 1.0),
         ):
             for metric in (ABSOLUTE, SQUARED):
                 yield "limits", residuals, n, f"{share} limits, errors {sigma}", metric
+        for share, sigma in ((0.3, 0.5), (0.6, 1.0)):
+            for metric in (*OTHERS, MEDIAN):
+                yield "limits", residuals, 400, f"{share} limits, errors {sigma}", metric
         for setting in ("label errors", "prediction errors", "both errors"):
             yield "medians", residuals, 400, setting, MEDIAN
     for residuals in ("normal", "Laplace"):
@@ -140,9 +161,11 @@ def main() -> None:
     given.add_argument("--fresh", action="store_true")
     options = given.parse_args()
     rows = []
-    if TABLE.exists() and not options.fresh:
+    if TABLE.exists():
         with TABLE.open(newline="") as file:
             rows = list(csv.DictReader(file))
+    if options.fresh:
+        rows = [row for row in rows if not fnmatch(" ".join(row[name] for name in COLUMNS[:5]), options.only)]
     known = {tuple(row[name] for name in COLUMNS[:5]) for row in rows}
     for situation in situations():
         name = tuple(map(str, situation))

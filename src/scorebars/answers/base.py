@@ -166,9 +166,9 @@ class Answers(ABC):
             return math.inf if self.n < 2 else float(np.sum(np.square(found))) * self.n / (self.n - 1)
         return float(np.sum(np.square(np.bincount(codes, found))))
 
-    def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
-        """The least variance that groups of items give the metric, where theory knows more than a few groups show; else 0."""
-        return 0.0
+    def _skew_groups(self, codes: NDArray[np.intp]) -> SkewGroups | None:
+        """How groups of items scatter the metric, where it is a mean of squares, whose scatter few groups hardly show."""
+        return None
 
     def _label_variance(self) -> float:
         """The part of `_item_variance` that independent label errors make."""
@@ -358,6 +358,17 @@ def of_law(law: Law, note: str = PERFECT_NOTE, value: float | None = None) -> Es
     """An estimate that is the mean of a known distribution."""
     mean = float(law.mean) if value is None else value
     return Estimate(mean, float(law.std), method=law.method, note=note, interval=OfLaw(law, mean))
+
+
+@dataclass(frozen=True)
+class SkewGroups:
+    """How groups of items scatter a mean of squares over test sets."""
+
+    variance: float
+    """From leaving out each group in turn."""
+    df: float
+    """Degrees of freedom of that variance: fewer than there are groups where these are unequal."""
+    skewness: float
 
 
 class ChangedAnswers(Answers):

@@ -6,10 +6,11 @@ item i on the metric (for a mean loss its share times its loss less the mean), t
     V = G/(G - 1) sum over groups of (sum of r_i in the group)^2,
 
 and intervals are Student's with G - 1 degrees of freedom. Few groups show too little scatter of squares, which are skew: where
-their mean is small by chance their scatter is small too. So V is at least that of normal residuals which are as alike within
-groups. Label errors of different items stay independent: what grouping
-adds, V less the variance of independent items, is the same for the observed score and for that against the truth, and comes
-on top of whatever scatter of the items an interval holds already.
+their mean is small by chance their scatter is small too. So intervals of squares leave out each group in turn, count the
+degrees of freedom that unequal groups have, and lean upwards by the skewness (docs/theory/new-test-sets.md).
+
+Label errors of different items stay independent: what grouping adds, V less the variance of independent items, is the same for
+the observed score and for that against the truth, and comes on top of whatever scatter of the items an interval holds already.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from scorebars import checks, tables
 from scorebars.answers.base import Answers, ChangedAnswers
 from scorebars.answers.combined import TransformedAnswers
-from scorebars.answers.intervals import IntervalAt, ScoreInterval, Symmetric, half_width_in_std, kept_between
+from scorebars.answers.intervals import IntervalAt, ScoreInterval, Skewed, Symmetric, half_width_in_std, kept_between
 from scorebars.answers.score import Estimate, Interval, Score, Scores, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray, to_host
@@ -81,18 +82,18 @@ class Clusters:
     ratio_of_truth: float
     """The same without the part of the label errors, which stay independent."""
     df: float
-    """Number of groups less one."""
+    """Number of groups less one; of squares fewer where groups are unequal."""
     was: float
     """Degrees of freedom of the scatter of independent items."""
-    least: float = 0.0
-    """The variance over test sets is at least this, where theory knows more than few groups show."""
+    skewness: float | None = None
+    """Of a mean of squares over test sets."""
 
     def spread(self, interval: IntervalAt, value: float, limits: tuple[float, float], sets: float = 1.0) -> IntervalAt:
         """An interval over test sets; `sets` of them scatter in it (two for the next one seen from this one)."""
         if isinstance(interval, Symmetric):
-            shown = interval.std**2 + sets * self.more
-            std = math.sqrt(max(shown, sets * self.least, 0.0)) if math.isfinite(self.more) else math.inf
-            return replace(interval, std=std, df=self.df)
+            std = math.sqrt(max(interval.std**2 + sets * self.more, 0.0)) if math.isfinite(self.more) else math.inf
+            found = replace(interval, std=std, df=self.df)
+            return replace(found, skewness=self.skewness, sets=sets) if isinstance(found, Skewed) else found
         if isinstance(interval, ScoreInterval):
             ratio = self.ratio if sets > 1 else self.ratio_of_truth
             return replace(interval, curve=interval.curve * ratio, df=self.df)
@@ -173,8 +174,10 @@ class ClusteredAnswers(ChangedAnswers):
         if single > 0 and (sampling := self.inner.sampling_std() ** 2) > 0:
             sizes = np.bincount(self._codes)  # items that are all alike in a group count as one
             of_truth = min(max(1.0 + (grouped - single) / sampling, 0.0), float(sizes @ sizes) / self.n)
-        least = self.inner._least_group_variance(self._codes) if self.groups > 1 else 0.0
-        return Clusters(grouped - single, ratio, of_truth, self._df, self.inner._df, least)
+        squares = self.inner._skew_groups(self._codes) if self.groups > 1 else None
+        if squares is not None:
+            return Clusters(squares.variance - single, ratio, of_truth, squares.df, self.inner._df, squares.skewness)
+        return Clusters(grouped - single, ratio, of_truth, self._df, self.inner._df)
 
     @cached_property
     def _inside(self) -> ClusteredAnswers | None:

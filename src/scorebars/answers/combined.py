@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.base import Answers, ChangedAnswers
+from scorebars.answers.base import Answers, ChangedAnswers, SkewGroups
 from scorebars.answers.intervals import IntervalAt, Symmetric, affine, times
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf
@@ -169,8 +170,11 @@ class LinearAnswers(TransformedAnswers):
     def _group_values(self, codes: NDArray[np.intp] | None) -> float:
         return times(times(self.inner._group_values(codes), self._factors), self._factors)
 
-    def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
-        return times(times(self.inner._least_group_variance(codes), self._factors), self._factors)
+    def _skew_groups(self, codes: NDArray[np.intp]) -> SkewGroups | None:
+        found = self.inner._skew_groups(codes)
+        if found is None or self._shift:
+            return None
+        return replace(found, variance=times(times(found.variance, self._factors), self._factors))
 
     def why_undefined(self) -> str:
         return _TOO_LARGE if math.isfinite(self.inner.expected + self.inner.std) else self.inner.why_undefined()
@@ -418,8 +422,8 @@ class PredictionErrorAnswers(ChangedAnswers):
     def _group_values(self, codes: NDArray[np.intp] | None) -> float:
         return self._alone._group_values(codes)
 
-    def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
-        return self._alone._least_group_variance(codes)
+    def _skew_groups(self, codes: NDArray[np.intp]) -> SkewGroups | None:
+        return self._alone._skew_groups(codes)
 
     def _item_variance(self) -> float:
         return self._alone._item_variance()

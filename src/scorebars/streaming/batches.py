@@ -18,7 +18,7 @@ from scorebars.engines import BadValues
 from scorebars.engines.bins import Labels
 from scorebars.engines.class_counts import ClassCounts
 from scorebars.engines.store import Store, store_in_unit
-from scorebars.errors import ErrorModel, Flip, Normal
+from scorebars.errors import ErrorModel, Flip, MeasurementError, Normal
 from scorebars.errors.measurement_error import ErrorKind
 from scorebars.errors.normal import error_model
 from scorebars.evaluation.study_data import errors_of_predictions
@@ -85,6 +85,7 @@ class NumberBatch(Batch):
     @classmethod
     def checked(cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any = None) -> NumberBatch:
         """From what a user passes."""
+        _refuse_limits(yerr)
         models = _named(y_true, y_pred)
         of_predictions = errors_of_predictions(prederr, models)
         given = {f"prederr[{name!r}]": errors for name, errors in of_predictions.items()}
@@ -278,6 +279,15 @@ def _named(y_true: Any, y_pred: Any) -> dict[str, Any]:
                 "list(...))."
             )
     return models
+
+
+def _refuse_limits(yerr: Any) -> None:
+    """Where some labels are limits the true residuals are found from all labels together."""
+    if isinstance(yerr, MeasurementError) and yerr.limited:
+        raise ValueError(
+            f"yerr is {yerr!r}: an accumulator takes no labels that are limits, which tell about the truth only all together. "
+            f"{_ON_ARRAYS}"
+        )
 
 
 def argument_of(name: str, models: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from scipy import linalg
 from scipy.special import chdtr, chdtrc, chdtri
 
 from scorebars import checks
-from scorebars.answers.base import EXPECTED, PERFECT, TRUTH, Answers, Level, of_law
+from scorebars.answers.base import EXPECTED, PERFECT, TRUTH, Answers, Level, SkewGroups, of_law
 from scorebars.answers.clustered import ClusteredAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers, in_ordinary_units
 from scorebars.answers.evidence import Evidence, sampling_variance, unit_and_sums, weighted_mean
@@ -97,14 +97,12 @@ class SquaredAnswers(MeanLoss):
         trace, form = whole.trace - own.trace, whole.form - own.form
         return max(4.0 * form - 2.0 * trace, 2.0 * trace, 0.0)
 
-    def _least_group_variance(self, codes: NDArray[np.intp]) -> float:
-        """That of squares of normal residuals which are as alike within groups as these (docs/theory/new-test-sets.md)."""
+    def _skew_groups(self, codes: NDArray[np.intp]) -> SkewGroups | None:
+        """By leaving out groups; df as if residuals were normal and as alike within groups (docs/theory/new-test-sets.md)."""
+        if self._berkson:
+            return None
         data = self._labels()
-        if data.outputs > 1:
-            return 0.0
-        a, d = data.shares, data.residual
-        unit = float(np.max(np.abs(d))) or 1.0
-        return unit**4 * _normal_squares(a, d / unit, codes)
+        return _groups_of_squares(data.shares, data.residual, np.repeat(codes, data.outputs))
 
     def _next_test_set(self, more: float) -> IntervalAt:
         spread = math.sqrt(2.0 * (self._item_variance() + more))
@@ -541,16 +539,27 @@ def _whitened_shared(z: FloatArray, shifts: FloatArray) -> FloatArray:
     return np.asarray(z - directions.T @ ((1.0 - 1.0 / np.hypot(1.0, size)) * (directions @ z)))
 
 
-def _normal_squares(a: FloatArray, d: FloatArray, codes: NDArray[np.intp]) -> float:
-    """Variance of the sum of a d^2 for normal residuals with the mean square, mean and product within groups of these.
+def _groups_of_squares(a: FloatArray, d: FloatArray, codes: NDArray[np.intp]) -> SkewGroups:
+    """Of the sum of a d^2, with the shares a of the items.
 
-    Cov(d_i^2, d_j^2) = 2 (c^2 - m^4), with c = E d_i d_j and m the mean.
+    Without group g of share A the mean differs by r/(1 - A), r being the sum of the influences a (d^2 - mean). Of normal
+    residuals with the mean square, mean and product within groups of these, r has the variance
+    2 (q^2 - m^4) sum a_i^2 + 2 (c^2 - m^4) sum over pairs a_i a_j.
     """
-    own, groups = float(np.sum(np.square(a))), int(codes.max()) + 1
-    pairs = float(np.sum(np.square(np.bincount(codes, a)))) - own
+    share, own = np.bincount(codes, a), np.bincount(codes, np.square(a))
+    count, pairs = int(np.count_nonzero(share)), np.square(share) - own
     square, mean = float(a @ np.square(d)), float(a @ d)
+    influence = np.bincount(codes, a * (np.square(d) - square))
+    apart = float(np.sum(np.square(influence / np.where(share < 1, 1.0 - share, 1.0))))
     together = float(np.sum(np.square(np.bincount(codes, a * d)))) - float(np.sum(np.square(a * d)))
-    product = min(max(together / pairs, 0.0), square) if pairs > 0 else 0.0
-    scatter = float(np.sum(np.square(np.bincount(codes, a * (d - mean))))) * groups / max(groups - 1, 1)
+    product = min(max(together / float(pairs.sum()), 0.0), square) if pairs.sum() > 0 else 0.0
+    scatter = float(np.sum(np.square(np.bincount(codes, a * (d - mean))))) * count / max(count - 1, 1)
     mean2 = min(max(mean * mean - scatter, 0.0), square)  # the mean of few groups is not zero by chance
-    return 2.0 * ((square**2 - mean2**2) * own + max(product**2 - mean2**2, 0.0) * pairs)
+    normal = (square**2 - mean2**2) * own + max(product**2 - mean2**2, 0.0) * pairs
+    normal = normal if normal.sum() > 0 else np.square(share)
+    size = float(np.linalg.norm(influence))
+    return SkewGroups(
+        apart,
+        max(float(normal.sum()) ** 2 / float(normal @ normal) - 1.0, 1.0),
+        float(np.sum((influence / size) ** 3)) if size > 0 else 0.0,
+    )
