@@ -11,7 +11,7 @@ if find_spec("torch") is None:
 if find_spec("torchmetrics") is None:
     collect_ignore += ["src/scorebars/adapters/torchmetrics.py"]
 if find_spec("triton") is None:
-    collect_ignore += ["src/scorebars/engines/triton_sums.py"]
+    collect_ignore += ["src/scorebars/engines/triton_sums.py", "src/scorebars/engines/triton_bins.py"]
 if find_spec("torch") is None:
     collect_ignore += ["src/scorebars/engines/device_bins.py"]
 

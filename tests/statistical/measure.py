@@ -1,10 +1,10 @@
 """Measure how often every interval of every metric holds, in every world, and keep the table.
 
-    python tests/statistical/measure.py [--n 40 150] [--most 400] [--seconds 20] [--only PATTERN] [--compare] [--fresh]
+    python tests/statistical/measure.py [--n 40 150] [--most 400] [--seconds 20] [--only PATTERN] [--compare] [--below 0]
 
-The table is `src/scorebars/data/coverage.csv`; `sb.capabilities` and the docs read it. A situation that is in the table with as
-many repetitions as asked for (or whose time was up) is not measured again, so an interrupted run goes on where it stopped.
-Each situation has its own seed: the order and the number of processes change nothing.
+The table is `src/scorebars/data/coverage.csv`; `sb.capabilities` and the docs read it. A situation that is in the table is not
+measured again, so an interrupted run goes on where it stopped; with `--below` those of fewer repetitions are, the fewest
+first. Each situation has its own seed: the order and the number of processes change nothing.
 """
 
 from __future__ import annotations
@@ -77,24 +77,28 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="time after which a slow situation stops early")
     parser.add_argument("--only", default="*", help="situations metric/model that match, such as 'r2_score/*'")
     parser.add_argument("--compare", action="store_true", help="differences of two models instead of single scores")
-    parser.add_argument("--fresh", action="store_true", help="measure again what the table has already")
+    parser.add_argument("--below", type=int, default=0, help="measure again what has fewer repetitions than this")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
     rows = read()
-    known = set() if asked.fresh else {key_of(row) for row in rows}
+    known: dict[Key, int] = {}
+    for row in rows:
+        known[key_of(row)] = max(known.get(key_of(row), 0), int(float(row["count"])))
     todo = [
         key
         for n in asked.n
         for s in situations(n)
         if fnmatch(f"{s.metric}/{s.world.name}", asked.only)
-        and (key := (s.metric, s.world.name, s.n, asked.compare)) not in known
+        and ((key := (s.metric, s.world.name, s.n, asked.compare)) not in known or known[key] < asked.below)
     ]
+    todo.sort(key=lambda key: known.get(key, 0))
     with ProcessPoolExecutor(asked.processes) as pool:
         jobs = [pool.submit(one, key, asked.most, asked.seconds) for key in todo]
         for done, job in enumerate(as_completed(jobs), 1):
             key, found, problem = job.result()
-            rows = [row for row in rows if key_of(row) != key] + found
-            write(rows)
+            if problem or (found and max(int(float(row["count"])) for row in found) > known.get(key, 0)):
+                rows = [row for row in rows if key_of(row) != key] + found
+                write(rows)
             held = "  ".join(f"{r['answer']} {float(r['held95']):.2f}" for r in found)
             print(f"{done}/{len(todo)} {key[0]}, {key[1]}, n = {key[2]}: {problem or held}", flush=True)
 

@@ -47,10 +47,11 @@ def test_ignoring_the_label_errors_cries_wolf():
 
 def test_wrong_spreads_are_noticed():
     rng = np.random.default_rng(4)
-    for members in (0, 8):
+    for members, least in ((0, 19), (8, 16)):  # the spread of 8 members is known less well
         worlds = [world(members, 200, 1.0, rng, factor=1.8) for _ in range(20)]
         found = [sb.calibration(y, f, yerr=s) for y, f, s in worlds]
-        assert sum(one.verdict.startswith("Over-confident") for one in found) >= 19
+        assert sum(one.verdict.startswith("Over-confident") for one in found) >= least
+        assert sum(one.calibrated for one in found) <= 2
 
 
 def intervals(members, n, ratio, runs, factor=1.0, shift=0.0):

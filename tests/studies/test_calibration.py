@@ -388,7 +388,7 @@ def test_scaling_and_shift_change_nothing_that_has_no_unit():
     [
         ((CENTRE, -SPREAD), "std has values that are not positive"),
         ((CENTRE[:-1], SPREAD[:-1]), "inconsistent numbers of samples"),
-        (CENTRE, "no forecast but a prediction"),
+        (CENTRE, "a prediction without a spread, not a forecast"),
         (None, "forecast is missing"),
         (np.where(np.arange(12) == 3, np.nan, MEMBERS), "members"),
     ],

@@ -15,10 +15,11 @@ takes the place of the mean under the law, and the scatter of the D_i given the 
 
 Hard items are often both measured badly and predicted badly. Then D = m(s) + c(s) eta with one law of eta for all labels
 (Chen 2023, "Empirical Bayes when estimation precision predicts parameters"). Here m and log c^2 are straight lines in
-log s (`Trend`), fitted by the first two moments of the observed residuals alone, E d = m and Var d = c^2 + s^2. Lines are
-used only where a likelihood-ratio test sees dependence: following noise would double the scatter of the estimate. Where it
-does not, the lines that fit best still tell how much unseen dependence may change an answer. Residuals of forecasts may follow
-the spread of the forecast as well: then lines are in both logarithms, and no trend means in proportion to the spread.
+log s (`Trend`), fitted by the first two moments of the observed residuals alone, E d = m and Var d = c^2 + s^2. Whether lines
+are used, or c in proportion to s, or none of it, is decided by the likelihood of the labels (`answers.truth.true_residuals`);
+what was not chosen still tells how much unseen dependence may change an answer. Residuals of forecasts may follow the spread of
+the forecast as well: then lines are in both logarithms, no trend means in proportion to the spread, and a test of the moments
+decides.
 """
 
 from __future__ import annotations
@@ -198,6 +199,13 @@ class Deconvolution:
     def effective_labels(self) -> float:
         """As many labels of equal weight would know as much."""
         return 1.0 / float(np.sum(self.cells.square))
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        """Of all labels with normal errors, less what is the same for all laws."""
+        nearest = np.min(np.abs(self.cells.residual[:, None] - self.grid), axis=1) / self.cells.sd
+        relative = np.log(self._mixture.likelihood @ self.weights)
+        return float(self.cells.share @ (relative - 0.5 * np.square(nearest))) * self.effective_labels
 
     # means and their scatter -------------------------------------------------------------------
 

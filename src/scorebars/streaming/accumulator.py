@@ -135,6 +135,7 @@ def _summed(metric: ChosenMetric) -> ChosenMetric:
         raise ValueError(
             f"{name} needs all labels at once, so an accumulator cannot sum it up: use scorebars.evaluate on arrays. An "
             f"accumulator takes: {', '.join(names_by_task()[declaration.task])}."
+            + (" The crps of a QuantileForecast, too: it is twice the loss." if name == "mean_pinball_loss" else "")
         )
     allowed = [option for option in metric.known_options if option not in _NOT_IN_PIECES]
     for option in metric.options:

@@ -4,7 +4,7 @@ The law of D = truth - prediction is fitted to the labels that err (`moments.dec
 their residuals as they are. The fit gives the mean of *any* loss of the residual, and quantiles too: absolute error,
 pinball, Huber, within tolerance. It needs independent errors and labels enough to show a law.
 
-Where true residuals are seen to follow the label errors, D = m(s) + c(s) eta, the law is that of eta.
+Where true residuals follow the label errors, D = m(s) + c(s) eta, the law is that of eta. `most_likely_trend` decides.
 
 Errors need not be normal: a label that is a count, or has an error of a factor, tells by its own density which true values
 it allows. The size of such an error grows with the true value, which only the label shows, with that very error; residuals
@@ -93,7 +93,9 @@ class TrueResiduals:
         if self.trend is None:
             return "true residuals taken as independent of the label errors, since no dependence is seen"
         if self.trend is PROPORTIONAL:
-            return "true residuals are taken as proportional to the label errors, which makes the labels most probable"
+            return (
+                "true residuals are seen to follow the label errors: their size is taken as proportional to the error"
+            )
         power = self.trend.log_variance[1] / 2
         return (
             "true residuals are seen to follow the label errors: their size is taken as a power of the error "
@@ -118,8 +120,7 @@ class TrueResiduals:
         cells = self.fit.cells
         centre, scale = (0.0, 1.0) if self.trend is None else self.trend.at(cells.group)
         observed, sd = centre + scale * cells.residual, scale * cells.sd
-        assert trend is not None
-        centre, scale = trend.at(cells.group)
+        centre, scale = (0.0, 1.0) if trend is None else trend.at(cells.group)
         eta, error = (observed - centre) / scale, sd / scale
         grid = residual_grid(eta, error, cells.share)
         return Deconvolution.of_cells(cells._replace(residual=eta, sd=error), grid)
@@ -135,16 +136,43 @@ def true_residuals(data: Measured) -> TrueResiduals | None:
     if not enough_labels(a):
         return None
     rest = (share > 0) & ~fitted
-    trend = fitted_trend(d, s, a)
-    others = () if trend is None else trend.others()
-    if trend is None or not trend.seen:
-        trend, fit = None, Deconvolution.fit(d, s, a, grid)
-    else:
-        centre, scale = trend.at(s)
-        eta, error = (d - centre) / scale, s / scale
-        fit = Deconvolution.fit(eta, error, a, residual_grid(eta, error, a), s)
+    fits: dict[Trend | None, Deconvolution] = {None: Deconvolution.fit(d, s, a, grid)}
+    moments = None
+    if _may_follow(s):
+        moments = fitted_trend(d, s, a)
+        for followed in (PROPORTIONAL,) if moments is None else (PROPORTIONAL, moments):
+            centre, scale = followed.at(s)
+            eta, error = (d - centre) / scale, s / scale
+            fits[followed] = Deconvolution.fit(eta, error, a, residual_grid(eta, error, a), s)
+    trend, others = most_likely_trend({trend: fit.log_likelihood for trend, fit in fits.items()}, moments)
+    fit = fits[trend]
     known = (residual[rest], sd[rest], share[rest])
     return TrueResiduals(fit, fitted, float(a.sum()), *known, _clustering(data), trend, others)
+
+
+def _may_follow(sizes: FloatArray) -> bool:
+    """Whether the sizes of the errors differ enough to be followed."""
+    return bool(np.all(sizes > _NOTHING)) and float(np.std(np.log(sizes))) > _LEAST_SPREAD
+
+
+def most_likely_trend(
+    log_likelihood: dict[Trend | None, float], moments: Trend | None
+) -> tuple[Trend | None, OtherTrends]:
+    """The trend that makes the labels most probable, and the others that they allow.
+
+    Residuals may follow nothing, be in proportion to the errors, or follow them as their first two moments say. The last
+    has two numbers of its own, which cost one unit of log likelihood each (Akaike). Others are as many standard errors away
+    as a normal likelihood would have it.
+    """
+    reached = dict(log_likelihood)
+    if moments is not None:
+        reached[moments] -= 2.0
+    best = max(reached, key=lambda trend: reached[trend])
+    short = {trend: reached[best] - value for trend, value in reached.items() if trend is not best}
+    others = tuple((trend, math.sqrt(max(2.0 * gap, 1.0))) for trend, gap in short.items() if gap < _TOO_FAR)
+    if best is not None and best is moments:
+        others += tuple((trend, 1.0) for trend in best.tilted())
+    return best, others
 
 
 def labels_to_fit(d: FloatArray, sd: FloatArray, share: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -229,22 +257,14 @@ class FamilyLabels:
         return self.fits[trend]
 
     def best_trend(self) -> tuple[Trend | None, OtherTrends]:
-        """The trend that makes the labels most probable, and the others that they allow.
-
-        Residuals may follow nothing, be in proportion to the errors, or follow them as their first two moments say. The
-        last has two numbers of its own, which cost one unit of log likelihood each (Akaike).
-        """
-        penalty: dict[Trend | None, float] = {None: 0.0}
-        if np.all(self.sizes > _NOTHING) and float(np.std(np.log(self.sizes))) > _LEAST_SPREAD:
-            penalty[PROPORTIONAL] = 0.0
+        """The trend that makes the labels most probable, and the others that they allow."""
+        trends: list[Trend | None] = [None]
+        moments = None
+        if _may_follow(self.sizes):
             d = self.errors.unbiased_label(self.y) - self.p
             moments = fitted_trend(d, self.sizes, self.share) if np.all(np.isfinite(d)) else None
-            if moments is not None:
-                penalty[moments] = 2.0
-        reached = {trend: self.fit(trend).log_likelihood - cost for trend, cost in penalty.items()}
-        best = max(reached, key=lambda trend: reached[trend])
-        short = {trend: reached[best] - value for trend, value in reached.items() if trend != best}
-        return best, tuple((trend, math.sqrt(max(2.0 * gap, 1.0))) for trend, gap in short.items() if gap < _TOO_FAR)
+            trends += [PROPORTIONAL] if moments is None else [PROPORTIONAL, moments]
+        return most_likely_trend({trend: self.fit(trend).log_likelihood for trend in trends}, moments)
 
 
 def mean_of_family(loss: Loss, data: Measured, low: float, high: float) -> MeanOfLoss | None:

@@ -126,10 +126,9 @@ class _MiddleErrors(Law):
             p = folded_cdf(np.asarray(x), *self.labels)
             return float(np.sum(p) - goal) / (math.sqrt(float(np.sum(p * (1.0 - p)))) + _COUNTS)
 
-        low, high = (
-            crossing(lambda x: excess(x) + _EDGE, *self.ends, rtol=1e-6),
-            crossing(lambda x: excess(x) - _EDGE, *self.ends, rtol=1e-6),
-        )
+        close = 1e-7 * (self.ends[1] - self.ends[0])  # the middle may be at 0, where many labels are met exactly
+        low = crossing(lambda x: excess(x) + _EDGE, *self.ends, xtol=close, rtol=1e-6)
+        high = crossing(lambda x: excess(x) - _EDGE, *self.ends, xtol=close, rtol=1e-6)
         size, sigma = self.labels
         under = folded_sf(np.asarray(low), size, sigma) < _NEVER
         kept = ~under & (folded_cdf(np.asarray(high), size, sigma) >= _NEVER)
