@@ -32,7 +32,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     from scorebars.engines import triton_sums
 
     if not GPU:
-        monkeypatch.setattr(triton_sums, "_processors", lambda device: 1)
+        monkeypatch.setattr(triton_sums, "processors", lambda device: 1)
         monkeypatch.setattr(triton_sums, "_PROGRAMS_PER_PROCESSOR", 2)
     return triton_sums.triton_sums
 
@@ -173,7 +173,7 @@ def test_bins_of_the_kernel_are_those_of_torch(
     from scorebars.engines.on_device import DeviceColumns
 
     if not GPU:
-        monkeypatch.setattr(triton_bins, "_processors", lambda device: 1)
+        monkeypatch.setattr(triton_bins, "processors", lambda device: 1)
         monkeypatch.setattr(triton_bins, "_PROGRAMS_PER_PROCESSOR", 2)
     columns = DeviceColumns(*tensors(draw(3001) | ({} if weighted else {"weight": None})))
     sigma = columns.sigma.clone()

@@ -8,7 +8,6 @@ order in which labels are added is not fixed: two runs may differ in the last di
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import triton
 import triton.language as tl
 
 from scorebars.engines.bins import FOLDED, MOMENTS, RATIO, Z_BINS, Z_WIDTH, BinKind, place_in_bin
+from scorebars.engines.triton_sums import processors, readable
 
 _BLOCK, _WARPS = 256, 4
 _PROGRAMS_PER_PROCESSOR = 16
@@ -129,11 +129,6 @@ def _kernel(
         tl.store(out_at + COLUMNS + k, tl.sum(totals[k]))
 
 
-@cache
-def _processors(device: Any) -> int:
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
-
-
 def filled_bins(
     columns: Any, v: Any, kind: BinKind, keys: tuple[int, int], top: Any, shift: float
 ) -> tuple[Any, Any, Any]:
@@ -141,12 +136,12 @@ def filled_bins(
 
     `columns` are (y, p, sigma, weight). The sums of FOLDED are two: w |d| of the labels with v = 0, and w^2 |d| of all.
     """
-    arrays = (v, *(None if column is None else _readable(column) for column in columns))
+    arrays = (v, *(None if column is None else readable(column) for column in columns))
     n, device, row, bins = len(v), v.device, MOMENTS * kind.columns, keys[1] - keys[0]
     copies = int(min(_COPIES, max(1, _COPIED // (8 * bins * row))))
     table = torch.zeros((copies, bins, row), dtype=torch.float64, device=device)
     more = 2 if kind is FOLDED else kind.totals
-    programs = min(-(-n // _BLOCK), _PROGRAMS_PER_PROCESSOR * _processors(device))
+    programs = min(-(-n // _BLOCK), _PROGRAMS_PER_PROCESSOR * processors(device))
     out = torch.empty((programs, kind.columns + more), dtype=torch.float64, device=device)
     steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in arrays]
     one_bin = v.stride(0) == 0 and kind is not FOLDED
@@ -164,8 +159,3 @@ def filled_bins(
         moments = np.vander(place_in_bin(v[:1].cpu().numpy(), kind.bits), MOMENTS, increasing=True)[..., None] * certain
         return moments, np.zeros(kind.columns), totals
     return table.sum(dim=0).cpu().numpy().reshape(bins, MOMENTS, kind.columns), certain, totals
-
-
-def _readable(column: Any) -> Any:
-    """The kernel reads float32 and float64 as they lie in memory."""
-    return column if column.dtype in (torch.float32, torch.float64) else column.double()

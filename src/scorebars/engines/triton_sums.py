@@ -202,7 +202,7 @@ def triton_sums(
 
     `sigma` is a tensor like y, or one of no dimension that holds for all labels.
     """
-    columns = [None if column is None else _readable(column) for column in (y, p, sigma, weight)]
+    columns = [None if column is None else readable(column) for column in (y, p, sigma, weight)]
     options = {"WEIGHTED": weight is not None, "WITHIN": tolerance is not None, "LABELS": reference is not None}
     numbers = [
         None if number is None else torch.tensor(number, dtype=torch.float64, device=y.device)
@@ -215,13 +215,14 @@ def triton_sums(
     return _in_order(_pass(columns, numbers, NUMBER=tl.float64, **options, **_DOUBLE), y.shape[0], weight is not None)
 
 
-def _readable(column: Any) -> Any:
+def readable(column: Any) -> Any:
     """The kernel reads float32 and float64 as they lie in memory."""
     return column if column.dtype in (torch.float32, torch.float64) else column.double()
 
 
 @cache
-def _processors(device: Any) -> int:
+def processors(device: Any) -> int:
+    """How many multiprocessors the device has."""
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
@@ -233,7 +234,7 @@ def _pass(columns: list[Any], numbers: list[Any], **options: Any) -> dict[str, f
     n, device = columns[0].shape[0], columns[0].device
     even = n // _ALIGNED * _ALIGNED
     block = _THREADS * options["VECTOR"]
-    programs = min(-(-even // block), _PROGRAMS_PER_PROCESSOR * _processors(device))
+    programs = min(-(-even // block), _PROGRAMS_PER_PROCESSOR * processors(device))
     out = torch.empty((programs + (even < n), len(_STORED)), dtype=torch.float64, device=device)
     steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
 
