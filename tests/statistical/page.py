@@ -36,8 +36,8 @@ Each entry says how the answer is found and how often its 95 % interval held in 
 True values scatter by 2, true residuals by 1 and label errors by 0.3 to 0.9; class labels are wrong in 10 % of the cases. With 400
 repetitions a share is known to about 1 %, with 20 (slow metrics) to about 5 %.
 
-How to read it: two fifths of the cells rest on fewer than 50 repetitions, where only gross failures show. Cells that looked short
-at first were measured again with more repetitions, the others were not. The reasons at the end are our explanations; most were
+How to read it: of the cells, FEW rest on fewer than 100 repetitions, where only gross failures show. Cells that looked short
+at first were measured again with more repetitions, most others were not. The reasons at the end are our explanations; most were
 not tested by experiments of their own.
 
 One cell of the table, in small: how often the 95 % interval of the mean squared error against the truth held in 1000 test sets.
@@ -92,8 +92,12 @@ def _names(weak: Weak) -> str:
     return f"{weak.answer.replace(' | ', ', ')} of {metric}{where}{few}"
 
 
+TENTHS = ("hardly any", "one tenth", "one fifth", "three tenths", "two fifths", "half", "three fifths", "most")
+
+
 def main() -> None:
-    parts = [HEAD]
+    few = [float(row["count"]) < 100 for row in read()]
+    parts = [HEAD.replace("FEW", TENTHS[min(round(10 * sum(few) / len(few)), len(TENTHS) - 1)])]
     for answer in ANSWERS:
         parts.append(f"## `{answer}`\n\n{QUESTIONS[answer]}\n\n{sb.capabilities(answer).to_markdown()}")
     parts.append(f"## Comparisons of two models\n\n{DIFFERENCE}\n\n{differences()}\n")

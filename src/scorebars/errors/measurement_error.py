@@ -239,7 +239,7 @@ class MeasurementError(ErrorModel):
         """Refuse error sizes that were not checked when the model was made."""
 
     def has_moment(self, order: float) -> bool:
-        """Whether the mean of |error|^order is finite for every label."""
+        """Whether the absolute moment of this order is finite for every label."""
         return True
 
     def why_infinite(self) -> str:
