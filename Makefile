@@ -70,7 +70,7 @@ test-browser: $(VENV)/installed-test  ## the pages in a real browser
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -m browser tests/browser
 
 bench: $(VENV)-torch/installed  ## everything as ratios against peers; writes benchmarks/results and the README's table
-	$(VENV)-torch/bin/python -m pip install --quiet --editable ".[sklearn,uncertainties,plot,arrow,dask]"
+	$(VENV)-torch/bin/python -m pip install --quiet --editable ".[sklearn,uncertainties,plot,arrow,dask]" scoringrules numba
 	$(VENV)-torch/bin/python benchmarks/run.py
 
 $(VENV)/installed-docs: $(VENV)/installed
