@@ -80,7 +80,7 @@ def test_detection_limit(capsys):
     whole, limited = found["whole"], found["limited"].truth
     assert abs(limited - whole) < abs(found["dropped"] - whole) and abs(limited - whole) < whole.std
     assert found["limited"].observed < whole
-    assert "0.0569 ± 0.0036 (labels)" in out and "0.0545 ± 0.0022 (labels)" in out
+    assert "0.0552 ± 0.0026 (labels)" in out and "0.0545 ± 0.0022 (labels)" in out
 
 
 def test_error_bars(capsys):
