@@ -60,7 +60,7 @@ def real_array(values: Any, argument: str) -> NDArray[Any]:
 def any_array(values: Any, argument: str, what: str = "values") -> NDArray[Any]:
     """`values` as an array of any type; lists of lists that differ in length are refused."""
     try:
-        return np.asarray(to_host(values))
+        return values if type(values) is np.ndarray else np.asarray(to_host(values))
     except ValueError as why:
         one = {"probabilities": "probability"}.get(what, what.removesuffix("s"))
         raise ValueError(

@@ -232,7 +232,10 @@ def plain_labels(y_true: Any, yerr: Any) -> PlainLabels:
 
 def plain_array(values: Any, unit: Any = None) -> NDArray[Any]:
     """A NumPy array in the unit of the labels, without errors of its own; a single column lies flat."""
-    array = np.asarray(values.to_value(unit) if hasattr(values, "to_value") else to_host(values))
+    if type(values) is np.ndarray:
+        array = values
+    else:
+        array = np.asarray(values.to_value(unit) if hasattr(values, "to_value") else to_host(values))
     if array.dtype.kind == "O" and array.size and hasattr(array.flat[0], "nominal_value"):  # package uncertainties
         array = np.array([value.nominal_value for value in array.flat], dtype=np.float64).reshape(array.shape)
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array

@@ -18,7 +18,7 @@ from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
 from scorebars.cli import output
 from scorebars.files.columns import Roles
-from scorebars.files.file_labels import TableLabels, binary, no_complete_rows, task_of
+from scorebars.files.file_labels import TableLabels, binary, task_of
 from scorebars.files.formats import (
     STREAM_ABOVE,
     ArrowFile,
@@ -28,6 +28,7 @@ from scorebars.files.formats import (
     files_in_pieces,
     no_rows,
 )
+from scorebars.files.table_rows import no_complete_rows
 
 _COLUMNS = {question.name: question.brief for question in QUESTIONS if question.label} | {
     "noise": "how much of the observed error is label error",

@@ -64,10 +64,10 @@ def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -
         yerr = None  # it holds for numbers and for classes
     if isinstance(yerr, ErrorModel):
         return "regression" if isinstance(yerr, MeasurementError) else "classification"
-    if library_of(labels) is not None:  # perhaps on a device: its type tells, and no label is copied
+    if _is_tensor(labels):  # perhaps on a device: its type tells, and no label is copied
         return "classification" if "bool" in str(labels.dtype) else "regression"
     array = checks.any_array(labels, "y_true")
-    predictions = [p if library_of(p) is not None else checks.any_array(p, "y_pred") for p in predictions]
+    predictions = [p if _is_tensor(p) else checks.any_array(p, "y_pred") for p in predictions]
     if array.dtype.kind in "bUS" or (array.dtype.kind == "O" and (not array.size or _holds_texts(array))):
         return "classification"
     counted = bool(predictions) and all(_is_counted(values) for values in (array, *predictions))
@@ -82,7 +82,7 @@ def assumed_task(task: str | None, labels: Any, yerr: Any, predictions: Sequence
             raise ValueError(f"task must be 'regression' or 'classification', got {task!r}.")
         return task, ""
     found = guess_task(labels, yerr, predictions)
-    said = isinstance(yerr, ErrorModel) or library_of(labels) is not None  # of tensors only booleans are classes
+    said = isinstance(yerr, ErrorModel) or _is_tensor(labels)  # of tensors only booleans are classes
     numbers = found == "classification" and not said and np.asarray(labels).dtype.kind in "iuf"
     if found == "regression" and not said and are_probabilities(labels, predictions):
         return found, _SAID_OF_PROBABILITIES
@@ -94,10 +94,15 @@ def are_probabilities(labels: Any, predictions: Sequence[Any]) -> bool:
     array = np.asarray(labels)
     if array.dtype.kind not in "iuf" or not predictions or set(np.unique(array).tolist()) != {0, 1}:
         return False
-    values = [np.asarray(p) for p in predictions if library_of(p) is None]
+    values = [np.asarray(p) for p in predictions if not _is_tensor(p)]
     return len(values) == len(predictions) and all(
         p.dtype.kind in "iuf" and p.ndim == 1 and bool(np.all((p >= 0) & (p <= 1) | np.isnan(p))) for p in values
     )
+
+
+def _is_tensor(values: Any) -> bool:
+    """Whether this is an array of torch, JAX or CuPy."""
+    return type(values) not in PLAIN and library_of(values) is not None
 
 
 def _holds_texts(array: NDArray[Any]) -> bool:
@@ -110,7 +115,7 @@ def _holds_texts(array: NDArray[Any]) -> bool:
 
 def _is_counted(values: Any) -> bool:
     """Whether these are integers of few different values; whole numbers written as floats are measured."""
-    if library_of(values) is not None:
+    if _is_tensor(values):
         return False
     array = np.asarray(values)
     if array.dtype.kind == "O":  # nullable integers

@@ -1,9 +1,7 @@
-"""The columns of a file as arrays that belong together, checked, with every complaint naming its column, row and line."""
+"""From the columns of a file to what a study works on: labels, their errors, predictions and what else belongs to them."""
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,21 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scorebars._shared.escaping import printable
-from scorebars.cells import CellNumbers, decimal_mark, read_cells
+from scorebars.cells import read_cells
 from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Votes
-from scorebars.errors.censored import limit_sides
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
-from scorebars.files.columns import Roles, first_names, id_is_unique, plain_names, roles_of
-from scorebars.files.formats import Column, Reading, TableSource, no_rows, opened
+from scorebars.files.columns import Roles, first_names, roles_of
+from scorebars.files.formats import Column, Reading, TableSource, opened
 from scorebars.files.problem import TableProblem
-from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
+from scorebars.files.table_rows import TableRows, as_texts, require_one_unit
+from scorebars.forecasts import Forecast
 
-Mask = NDArray[np.bool_]
-_FIX_CELL = "Correct the cell, empty it and use --nan-policy omit, or choose another column."
 PROBABILITY_METRICS = ("log_loss", "brier_score_loss", "roc_auc_score", "average_precision_score")
 """The metrics that judge predicted probabilities."""
 
@@ -74,10 +69,6 @@ class TableLabels:
         return self.task == "classification" and any(p.dtype.kind == "f" for p in self.predictions.values())
 
 
-def no_complete_rows(source: TableSource, roles: Roles) -> TableProblem:
-    return TableProblem(f"every row of {source.name} misses a value in one of the columns {', '.join(roles.used)}.")
-
-
 def understood(source: TableSource, roles: Roles) -> str:
     """One line that says what file was read how, and which column was taken for what."""
     remarks = source.remarks()
@@ -103,7 +94,7 @@ def load_labels(
     exclude: Sequence[str] = (),
 ) -> TableLabels:
     """Read and check the columns; rows whose COLUMN=VALUE is in `exclude` are left out."""
-    table = _Table.of(source, roles)
+    table = TableRows.of(source, roles)
     task = "regression" if task == "forecast" else task
     said: list[str] = table.remarks
     if task is None:
@@ -112,12 +103,12 @@ def load_labels(
         said += [assumed] if assumed else []
     table = table if task == "regression" else table.without_forecasts()
     table.require_numbers(table.roles.numbers(task))
-    _require_one_unit(table, task)
+    require_one_unit(table, task)
     table = table.with_limits() if task == "regression" else table
     table = table.without(exclude) if exclude else table
     table = table.with_one_row_for_each_item()
     table, omitted = table.complete(nan_policy)
-    y, yerr = table.labels_and_errors(task)
+    y, yerr = labels_and_errors(table, task)
     table = table.one_row_for_each_label()
     columns, roles = table.columns, table.roles
     weight = None if roles.weight is None else columns[roles.weight]
@@ -134,455 +125,140 @@ def load_labels(
     if task == "classification":
         y, predictions = _classes(y), {model: _classes(values) for model, values in predictions.items()}
     named = (roles.by, roles.groups, roles.id)
-    by, groups, ids = (None if name is None else _texts(columns[name]) for name in named)
+    by, groups, ids = (None if name is None else as_texts(columns[name]) for name in named)
     unit = table.units.get(roles.label_columns[0]) if roles.label_columns else None
     return TableLabels(y, predictions, yerr, weight, by, groups, ids, task, unit, omitted, tuple(said), forecasts)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Columns that belong together, and where their rows stand in the file."""
+# labels and errors ----------------------------------------------------------------------------------
 
-    source: TableSource
-    roles: Roles
-    columns: dict[str, Column]
-    cells: dict[str, CellNumbers]
-    """What texts say that were read as numbers."""
-    rows: NDArray[np.intp]
-    total: int
-    """Rows of the file."""
-    models: dict[str, str]
-    """Column of predictions -> name of the model."""
-    units: dict[str, str]
-    remarks: list[str] = field(default_factory=list)
-    side: Column | None = None
-    """-1 where the label is an upper limit, 1 where it is a lower limit, else 0; None without any limit."""
 
-    @classmethod
-    def of(cls, source: TableSource, roles: Roles) -> _Table:
-        """Read the columns; texts that are numbers become numbers."""
-        columns = source.read(roles.used)
-        remarks: list[str] = []
-        texts = _texts_of_numbers(columns, roles)
-        mark = _decimal(source, columns, texts, remarks)
-        if mark == "," and source.decimal not in (",", None):
-            source = source.with_decimal(mark)
-            columns = source.read(roles.used)
-            texts = _texts_of_numbers(columns, roles)
-        cells = {name: read_cells(columns[name], mark) for name in texts}
-        columns |= {name: np.where(found.bad, 0.0, found.values) for name, found in cells.items()}
-        units = source.units(roles.used) | {name: found.unit for name, found in cells.items() if found.unit}
-        for name in roles.predictions:
-            if name in cells and cells[name].upper is not None:
-                remarks.append(f"the errors in the cells of {name} are those of predictions and are not used")
-        remarks += _odd_values(columns, roles)
-        n = len(next(iter(columns.values()))) if columns else 0
-        if n == 0:
-            raise no_rows(source)
-        return cls(source, roles, columns, cells, np.arange(n), n, roles.models(), units, remarks)
-
-    # forecasts -------------------------------------------------------------------------------------
-
-    def without_forecasts(self) -> _Table:
-        """Classes have no spread: members are predictions of their own."""
-        roles = self.roles
-        members = tuple(name for group in roles.members for name in group)
-        roles = replace(roles, predictions=(*roles.predictions, *members), stds=(), members=())
-        kept = {name: values for name, values in self.columns.items() if name in roles.used}
-        return replace(self, roles=roles, columns=kept, models=roles.models())
-
-    def forecasts(self) -> dict[str, Forecast]:
-        """The forecast of each model that has a spread or members."""
-        found: dict[str, Forecast] = {}
-        for column, std in self.roles.stds:
-            values = self.columns[std]
-            advice = "The spread of a forecast is a standard deviation: above 0. Correct it, or leave it out with --std none."
-            self.refuse(values <= 0, std, "is not positive", advice, values)
-            found[printable(self.models[column])] = NormalForecast(self.columns[column], values)
-        for model, group in self.roles.ensembles().items():
-            found[printable(model)] = EnsembleForecast(np.stack([self.columns[name] for name in group], axis=1))
-        return found
-
-    # complaints ------------------------------------------------------------------------------------
-
-    def refuse(self, bad: Mask, column: str | None, what: str, advice: str, values: Column | None = None) -> None:
-        """Complain about the first bad row of a column, where there is one, and count the others."""
-        if not bad.any():
-            return
-        first, count = int(np.flatnonzero(bad)[0]), int(bad.sum())
-        value = "" if values is None else f": {values[first]!r}" if values.dtype.kind == "O" else f": {values[first]}"
-        more = f", and in {count - 1} more row{'s' if count > 2 else ''}" if count > 1 else ""
-        place = self.source.place(int(self.rows[first]))
-        raise TableProblem(f"column {column!r} {what} in {place}{value}{more}. {advice}")
-
-    def refuse_near_numbers(self) -> None:
-        """Refuse texts such as 1.5* that would pass for names of classes."""
-        for name in (*self.roles.label_columns, *self.roles.predictions):
-            values = self.columns[name]
-            if values.dtype.kind == "O":
-                near = np.array([bool(re.match(r"[<>]?\s*[+-]?\d+[.,]\d", str(value))) for value in values])
-                if 2 * near.sum() > len(near):
-                    advice = f"{_FIX_CELL} For classes say --task classification."
-                    self.refuse(read_cells(values).bad, name, "holds no number", advice, values)
-
-    def require_numbers(self, names: Sequence[str]) -> None:
-        """Refuse texts among numbers, and limits, which are no values; what stays text becomes numbers."""
-        for name in names:
-            if name not in self.cells and self.columns[name].dtype.kind == "O":
-                self.cells[name] = read_cells(self.columns[name], None)
-                given: Column | None = self.columns[name]
-                self.columns[name] = self.cells[name].values
-            else:
-                given = None
-            found = self.cells.get(name)
-            if found is None:
-                if self.columns[name].dtype.kind != "f":
-                    self.columns[name] = self.columns[name].astype(np.float64)
-                continue
-            if found.bad.any() or found.limits.any():
-                given = self.source.read([name])[name] if given is None else given
-                self.refuse(found.bad, name, "holds no number", _FIX_CELL, given)
-                if name != self.roles.y or self.roles.repeated_rows:
-                    advice = "Only labels may be limits, one row for each."
-                    self.refuse(found.limits, name, "holds a limit", advice, given)
-
-    def with_limits(self) -> _Table:
-        """The same table, told which labels are limits: by their cells, or by a column that marks them."""
-        name = self.roles.y
-        if name is None or self.roles.repeated_rows:
-            return self
-        found = self.cells.get(name)
-        side = np.zeros(len(self.rows)) if found is None else found.side
-        flag = _limit_flag(name, self.source.columns)
-        if flag is not None and not side.any():
-            side = self._marked(name, flag)
-        if not side.any():
-            return self
-        limits = side != 0
-        columns = dict(self.columns)
-        for error in self.roles.error_columns:
-            without = limits & np.isnan(columns[error])
-            if without.any() and not np.isnan(columns[error]).all():
-                columns[error] = np.where(without, np.nanmedian(columns[error]), columns[error])
-                self.remarks.append(f"limits without an error in {error} have the median one")
-        return replace(self, columns=columns, side=side)
-
-    def _marked(self, name: str, flag: str) -> Column:
-        try:
-            side = limit_sides(self.source.read([flag])[flag], flag)
-        except ValueError as why:
-            raise TableProblem(f"column {flag!r} looks like marks of limits of {name!r}: {why}") from None
-        if side.any():
-            self.remarks.append(f"{flag} marks limits of {name}")
-        return side
-
-    # rows ------------------------------------------------------------------------------------------
-
-    def _at(self, rows: NDArray[np.intp]) -> _Table:
-        kept = {name: values[rows] for name, values in self.columns.items()}
-        cells = {
-            name: replace(
-                found,
-                values=found.values[rows],
-                lower=None if found.lower is None else found.lower[rows],
-                upper=None if found.upper is None else found.upper[rows],
-                side=found.side[rows],
-                bad=found.bad[rows],
-            )
-            for name, found in self.cells.items()
-        }
-        side = None if self.side is None else self.side[rows]
-        return replace(self, columns=kept, cells=cells, rows=self.rows[rows], side=side)
-
-    def without(self, exclude: Sequence[str]) -> _Table:
-        """The rows that no text COLUMN=VALUE is about."""
-        kept = np.ones(len(self.rows), dtype=bool)
-        for name, values in excluded_rows(exclude, self.source.columns).items():
-            found = np.isin(_texts(self.source.read([name])[name])[self.rows], values)
-            if not found.any():
-                raise TableProblem(f"--exclude {name}={values[0]}: no row of {self.source.name} has this value.")
-            kept &= ~found
-        if not kept.any():
-            raise TableProblem(f"--exclude: no row of {self.source.name} is left.")
-        self.remarks.append(f"{int((~kept).sum())} of {len(kept)} rows were left out: {', '.join(exclude)}")
-        return self._at(np.flatnonzero(kept))
-
-    def with_one_row_for_each_item(self) -> _Table:
-        """A long table, with a row for each item and model, as a wide one, with a column for each model."""
-        roles = self.roles
-        if roles.model is None:
-            self._require_unique_ids()
-            return self
-        named, predicted = _texts(self.columns[roles.model]), roles.predictions[0]
-        models = list(dict.fromkeys(named.tolist()))
-        keys = self._items(named, models)
-        first: dict[Any, int] = {}
-        place: dict[tuple[Any, str], int] = {}
-        for row, (key, model) in enumerate(zip(keys, named.tolist(), strict=True)):
-            first.setdefault(key, row)
-            if (key, model) in place:
-                raise TableProblem(
-                    f"{roles.id} {key!r} occurs twice for the model {model!r}: the second time in "
-                    f"{self.source.place(int(self.rows[row]))}. Each item needs one row for each model."
-                )
-            place[key, model] = row
-        items = np.array(list(first.values()))
-        wide = self._at(items)
-        for name in dict.fromkeys(
-            (*roles.label_columns, *roles.error_columns, *filter(None, (roles.weight, roles.by, roles.groups)))
-        ):
-            values = self.columns[name]
-            agreed = values[[first[key] for key in keys]]
-            differ = np.array(
-                [a != b and not (a != a and b != b) for a, b in zip(values, agreed, strict=True)], dtype=bool
-            )
-            self.refuse(differ, name, "differs between models for the same item", "Labels belong to items.", values)
-        columns = dict(wide.columns)
-        std = dict(roles.stds).get(predicted)
-        for name in filter(None, (predicted, std)):
-            del columns[name]
-            for model in models:
-                rows = [place.get((key, model)) for key in first]
-                columns[f"{name} of {model}"] = _picked(self.columns[name], rows)
-        names = {f"{predicted} of {model}": model for model in models}
-        stds = tuple((f"{predicted} of {model}", f"{std} of {model}") for model in models if std is not None)
-        cells = {name: found for name, found in wide.cells.items() if name not in (predicted, std)}
-        roles = replace(roles, predictions=tuple(names), model=None, stds=stds)
-        return replace(wide, columns=columns, cells=cells, models=names, roles=roles)
-
-    def _items(self, named: Column, models: Sequence[str]) -> list[Any]:
-        """What each row of a long table is about: its id, or its place among the rows of its model."""
-        if self.roles.id is not None:
-            return list(self.columns[self.roles.id].tolist())
-        seen = dict.fromkeys(models, 0)
-        keys = []
-        for model in named.tolist():
-            keys.append(seen[model])
-            seen[model] += 1
-        if len(set(seen.values())) > 1:
-            raise TableProblem(
-                f"the models of {self.roles.model!r} have different numbers of rows ({seen}): say --id COLUMN, which tells "
-                "which rows are about the same item."
-            )
-        return keys
-
-    def _require_unique_ids(self) -> None:
-        name = self.roles.id
-        if name is None or self.roles.repeated_rows or not self.source.unique_ids:
-            return
-        if not id_is_unique(self.roles):
-            return
-        values, counts = np.unique(_texts(self.columns[name]), return_counts=True)
-        if len(values) and counts.max() > 1:
-            often = int(np.argmax(counts))
-            raise TableProblem(
-                f"{name} {str(values[often])!r} stands in {counts[often]} rows. In a long table say which column names the "
-                "model: --model COLUMN. If the rows are repeats of one label, say --repeats rows; if each row stands for "
-                "itself, --id none."
-            )
-
-    def complete(self, nan_policy: str) -> tuple[_Table, int]:
-        """Rows without missing values; those that have one are refused, or left out on request."""
-        drop = np.zeros(len(self.rows), dtype=bool)
-        ragged = self.roles.repeats  # labels need not have equally many repeats
-        used = [name for name in self.columns if name not in (self.roles.id, *ragged)]
-        gaps = {name: _missing(self.columns[name]) for name in used}
-        if ragged:
-            gaps[ragged[0]] = np.all([_missing(self.columns[name]) for name in ragged], axis=0)
-        for name, gone in gaps.items():
-            if nan_policy == "raise":
-                advice = "Fill in the values, or leave such rows out with --nan-policy omit."
-                if name in self.roles.forecast_columns:
-                    advice += f" Without a forecast: {self._no_forecast(name)}."
-                self.refuse(gone, name, "has no value", advice)
-            drop |= gone
-        left = self._at(np.flatnonzero(~drop)) if drop.any() else self
-        if len(left.rows) == 0:
-            raise no_complete_rows(self.source, self.roles)
-        for name in used:
-            if left.columns[name].dtype.kind == "f" and name not in (self.roles.by, self.roles.groups, self.roles.id):
-                bad = np.isinf(left.columns[name])
-                left.refuse(bad, name, "is infinite", "Correct the value or drop the row.", left.columns[name])
-        return left, int(drop.sum())
-
-    def _no_forecast(self, column: str) -> str:
-        return "--std none" if column in (std for _, std in self.roles.stds) else "--members none"
-
-    # labels and errors -----------------------------------------------------------------------------
-
-    def labels_and_errors(self, task: str) -> tuple[Column, Any]:
-        """The labels, and their errors as `yerr` takes them: a number, (n,), (2, n), or a model that holds both."""
-        roles, columns = self.roles, self.columns
-        if roles.repeats:
-            model: Any = Repeats(np.stack([columns[name] for name in roles.repeats], axis=1))
-            return model.labels(), model
-        if roles.repeated_rows:
-            groups = _texts(columns[str(roles.id)])
-            model = Repeats(columns[str(roles.y)], groups)
-            return model.labels(), model
-        if roles.votes:
-            counts, classes = self._votes()
-            model = Votes(counts, classes)
-            return model.labels(), model
-        if roles.probabilities:
-            shares = np.stack([columns[name] for name in roles.probabilities], axis=1)
-            model = LabelProbabilities(shares, _class_names(roles.probabilities))
-            return model.labels(), model
-        y = columns[str(roles.y)]
-        if roles.cov is not None:
-            if task == "classification":
-                raise TableProblem("--cov is the covariance of measured numbers; the labels of this file are classes.")
-            matrix = read_matrix(roles.cov)
-            if len(matrix) != self.total:
-                raise TableProblem(
-                    f"--cov: {roles.cov} is a matrix of {len(matrix)} labels, but the file has {self.total} rows."
-                )
-            return y, Normal(cov=matrix[np.ix_(self.rows, self.rows)])
-        errors = self._errors(task)
-        return (y, errors) if self.side is None or not self.side.any() else self._limited(y, errors)
-
-    def _limited(self, y: Column, errors: Any) -> tuple[Column, Any]:
-        """Labels of which some are limits, and the model that holds them."""
-        assert self.side is not None
-        if isinstance(errors, np.ndarray) and errors.ndim == 2:
-            self.remarks.append("of lower and upper errors the mean was taken, since some labels are limits")
-            errors = errors.mean(axis=0)
-        low, high = np.where(self.side < 0, -np.inf, y), np.where(self.side > 0, np.inf, y)
-        model = Censored(low, high, errors)
-        self.remarks.append(model.said())
+def labels_and_errors(table: TableRows, task: str) -> tuple[Column, Any]:
+    """The labels, and their errors as `yerr` takes them: a number, (n,), (2, n), or a model that holds both."""
+    roles, columns = table.roles, table.columns
+    if roles.repeats:
+        model: Any = Repeats(np.stack([columns[name] for name in roles.repeats], axis=1))
         return model.labels(), model
-
-    def _votes(self) -> tuple[Any, Any]:
-        given = [self.columns[name] for name in self.roles.votes]
-        if all(values.dtype.kind in "iuf" for values in given) and any(
-            float(v.max()) > 1 or len(given) == 2 for v in given
-        ):
-            return np.stack(given, axis=1), _class_names(self.roles.votes)
-        ratings = np.stack([_texts(values) for values in given], axis=1)
-        classes = np.unique(ratings)
-        counts = np.stack([(ratings == one).sum(axis=1) for one in classes], axis=1)
-        return counts, _as_whole(classes)
-
-    def _errors(self, task: str) -> Any:
-        roles, columns, y = self.roles, self.columns, self.columns[str(self.roles.y)]
-        if roles.in_cells:
-            return self._errors_in_cells()
-        percent = roles.percent or any(self.units.get(name) == "%" for name in roles.error_columns)
-        percent = percent and self.units.get(str(roles.y)) != "%"
-        if percent and task == "classification":
-            raise TableProblem("errors in percent are those of measured numbers; the labels of this file are classes.")
-        factor: Any = np.abs(y) / 100.0 if percent else 1.0
-        if roles.yerr is None or isinstance(roles.yerr, float | int):
-            return roles.yerr if roles.yerr is None or not percent else roles.yerr * factor
-        given = [columns[name] for name in roles.error_columns]
-        if len(given) == 1:
-            if task == "classification":
-                advice = "For classes the error is the probability that a label is wrong."
-                bad = (given[0] < 0) | (given[0] > 1)
-                self.refuse(bad, roles.error_columns[0], "is not between 0 and 1", advice, given[0])
-            else:
-                advice = "An error is a standard deviation: at least 0."
-                self.refuse(given[0] < 0, roles.error_columns[0], "is negative", advice, given[0])
-            return given[0] * factor if percent else given[0]
+    if roles.repeated_rows:
+        groups = as_texts(columns[str(roles.id)])
+        model = Repeats(columns[str(roles.y)], groups)
+        return model.labels(), model
+    if roles.votes:
+        counts, classes = _votes(table)
+        model = Votes(counts, classes)
+        return model.labels(), model
+    if roles.probabilities:
+        shares = np.stack([columns[name] for name in roles.probabilities], axis=1)
+        model = LabelProbabilities(shares, _class_names(roles.probabilities))
+        return model.labels(), model
+    y = columns[str(roles.y)]
+    if roles.cov is not None:
         if task == "classification":
-            raise TableProblem("class labels have one probability of being wrong, not a lower and an upper error.")
-        if roles.added:
-            for name, part in zip(roles.error_columns, given, strict=True):
-                self.refuse(part < 0, name, "is negative", "An error is a standard deviation: at least 0.", part)
-            return np.sqrt(np.sum(np.square(given), axis=0)) * factor
-        return self._both_sides(y, *given) * factor
-
-    def _both_sides(self, y: Column, low: Column, high: Column) -> Any:
-        """Lower and upper errors; lower ones may be written as negative numbers, as archives do."""
-        roles, (first, second) = self.roles, self.roles.error_columns
-        if roles.limits:
-            advice = "--limits are a lower and an upper bound."
-            self.refuse(low > y, first, "is above the label", advice, low)
-            self.refuse(high < y, second, "is below the label", advice, high)
-            return np.stack([y - low, high - y])
-        if not roles.sure and bool(np.all((low <= y) & (y <= high))):
-            pair = f"{first},{second}"
+            raise TableProblem("--cov is the covariance of measured numbers; the labels of this file are classes.")
+        matrix = read_matrix(roles.cov)
+        if len(matrix) != table.total:
             raise TableProblem(
-                f"are {first!r} and {second!r} errors or limits? The label lies between them in every row, so "
-                f"they look like limits of a 68 % interval: say --limits {pair} for that, --yerr {pair} if they are lower "
-                "and upper errors."
+                f"--cov: {roles.cov} is a matrix of {len(matrix)} labels, but the file has {table.total} rows."
             )
-        if bool(np.all(low <= 0)) and bool(np.any(low < 0)):
-            self.remarks.append(
-                f"the lower errors {first} are written as negative numbers and taken without their sign"
-            )
-            low = -low
-        elif bool(np.all(high <= 0)) and bool(np.any(high < 0)):
-            raise TableProblem(f"the upper errors {second!r} are negative: say --yerr LOWER,UPPER in this order.")
-        elif first.rstrip().endswith("2") and second.rstrip().endswith("1"):
-            raise TableProblem(f"which of {second!r} and {first!r} are lower errors? Say --yerr LOWER,UPPER.")
-        for name, side in zip((first, second), (low, high), strict=True):
-            advice = "Lower and upper errors are both given as at least 0, or all lower ones as negative numbers."
-            self.refuse(side < 0, name, "is negative", advice, side)
-        return np.stack([low, high])
-
-    def _errors_in_cells(self) -> Any:
-        name = str(self.roles.y)
-        found = self.cells.get(name)
-        if found is None or found.lower is None or found.upper is None:
-            raise TableProblem(f"--yerr cells: the cells of {name!r} hold no errors such as 1.23 ± 0.05 or 1.23(5).")
-        advice = "Write it as in the other cells, 1.23 ± 0.05, or give the errors in a column."
-        limits = found.limits if self.side is None else self.side != 0
-        self.refuse(np.isnan(found.upper) & ~limits, name, "has no error in its cell", advice)
-        if limits.any():  # limits have the median error of the numbers
-            sides = (np.where(limits, np.nanmedian(side), side) for side in (found.lower, found.upper))
-            return np.mean(list(sides), axis=0)
-        return found.upper if bool(np.all(found.lower == found.upper)) else np.stack([found.lower, found.upper])
-
-    def one_row_for_each_label(self) -> _Table:
-        """Where rows are repeats of a label: the first row of each, after a look at whether predictions agree."""
-        if not self.roles.repeated_rows:
-            return self
-        names = _texts(self.columns[str(self.roles.id)])
-        _, first, back = np.unique(names, return_index=True, return_inverse=True)
-        forecasts = (*self.roles.predictions, *self.roles.forecast_columns)
-        for name in (*forecasts, *filter(None, (self.roles.weight, self.roles.by, self.roles.groups))):
-            values = self.columns[name]
-            advice = "Repeats of one label have the same prediction and weight in every row."
-            self.refuse(
-                values != values[first[back]], name, f"differs between rows of one {self.roles.id}", advice, values
-            )
-        return self._at(np.sort(first))
+        return y, Normal(cov=matrix[np.ix_(table.rows, table.rows)])
+    errors = _errors(table, task)
+    return (y, errors) if table.side is None or not table.side.any() else _limited(table, y, errors)
 
 
-def _picked(values: Column, rows: Sequence[int | None]) -> Column:
-    """The values of these rows; missing where there is none."""
-    empty = np.nan if values.dtype.kind in "iuf" else None
-    filled = [empty if row is None else values[row] for row in rows]
-    whole = values.dtype if None not in rows else None
-    return np.array(filled, dtype=whole or (np.float64 if empty is not None else object))
+def _limited(table: TableRows, y: Column, errors: Any) -> tuple[Column, Any]:
+    """Labels of which some are limits, and the model that holds them."""
+    assert table.side is not None
+    if isinstance(errors, np.ndarray) and errors.ndim == 2:
+        table.remarks.append("of lower and upper errors the mean was taken, since some labels are limits")
+        errors = errors.mean(axis=0)
+    low, high = np.where(table.side < 0, -np.inf, y), np.where(table.side > 0, np.inf, y)
+    model = Censored(low, high, errors)
+    table.remarks.append(model.said())
+    return model.labels(), model
 
 
-def excluded_rows(exclude: Sequence[str], columns: Sequence[str]) -> dict[str, list[str]]:
-    """Column: values whose rows are left out.
-
-    >>> excluded_rows(["site=a", "site=b", "x=y=1"], ["site", "x=y"])
-    {'site': ['a', 'b'], 'x=y': ['1']}
-    """
-    found: dict[str, list[str]] = {}
-    for text in exclude:
-        names = [name for name in columns if text.startswith(f"{name}=")]
-        if not names:
-            raise TableProblem(f"--exclude {text!r}: write COLUMN=VALUE. The columns are: {first_names(columns)}.")
-        name = max(names, key=len)
-        found.setdefault(name, []).append(text[len(name) + 1 :])
-    return found
+def _votes(table: TableRows) -> tuple[Any, Any]:
+    given = [table.columns[name] for name in table.roles.votes]
+    if all(values.dtype.kind in "iuf" for values in given) and any(
+        float(v.max()) > 1 or len(given) == 2 for v in given
+    ):
+        return np.stack(given, axis=1), _class_names(table.roles.votes)
+    ratings = np.stack([as_texts(values) for values in given], axis=1)
+    classes = np.unique(ratings)
+    counts = np.stack([(ratings == one).sum(axis=1) for one in classes], axis=1)
+    return counts, _as_whole(classes)
 
 
-_LIMIT_ENDS = ("lim", "_lim", "_limit_flag", "_limit", "_is_ul", "_ul", "_uplim", "_is_limit", "_censored")
+def _errors(table: TableRows, task: str) -> Any:
+    roles, columns, y = table.roles, table.columns, table.columns[str(table.roles.y)]
+    if roles.in_cells:
+        return _errors_in_cells(table)
+    percent = roles.percent or any(table.units.get(name) == "%" for name in roles.error_columns)
+    percent = percent and table.units.get(str(roles.y)) != "%"
+    if percent and task == "classification":
+        raise TableProblem("errors in percent are those of measured numbers; the labels of this file are classes.")
+    factor: Any = np.abs(y) / 100.0 if percent else 1.0
+    if roles.yerr is None or isinstance(roles.yerr, float | int):
+        return roles.yerr if roles.yerr is None or not percent else roles.yerr * factor
+    given = [columns[name] for name in roles.error_columns]
+    if len(given) == 1:
+        if task == "classification":
+            advice = "For classes the error is the probability that a label is wrong."
+            bad = (given[0] < 0) | (given[0] > 1)
+            table.refuse(bad, roles.error_columns[0], "is not between 0 and 1", advice, given[0])
+        else:
+            advice = "An error is a standard deviation: at least 0."
+            table.refuse(given[0] < 0, roles.error_columns[0], "is negative", advice, given[0])
+        return given[0] * factor if percent else given[0]
+    if task == "classification":
+        raise TableProblem("class labels have one probability of being wrong, not a lower and an upper error.")
+    if roles.added:
+        for name, part in zip(roles.error_columns, given, strict=True):
+            table.refuse(part < 0, name, "is negative", "An error is a standard deviation: at least 0.", part)
+        return np.sqrt(np.sum(np.square(given), axis=0)) * factor
+    return _both_sides(table, y, *given) * factor
 
 
-def _limit_flag(labels: str, columns: Sequence[str]) -> str | None:
-    """The column that marks which labels are limits; None where there is none."""
-    plain = plain_names([labels, *columns])
-    base = plain[labels]
-    flags = {*(f"{base}{end}" for end in _LIMIT_ENDS), f"l_{base}", f"is_ul_{base}", "is_ul"}
-    return next((column for column in columns if plain[column] in flags), None)
+def _both_sides(table: TableRows, y: Column, low: Column, high: Column) -> Any:
+    """Lower and upper errors; lower ones may be written as negative numbers, as archives do."""
+    roles, (first, second) = table.roles, table.roles.error_columns
+    if roles.limits:
+        advice = "--limits are a lower and an upper bound."
+        table.refuse(low > y, first, "is above the label", advice, low)
+        table.refuse(high < y, second, "is below the label", advice, high)
+        return np.stack([y - low, high - y])
+    if not roles.sure and bool(np.all((low <= y) & (y <= high))):
+        pair = f"{first},{second}"
+        raise TableProblem(
+            f"are {first!r} and {second!r} errors or limits? The label lies between them in every row, so "
+            f"they look like limits of a 68 % interval: say --limits {pair} for that, --yerr {pair} if they are lower "
+            "and upper errors."
+        )
+    if bool(np.all(low <= 0)) and bool(np.any(low < 0)):
+        table.remarks.append(f"the lower errors {first} are written as negative numbers and taken without their sign")
+        low = -low
+    elif bool(np.all(high <= 0)) and bool(np.any(high < 0)):
+        raise TableProblem(f"the upper errors {second!r} are negative: say --yerr LOWER,UPPER in this order.")
+    elif first.rstrip().endswith("2") and second.rstrip().endswith("1"):
+        raise TableProblem(f"which of {second!r} and {first!r} are lower errors? Say --yerr LOWER,UPPER.")
+    for name, side in zip((first, second), (low, high), strict=True):
+        advice = "Lower and upper errors are both given as at least 0, or all lower ones as negative numbers."
+        table.refuse(side < 0, name, "is negative", advice, side)
+    return np.stack([low, high])
+
+
+def _errors_in_cells(table: TableRows) -> Any:
+    name = str(table.roles.y)
+    found = table.cells.get(name)
+    if found is None or found.lower is None or found.upper is None:
+        raise TableProblem(f"--yerr cells: the cells of {name!r} hold no errors such as 1.23 ± 0.05 or 1.23(5).")
+    advice = "Write it as in the other cells, 1.23 ± 0.05, or give the errors in a column."
+    limits = found.limits if table.side is None else table.side != 0
+    table.refuse(np.isnan(found.upper) & ~limits, name, "has no error in its cell", advice)
+    if limits.any():  # limits have the median error of the numbers
+        sides = (np.where(limits, np.nanmedian(side), side) for side in (found.lower, found.upper))
+        return np.mean(list(sides), axis=0)
+    return found.upper if bool(np.all(found.lower == found.upper)) else np.stack([found.lower, found.upper])
 
 
 def task_of(columns: Mapping[str, Column], roles: Roles) -> tuple[str, str]:
@@ -618,97 +294,10 @@ def _zeros_and_ones(values: Column) -> Column:
     return values.astype(np.int64) if both else values
 
 
-# texts as numbers ----------------------------------------------------------------------------------
-
-
-def _texts_of_numbers(columns: Mapping[str, Column], roles: Roles) -> list[str]:
-    """The columns of text whose cells are numbers."""
-    predicted = [*roles.predictions, *roles.forecast_columns]
-    names = [*roles.label_columns, *predicted, *roles.error_columns, *([roles.weight] if roles.weight else [])]
-    return [
-        name
-        for name in dict.fromkeys(names)
-        if columns[name].dtype.kind == "O"
-        and any(isinstance(value, str) for value in columns[name][:1000])
-        and read_cells(columns[name]).numeric
-    ]
-
-
-def _decimal(
-    source: TableSource, columns: Mapping[str, Column], texts: Sequence[str], remarks: list[str]
-) -> str | None:
-    """The decimal mark of numbers that are written as text; asks where they leave it open."""
-    if source.decimal_is_given:
-        return source.decimal
-    marks = {}
-    for name in texts:
-        cells = [value for value in columns[name] if isinstance(value, str)]
-        marks[name] = decimal_mark(cells)
-    known = source.decimal if source.decimal in (".", ",") else None
-    if known is None and any(values.dtype.kind == "f" and _has_decimals(values) for values in columns.values()):
-        known = "."
-    for name, mark in marks.items():
-        if mark == "?" and known == "." and source.delimiter == ",":
-            remarks.append(f"commas in {name} part thousands (say --decimal , if they do not)")
-        elif mark == "?" and known != ",":
-            first = next(value for value in columns[name] if isinstance(value, str) and "," in value)
-            raise TableProblem(
-                f"column {name!r} holds {first!r}: does the comma part thousands, or is it a decimal comma? Say --decimal . or "
-                "--decimal , for it."
-            )
-        elif mark == "," and known == ".":
-            first = next(value for value in columns[name] if isinstance(value, str) and "," in value)
-            raise TableProblem(
-                f"column {name!r} holds {first!r}, written with a decimal comma, but other numbers of {source.name} have "
-                "decimal points: write them alike, or say --decimal . or --decimal , for all."
-            )
-    return known or ("," if "," in marks.values() else "." if "." in marks.values() else None)
-
-
-_PLACEHOLDERS = (-99.0, -999.0, -9999.0, -99999.0, 99999.0, 1e20)
-"""Numbers that often stand for a missing value."""
-
-
-def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
-    """A remark about each column in which a placeholder lies far from all other numbers."""
-    said = []
-    for name in (*roles.label_columns, *roles.predictions, *roles.forecast_columns):
-        values = columns[name]
-        if values.dtype.kind not in "iuf" or len(values) < 2:
-            continue
-        for odd in _PLACEHOLDERS:
-            marked = values == odd
-            others = np.abs(values[~marked & np.isfinite(values)])
-            if marked.any() and others.size and float(others.max()) < abs(odd) / 5:
-                count = int(marked.sum())
-                times = "once" if count == 1 else f"{count} times"
-                said.append(
-                    f"column {name} holds {odd:g} {times}: where it stands for a missing value, empty these cells"
-                )
-    return said
-
-
-def _has_decimals(values: Column) -> bool:
-    finite = values[np.isfinite(values)]
-    return bool(np.any(finite != np.floor(finite)))
-
-
-def _missing(values: Column) -> Mask:
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind == "O":
-        return np.array([v is None or v == "" or v != v for v in values], dtype=bool)
-    return np.zeros(len(values), dtype=bool)
-
-
-def _texts(values: Column) -> Column:
-    return np.array([printable(value) for value in values])
-
-
 def _classes(values: Column) -> Column:
     """Class labels: texts, or whole numbers as integers; other numbers are probabilities and stay."""
     if values.dtype.kind == "O":
-        return _texts(values)
+        return as_texts(values)
     if values.dtype.kind == "f" and bool(np.all(values == np.floor(values))):
         return values.astype(np.int64)
     return values
@@ -746,25 +335,6 @@ def binary(data: TableLabels, positive: str) -> TableLabels:
 
     predictions = {model: mapped(values) for model, values in data.predictions.items()}
     return replace(data, y=mapped(data.y), predictions=predictions)
-
-
-def _require_one_unit(table: _Table, task: str) -> None:
-    """Labels, errors and predictions in different units are refused: nothing here converts."""
-    roles, units = table.roles, table.units
-    errors = () if roles.percent else tuple(name for name in roles.error_columns if units.get(name) != "%")
-    names = (*roles.label_columns, *errors, *roles.predictions, *roles.forecast_columns)
-    units = {name: unit for name, unit in units.items() if name in names}
-    if task == "classification" or not units:
-        return
-    labels = roles.label_columns[0]
-    unit = units.get(labels) or next(iter(units.values()))
-    for name in names:
-        if units.get(name, unit) != unit:
-            raise TableProblem(
-                f"column {name!r} is in {units[name]} but {labels!r} is in {unit}. Convert them to one unit first."
-            )
-    if silent := [name for name in names if name not in units]:
-        warnings.warn(f"no unit is given for {', '.join(silent)}: taken to be {unit}, like the rest.", stacklevel=2)
 
 
 def read_matrix(path: str) -> Any:

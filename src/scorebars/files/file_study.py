@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any
 
 from scorebars.evaluation.study_data import StudyData, error_columns, predicted_columns
-from scorebars.files.columns import Roles, holds_numbers, roles_of
+from scorebars.files.columns import Roles, roles_of
 from scorebars.files.file_labels import load_labels, understood
 from scorebars.files.formats import (
     PREFIX,
@@ -22,6 +22,7 @@ from scorebars.files.formats import (
     files_in_pieces,
     opened,
 )
+from scorebars.files.guesses import holds_numbers
 from scorebars.files.problem import TableProblem, as_keywords, said_for_python
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 

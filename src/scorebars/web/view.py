@@ -12,7 +12,7 @@ from typing import Any
 
 from scorebars.cli import options as opt
 from scorebars.files.column_names import ROLE_OPTIONS
-from scorebars.files.columns import Roles, reads_as_number
+from scorebars.files.columns import Roles, number_or_name
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 from scorebars.report.sections import code_lines, file_arguments, metric_code
@@ -170,10 +170,8 @@ class View:
     def keywords(self, covariance: str = "") -> dict[str, Any]:
         """The keywords with which `sb.evaluate` and its sisters take the same data from the file."""
         said = {name: self.given.get(name) for name in (*ROLE_OPTIONS, *READING_OPTIONS, *SUPPOSED_OPTIONS)}
-        if said["yerr"] is not None and reads_as_number(said["yerr"]):
-            said["yerr"] = float(said["yerr"])
-        if said["yerr"] == "none":
-            said["yerr"] = None
+        if said["yerr"] is not None:
+            said["yerr"] = None if said["yerr"] == "none" else number_or_name(said["yerr"])
         said["cov"] = covariance if said["cov"] else None
         said["predictions"] = said.pop("pred")
         said["id"] = said["id"] or "none"  # with an id the file is read as a whole

@@ -24,9 +24,10 @@ from scorebars._shared.writing import as_json
 from scorebars.cli import compare_command, evaluate_command, plan_command
 from scorebars.cli import options as opt
 from scorebars.cli.output import as_csv
-from scorebars.files.columns import Roles, assign, holds_numbers
+from scorebars.files.columns import Roles, assign
 from scorebars.files.file_labels import TableLabels, load_labels, understood
 from scorebars.files.formats import PREFIX, Reading, TableSource, opened
+from scorebars.files.guesses import holds_numbers
 from scorebars.files.problem import TableProblem
 from scorebars.report.build import build, parts
 from scorebars.web import calculator

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from scorebars.moments.simplex import Mixture, smallest_quadratic
+from scorebars.moments.deconvolution import Mixture, smallest_quadratic
 
 
 def mixture(seed: int, data: int = 60, components: int = 40, width: float = 0.5) -> Mixture:
