@@ -291,7 +291,8 @@ _HOW = {
     "npmle": "from the most likely distribution of the true residuals, given the measured ones and their errors",
     "simex": "by extrapolation from more label error to none",
     "smoothed": "by adding the label error that fresh labels would have",
-    "stand-ins": "from labels drawn towards their fit on the predictions until they scatter as the true values do",
+    "shrinkage": "from labels shrunk towards their fit on the predictions until they scatter as the true values do",
+    "bounds": "from the bounds that the label errors allow",
     "location-scale": "from the most likely distribution of the true residuals, whose size may grow with the label error",
 }
 
@@ -513,7 +514,7 @@ def law_curve(law: Law, low: float, high: float, n: int) -> Curve:
 
     knots = np.linspace(low, high, 9 if n >= 100 else 25)
     scores = ndtri(np.asarray(law.cdf(knots), dtype=np.float64))
-    known = np.abs(scores) < 7.5  # beyond, 1 - cdf has lost its digits, and nothing is to be seen
+    known = np.abs(scores) < 7.5  # beyond, 1 - cdf has lost its digits, and the curve lies on the axis
     if np.count_nonzero(known) < 2:
         return Curve(knots, np.zeros_like(knots), False)
     score = CubicSpline(knots[known], scores[known])

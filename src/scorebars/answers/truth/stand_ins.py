@@ -243,7 +243,7 @@ class StandIns:
     def truth(self) -> Estimate:
         """The metric against the truth with its intervals."""
         ends = partial(self._interval, False), partial(self._interval, True)
-        return Estimate(self.value, self._std, method="stand-ins", interval=ends[0], total_interval=ends[1])
+        return Estimate(self.value, self._std, method="shrinkage", interval=ends[0], total_interval=ends[1])
 
     # the classical metric ----------------------------------------------------------------------
 
@@ -280,7 +280,7 @@ class StandIns:
         value = min(max(value, self._low), self._high)
         apart = np.subtract.outer(old - np.mean(old), new - np.mean(new)).ravel()
         interval = partial(less_error, value, np.quantile(apart, np.linspace(0, 1, 2001)), self._low, self._high)
-        return Estimate(value, float(np.hypot(np.std(new), np.std(old))), method="stand-ins", interval=interval)
+        return Estimate(value, float(np.hypot(np.std(new), np.std(old))), method="shrinkage", interval=interval)
 
 
 def largest_truth(data: Measured, guess: float) -> Estimate:
@@ -288,7 +288,7 @@ def largest_truth(data: Measured, guess: float) -> Estimate:
     low, high = _bounds_of_largest(data, ONE_SIGMA)
     value = min(max(guess, low), high)
     interval = partial(_bounds_of_largest, data)
-    return Estimate(value, (high - low) / 2, method="stand-ins", note=_BOUNDS, interval=interval)
+    return Estimate(value, (high - low) / 2, method="bounds", note=_BOUNDS, interval=interval)
 
 
 def _bounds_of_largest(data: Measured, level: float) -> Interval:
