@@ -450,7 +450,7 @@ def test_bad_quantiles(q):
 
 
 def test_perfect_has_no_population():
-    with pytest.raises(sb.UndefinedEstimate, match="speaks of these items only"):
+    with pytest.raises(sb.UndefinedEstimate, match="is about these items only"):
         mse().perfect.total_interval()
 
 

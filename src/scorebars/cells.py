@@ -1,7 +1,7 @@
 """Cells as numbers: decimal commas, thousands, a value with its error, limits, missing values; units in cells and names.
 
 =====================================  ==========================================================
-``1.23``, ``1,23``, ``1 234.5``        a number; which of ``,`` and ``.`` is the decimal mark is told by all cells
+``1.23``, ``1,23``, ``1 234.5``        a number; which of ``,`` and ``.`` is the decimal mark follows from all cells
 ``1.23 ± 0.05``, ``1.23 +/- 0.05``     a value with its error
 ``1.23(5)``, ``1.23(0.05)``            the same; digits in brackets count in the last places of the value
 ``1.23 +0.05 -0.04``                   a value with upper and lower error

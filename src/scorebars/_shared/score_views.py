@@ -90,7 +90,7 @@ class Answer(NamedTuple):
     high: float | None = None
     note: str = ""
     method: str = ""
-    """Of an estimate: how it was found."""
+    """How an estimate was found."""
 
     @property
     def text(self) -> str:
@@ -174,7 +174,7 @@ class MetricData(NamedTuple):
 
 
 def metric_data(record: Record, unit: str | None) -> MetricData:
-    """Of a metric of labels in this unit."""
+    """What to know of a metric of labels in this unit."""
     of = record.declaration
     return MetricData(of.name, of.title, record.direction, unit_of(record, unit), counted(record.n, "label"))
 

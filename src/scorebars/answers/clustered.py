@@ -82,11 +82,11 @@ class Clusters:
     ratio_of_truth: float
     """The same without the part of the label errors, which stay independent."""
     df: float
-    """Number of groups less one; of squares fewer where groups are unequal."""
+    """Number of groups less one; fewer for squares where groups are unequal."""
     was: float
     """Degrees of freedom of the scatter of independent items."""
     skewness: float | None = None
-    """Of a mean of squares over test sets."""
+    """Skewness of a mean of squares over test sets."""
 
     def spread(self, interval: IntervalAt, value: float, limits: tuple[float, float], sets: float = 1.0) -> IntervalAt:
         """An interval over test sets; `sets` of them scatter in it (two for the next one seen from this one)."""
@@ -257,6 +257,6 @@ def left_out_groups(value_of: Values, codes: NDArray[np.intp]) -> float:
     values = np.array([value_of(np.flatnonzero(codes != g)) for g in range(count)])
     if not np.all(np.isfinite(values)):
         raise UndefinedEstimate(
-            "the metric is not defined without some group of the items, so that groups do not tell."
+            "the metric is not defined without some group of the items, so groups cannot show how it scatters."
         )
     return float(np.sum(np.square((values - values.mean()) * (count - 1) / count)))

@@ -152,7 +152,7 @@ class LinearAnswers(TransformedAnswers):
         return self._std_of(0.0, self.inner.std)
 
     def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray | None:
-        """Of a metric that has no unit: one with a unit was found in another one than that of the rows."""
+        """Only for a metric without unit: one with a unit was computed in another unit than that of the rows."""
         found = None if self.declaration.degree else self.inner.of_rows(rows, predictions)
         return None if found is None else np.asarray(self._shift + math.prod(self._factors) * found)
 

@@ -73,7 +73,7 @@ class Evidence:
             self._trace = key, data.fingerprint() if key is None else _few(data.shelf[key])
 
     def labels(self, what: str) -> Measured:
-        """The labels, for an answer that cannot do without; refuses arrays that were changed since the score was made."""
+        """The labels, for an answer that needs them; refuses arrays that were changed since the score was made."""
         data = self.data
         if data is None:
             raise UndefinedEstimate(NOT_KEPT.format(what=what))
@@ -264,7 +264,7 @@ _FROM_SUMS: dict[type[Loss], Callable[[NormalSums], tuple[float, float, float]]]
 
 
 def representatives_of(loss: Loss, data: Measured) -> Representatives | None:
-    """Labels that stand for very many which count alike; computed once for each loss."""
+    """A few labels that represent very many of equal weight; computed once for each loss."""
     if data.n <= MANY or data.weight is not None or data.on_device:
         return None
     known = data.shelf.get("representatives")
@@ -275,7 +275,7 @@ def representatives_of(loss: Loss, data: Measured) -> Representatives | None:
 
 
 def in_blocks(loss: Loss, data: Measured) -> Totals:
-    """Of any errors, label by label; forecasts, which cost more, on several threads."""
+    """Totals for errors of any kind, label by label; forecasts cost more and use several threads."""
     few = representatives_of(loss, data)
     if few is not None:
         mean, variance = few.totals()
@@ -344,8 +344,8 @@ def sampling_variance(data: Measured, terms: Terms, centre: float) -> float:
 
 
 def _sums_again(data: Measured, key: str) -> NormalSums:
-    afresh = Measured(data.y, data.p, data.errors, data.weight, data.outputs)
-    return sums_of(afresh, _SUMS[key], labels=not math.isnan(data.shelf[key].y_shift))
+    again = Measured(data.y, data.p, data.errors, data.weight, data.outputs)
+    return sums_of(again, _SUMS[key], labels=not math.isnan(data.shelf[key].y_shift))
 
 
 def _few(sums: NormalSums) -> tuple[float, ...]:

@@ -16,11 +16,11 @@ from scorebars.laws.law import Law
 
 IntervalAt = Callable[[float], Interval]
 ONE_SIGMA = math.erf(math.sqrt(0.5))
-"""The level of an interval that reaches one standard deviation of a normal law to either side."""
+"""The level of an interval that reaches one standard deviation of a normal distribution to either side."""
 _FAR = 1e6
 _LEAST_SKEWNESS = 5.0
-"""Of a mean of squares, in units of its relative standard error: 2 for normal residuals, 3 for Laplace ones, of which few
-groups show less. With 5 the intervals of both hold (tests/statistical/shapes.csv)."""
+"""Skewness of a mean of squares in units of its relative standard error: 2 for normal residuals, 3 for Laplace ones,
+but few groups show less of it. With 5 the intervals of both hold (tests/statistical/shapes.csv)."""
 
 
 def half_width_in_std(level: float, df: float = math.inf) -> float:
@@ -85,7 +85,7 @@ class Skewed(Symmetric):
 
     noise: float = 0.0
     skewness: float | None = None
-    """Of the mean of squares over test sets, as far as few groups show it; None: not corrected for."""
+    """Skewness of the mean of squares over test sets, as far as few groups show it; None: not corrected for."""
     sets: float = 1.0
     """How many test sets scatter in `std`: two for the next one seen from this one."""
 
@@ -163,9 +163,9 @@ class OfLaw:
 def next_share(
     observed: float, curve: float, declaration: Declaration, shared_variance: float = 0.0, df: float = math.inf
 ) -> IntervalAt:
-    """Where a share falls on the next test set: all values of which this set and the next do not differ too much.
+    """Where a share falls on the next test set: all values that do not differ too much from the observed one.
 
-    Both scatter about one population value, of which their mean x is the best guess:
+    Both shares scatter about one population value, and their mean x is the best guess of it:
     (next - observed)^2 <= z^2 2 V(x), V(x) = shared_variance + curve (x - low)(high - x). In terms of the mean that is the
     score interval with V/2 in place of V, and next = 2 x - observed. Unlike a variance taken from the observed share it
     does not vanish where all items are right (docs/theory/new-test-sets.md).

@@ -1,6 +1,6 @@
 """Answers on labels of which some are limits ("< 0.5", "> 10"): mean losses, the median error, and the order of pairs.
 
-Of an error, each limit stands for the allowed value nearest to its prediction. So `observed`, `expected` and the distribution
+For an error, each limit counts as the allowed value nearest to its prediction. So `observed`, `expected` and the distribution
 are those of the plain metric on these values: lower bounds. `bounds` goes from the nearest to the farthest allowed values, and
 `truth` comes from the most likely distribution of the true residuals, given numbers and limits.
 
@@ -122,7 +122,7 @@ class LimitedLoss(_Nearest):
         return cls(family(nearest(data, loss)), loss, data)
 
     def root_moments(self) -> tuple[float, float] | None:
-        """Of the root of the plain metric, as its family finds them."""
+        """Mean and variance of the root of the plain metric, as its family finds them."""
         return self.inner.root_moments()  # type: ignore[attr-defined]
 
     def _forward(self, level: Level) -> Law:
@@ -236,7 +236,7 @@ class LimitedOrder(Answers):
 
     @cached_property
     def _law(self) -> Law:
-        """Of numbers redrawn from their error bars; limits stay."""
+        """The distribution if numbers are redrawn from their error bars and limits stay."""
         labels, own = self.limits, self.limits.of_numbers
         if own.error_free(labels.labels()):
             return NormalLaw(self.observed, 0.0)
@@ -317,7 +317,7 @@ class KnownPairs:
     """How many pairs are ordered rightly, wrongly, tied in the predictions, tied in the labels, or of unknown order."""
 
     rows: FloatArray
-    """Of each label (n, 5)."""
+    """The five counts of each label, (n, 5)."""
 
     @classmethod
     def of(cls, low: FloatArray, high: FloatArray, p: FloatArray) -> KnownPairs:
@@ -338,7 +338,7 @@ class KnownPairs:
 
     @property
     def total(self) -> FloatArray:
-        """Of all labels."""
+        """The five counts of all labels."""
         return self.rows.sum(axis=0) / 2
 
     @property

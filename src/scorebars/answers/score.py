@@ -197,7 +197,7 @@ class Estimate(float):
     def total_interval(self, level: float = 0.95) -> Interval:
         """Label errors and sample: where the quantity lies in the population that the test items were drawn from."""
         if self._total is None:
-            raise UndefinedEstimate("this estimate has no interval for a population: it speaks of these items only.")
+            raise UndefinedEstimate("this estimate has no interval for a population: it is about these items only.")
         return Interval(*map(float, self._total(_checked(level))))
 
     def bootstrap(self, draws: int = 200, rng: np.random.Generator | int | None = 0) -> Estimate:
@@ -336,7 +336,7 @@ class Score(float):
     def _record(
         self, names: Iterable[str], level: float | None = None, repeats: float = 1, bare: Collection[str] = ()
     ) -> Record:
-        """Metric, labels and the answers of these names; where a `level` is given with intervals, but for the `bare` ones."""
+        """Metric, labels and the answers of these names; with intervals where a `level` is given, except for `bare` ones."""
         of = self._answers
         asked = {name: self._answer(name, None if name in bare else level, repeats) for name in names}
         about = (of.declaration, of.declaration.direction, of.n, of.kind, of.unit, of.observed)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scorebars.answers.base import Answers
 
 _DIRECTIONS = 12
-"""How often the sizes of all errors are changed at once, each one up or down by lot."""
+"""How often the sizes of all errors are changed at once, each up or down at random."""
 _SEED = 20240517
 
 NumberOf = Callable[["Answers"], float]
@@ -49,7 +49,7 @@ class SizeError:
         return math.hypot(self.step, self.apart)
 
     def __sub__(self, other: SizeError) -> SizeError:
-        """Of a difference of two estimates on the same labels."""
+        """The same for the difference of two estimates on the same labels."""
         return SizeError(self.step - other.step, self.scale, abs(self.apart - other.apart))
 
     def reach(self, level: float) -> tuple[float, float]:
@@ -74,7 +74,7 @@ class SizeError:
 
 
 def size_error(answers: Answers, errors: MeasurementError, ask: NumberOf, each: bool) -> SizeError:
-    """What these uncertain sizes add to what is asked; `each`: those that were estimated label by label too."""
+    """What these uncertain sizes add to the error of an answer; `each`: also those that were estimated label by label."""
     scale = errors.common_scale
     step = 0.0 if scale is None else halved_change(answers, scale.error, ask)
     apart = answers._size_std_apart(errors, ask) if each and errors.estimated else 0.0
@@ -82,7 +82,7 @@ def size_error(answers: Answers, errors: MeasurementError, ask: NumberOf, each: 
 
 
 def _value_at(answers: Answers, ask: NumberOf, factor: float) -> float:
-    """What is asked with errors `factor` times as large; nan where it has no value."""
+    """The answer with errors `factor` times as large; nan where it has no value."""
     try:
         return float(ask(answers if factor == 1.0 else answers._resized(factor)))
     except UndefinedEstimate:

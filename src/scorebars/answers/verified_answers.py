@@ -78,12 +78,12 @@ class GoldSubset:
         return float(self.gold @ h) + beta * (float(self.shares @ f) - float(self.gold @ shown))
 
     def variance(self, f: FloatArray, h: FloatArray, beta: float) -> float:
-        """Of the estimate for these very items: of the differences h - beta f, by the lot that chose whom to check."""
+        """Variance of the estimate for these very items: of h - beta f, over random choices of the items to check."""
         left = 1.0 - self.chances[self.checked]
         return self._scatter(h - beta * f[self.checked], self.gold * np.sqrt(left))
 
     def population_variance(self, f: FloatArray, h: FloatArray, beta: float) -> float:
-        """Of the estimate for the population that the items were drawn from."""
+        """Variance of the estimate for the population that the items were drawn from."""
         if not self.others:
             return self._scatter(h, self.gold)
         if self.by_design:

@@ -81,7 +81,7 @@ def device_of(array: AnyArray) -> Any:
 
 
 def in_doubles(array: AnyArray) -> AbstractContextManager[Any]:
-    """JAX has no float64 unless told to; here it is told so for one computation. The others need no telling."""
+    """JAX computes in float64 only where that is enabled, as here for one computation. Others need nothing."""
     if library_of(array) != "jax":
         return nullcontext()
     import jax

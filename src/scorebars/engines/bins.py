@@ -36,7 +36,7 @@ MOST_APART = 256
 _FEW_OCTAVES = 24
 """Where known labels lie in no more octaves, a table for more labels is laid out beforehand."""
 _BIAS = 1023
-"""Of the exponents of doubles."""
+"""Bias of the exponents of doubles."""
 GRID = np.cos(np.pi * (np.arange(MOMENTS) + 0.5) / MOMENTS)
 """The points in a bin."""
 TO_WEIGHTS = np.linalg.inv(np.vander(GRID, increasing=True))
@@ -50,9 +50,9 @@ Z_WIDTH = 0.0625
 Z_BINS = 192
 """From z = 12 on a folded normal is a normal; such labels share one more bin."""
 PRODUCTS = np.triu_indices(5)
-"""Of which two of 1, d, c, d^2, c^2 the loop for RATIO sums up the products."""
+"""The pairs of 1, d, c, d^2, c^2 whose products the loop for RATIO sums up."""
 SAMPLE = 1 << 13
-"""Labels that tell where the bins of all begin and end."""
+"""Labels that are sampled to find where the bins begin and end."""
 _BELOW, _REACH = 0.5, 2.0**-64
 """Bins begin somewhat below the smallest v of the sample, but not this far below the largest."""
 _BLOCK = 1 << 13

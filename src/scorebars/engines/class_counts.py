@@ -43,7 +43,7 @@ class ClassCounts:
     def of(
         cls, y: NDArray[np.generic], p: NDArray[np.generic], q: FloatArray | float, pairs: bool = False
     ) -> ClassCounts:
-        """Of these labels."""
+        """Count these labels."""
         classes = classes_in(y, p)
         cell = (y != p).astype(np.int64)
         if pairs:

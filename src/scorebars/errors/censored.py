@@ -166,7 +166,7 @@ class Censored(MeasurementError):
         return np.where(np.isfinite(middle), middle, ends)
 
     def nearest(self, p: FloatArray) -> FloatArray:
-        """Of each label the allowed value that lies nearest to the prediction."""
+        """The allowed value of each label that lies nearest to the prediction."""
         return np.clip(p, self.lower, self.upper)
 
     @cached_property

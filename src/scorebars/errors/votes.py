@@ -22,7 +22,7 @@ _RATER_DRAWS = 100
 
 
 class Votes(NamedClasses):
-    r"""Votes on each item; the label is the class with most votes, a tie is broken by lot.
+    r"""Votes on each item; the label is the class with most votes, a tie is broken at random.
 
     Parameters
     ----------

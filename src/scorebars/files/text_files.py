@@ -47,7 +47,7 @@ _HEAD = 1 << 18
 _BLOCK = 1 << 20
 """Bytes that are read at a time."""
 _SAMPLE = 400
-"""The layout is told from the first lines, this many."""
+"""The layout is read off this many first lines."""
 _BLANKS, _BLANK_RUNS = " ", "  "
 """Delimiters: any white space; two or more blanks."""
 _DELIMITERS = ("\t", ";", "|", ",", _BLANK_RUNS, _BLANKS)

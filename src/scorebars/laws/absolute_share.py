@@ -33,7 +33,7 @@ _LISTED = 8192
 _TOGETHER = 1024
 _SEED = 20240517
 _STEPS = 8
-"""Of Newton's method for the median."""
+"""Steps of Newton's method for the median."""
 
 
 def absolute_share_law(y: FloatArray, p: FloatArray, errors: Normal, weight: FloatArray | None) -> Law:

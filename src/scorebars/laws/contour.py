@@ -85,7 +85,7 @@ def _complex(real: Numbers, imag: Numbers) -> Numbers:
 
 
 class Steps(NamedTuple):
-    """Of a path with equal steps: k - peak at its nodes, what three times the step misses of the pole, and by how much that
+    """A path with equal steps: k - peak at its nodes, what three times the step misses of the pole, and by how much that
     step may change the result."""
 
     height: Numbers

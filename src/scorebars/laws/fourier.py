@@ -33,7 +33,7 @@ _FACTORIALS = np.cumprod([1.0, *range(1, _ORDER + 1)])
 _FEW = 256
 """So few labels need no cumulants."""
 REACHES = (7.0, 28.0, 112.0)
-"""Up to these w, in units of 1 / std, the cumulants of small labels shall serve, tried in turn."""
+"""Up to these w, in units of 1 / std, the cumulants of small labels are tried, one after the other."""
 _SERVES = 0.6
 """Cumulants serve while w (m / 16!)^(1/16), with the 16th moment m of the label, is at most this."""
 _LOG_OUTSIDE = -29.0

@@ -147,13 +147,13 @@ class Law(ABC):
         return self._inside(lambda v: 0.0 if v >= high else self._sf(v), x, 1.0, 0.0)
 
     def pdf(self, x: ArrayLike) -> Any:
-        """Density at x; a discrete law has `pmf` instead."""
+        """Density at x; a discrete distribution has `pmf` instead."""
         if self.discrete:
             raise AttributeError("this distribution is discrete: use pmf(x), the probability of the value x")
         return self._inside(self._pdf, x, 0.0, 0.0)
 
     def pmf(self, x: ArrayLike) -> Any:
-        """Probability of the value x; a continuous law has `pdf` instead."""
+        """Probability of the value x; a continuous distribution has `pdf` instead."""
         if not self.discrete:
             raise AttributeError("this distribution is continuous: use pdf(x), the density at x")
         return self._inside(self._pdf, x, 0.0, 0.0)

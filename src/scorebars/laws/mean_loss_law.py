@@ -50,9 +50,9 @@ _ALMOST_ONE = 1.0 - 1e-12
 _LARGEST = 1e300
 _LOOK = np.array([1e-9, 1e-4, 0.02, 0.25, 0.5, 0.75, 0.98, 1 - 1e-4, 1 - 1e-9])
 _ALL_LISTED = 16_384
-"""Up to so many labels the values of each loss are listed."""
+"""Up to this many labels the values of each loss are listed."""
 _LISTED, _STANDING_IN = 1024, 8192
-"""Of more labels, those that matter most, and those that stand for the others."""
+"""Of more labels: how many that matter most are listed, and how many represent the others."""
 _TOGETHER = 1024
 """Labels whose values are listed together."""
 _MUCH = 0.02

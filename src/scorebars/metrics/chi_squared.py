@@ -200,7 +200,7 @@ def label_errors(data: Measured) -> FloatArray:
 
 
 def _mean_of_sides(values: Any) -> Any:
-    """Of lower and upper errors the mean; a unit stays."""
+    """The mean of lower and upper errors; a unit stays."""
     plain = np.asarray(getattr(values, "value", values), dtype=np.float64)
     checks.require_finite(plain, "prederr")
     checks.require_non_negative(plain, "prederr", "prederr is a standard deviation: it cannot be below 0.")

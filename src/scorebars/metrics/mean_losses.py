@@ -138,7 +138,7 @@ def mean_error(data: Measured) -> Answers:
     -----
     .. math:: \mathrm{observed} = \frac1M\sum(p_i - y_i), \qquad \mathrm{variance} = \frac1{M^2}\,1'\Sigma\,1
 
-    Under normal errors it is normal. A bias common to all labels cannot be told from a bias of the model.
+    Under normal errors it is normal. A bias common to all labels cannot be distinguished from a bias of the model.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The law of the true residuals: which one do the observed ones speak for?
+"""The most likely distribution (law) of the true residuals, given the observed ones.
 
 Observed residuals are d_i = D_i + s_i Z with known s_i. The nonparametric maximum likelihood estimate of the law of D
 (Kiefer & Wolfowitz 1956) maximises
@@ -160,7 +160,7 @@ class Deconvolution:
     gap: float
     """The log likelihood per label is within this of the best on the grid."""
     likelihood: FloatArray | None = None
-    """Of each label at each grid point, where errors are not normal."""
+    """The likelihood of each label at each grid point, where errors are not normal."""
 
     @classmethod
     def fit(
@@ -197,12 +197,12 @@ class Deconvolution:
 
     @cached_property
     def effective_labels(self) -> float:
-        """As many labels of equal weight would know as much."""
+        """The number of labels of equal weight that would hold as much information."""
         return 1.0 / float(np.sum(self.cells.square))
 
     @cached_property
     def log_likelihood(self) -> float:
-        """Of all labels with normal errors, less what is the same for all laws."""
+        """The log likelihood of all labels with normal errors, without terms that all laws share."""
         nearest = np.min(np.abs(self.cells.residual[:, None] - self.grid), axis=1) / self.cells.sd
         relative = np.log(self._mixture.likelihood @ self.weights)
         return float(self.cells.share @ (relative - 0.5 * np.square(nearest))) * self.effective_labels
@@ -371,7 +371,7 @@ class Mixture:
             if float(gradient.max()) - float(weights @ gradient) <= gap:
                 break
             better = self._uphill(weights, density, gradient, slope)
-            if better is None:  # rounding: no higher value can be told from this one
+            if better is None:  # rounding hides any higher value
                 break
             weights, density = better, self.likelihood @ better
         return weights

@@ -244,7 +244,7 @@ class SumPair:
     square: tuple[float, float]
     centred: tuple[float, float]
     parts: Callable[[FloatArray, FloatArray, FloatArray], Parts]
-    """Of true values or labels t, predictions p, which belong to the items, and weights w."""
+    """A function of true values or labels t, predictions p and weights w."""
     forms: tuple[tuple[_Form, _Form, _Form], ...]
     """Where predictions err too: X, Y (Pearson: and the predictions' own scatter) as forms of labels and predictions."""
 
@@ -296,7 +296,7 @@ class SumsOfBoth:
     """Sums of labels and predictions, both with independent errors: of covariance S, and of variances u."""
 
     forms: tuple[tuple[_Form, _Form, _Form], ...]
-    """Of each sum the squares of the labels, the squares of the predictions, and the products."""
+    """For each sum: squares of the labels, squares of the predictions, and products."""
     weight: FloatArray
     values: FloatArray
     """(k,)"""

@@ -153,7 +153,7 @@ def _filled_in(
 _OUTERMOST = 8.5
 """Standard deviations to which both sides of a kink are summed."""
 _RULES = tuple(np.polynomial.legendre.leggauss(k) for k in (24, 18))
-"""Of each panel: from the outermost to the kink, from there to the label, and to the outermost on the other side."""
+"""The rules of each panel: from the outermost to the kink, from there to the label, and to the outermost beyond."""
 _ALIKE = 1e-10
 """Where the rule of fewer points is good to this, the other is good to 1e-13."""
 _AT_ONCE = 256

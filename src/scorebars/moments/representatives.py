@@ -43,7 +43,7 @@ _BEYOND = 1 << 14
 _POINTS = (10, 8)
 """In a cell, by distance and by size."""
 _WIDTHS = (0.64, 0.4)
-"""Of cells at first: of distances, and of logarithms of sizes."""
+"""Widths of cells at first: of distances, and of logarithms of sizes."""
 _NEGLIGIBLE = 1e-10
 """Part of the mean loss, and of its variance, that further coefficients may add up to if all had one sign."""
 _HALVINGS = 3

@@ -1,4 +1,4 @@
-"""Spreads that are told by few members: which true ones are possible, and by which factor are all of them wrong?
+"""Spreads estimated from few members: which true ones are possible, and by which factor are all of them wrong?
 
 The sample variance S_i^2 of m normal members with variance v_i follows v_i chi^2_nu / nu, nu = m - 1. All S_i^2 together tell
 how the v_i are distributed: the most likely distribution of log v on a grid (as `deconvolution` finds that of residuals), of
@@ -96,7 +96,7 @@ def spread_of(forecast: Forecast) -> FloatArray:
 
 
 def _likelihood(found: FloatArray, degrees: float, grid: FloatArray) -> FloatArray:
-    """Of each sample variance at each logarithm of a variance, relative to the largest of its row."""
+    """The likelihood of each sample variance at each logarithm of a variance, relative to the largest of its row."""
     log = -0.5 * degrees * (grid + found[:, None] * np.exp(-grid))
     return np.asfortranarray(np.exp(log - log.max(axis=1, keepdims=True)))
 
@@ -156,7 +156,7 @@ class UncertainScatter:
         return self._centred(math.exp(self._level), float(np.median(self.d)), _ROUNDS)[1]
 
     def _centred(self, factor: float, offset: float, rounds: int) -> tuple[float, float]:
-        """How well the offset is told at lambda^2 = factor, and the offset itself, by EM."""
+        """How well the offset is known at lambda^2 = factor, and the offset itself, by EM."""
         pull = 1.0
         for _ in range(rounds):
             _, pull, pulled = self._sums(factor, offset)

@@ -44,7 +44,7 @@ class Difficulty(NamedTuple):
 
 
 def vote_difficulty(counts: NDArray[np.int64]) -> Difficulty:
-    """Of votes (n, K), two or more on some items."""
+    """How hard the items are, from votes (n, K), two or more on some items."""
     total = np.add.reduce(counts, axis=1)
     patterns, number = np.unique(np.sort(counts, axis=1), axis=0, return_counts=True)
     k = counts.shape[1]

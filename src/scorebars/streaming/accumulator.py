@@ -367,7 +367,7 @@ class Accumulator:
 
     @property
     def _classes(self) -> str | None:
-        """Of which type the classes are, in words; None for numbers and before the first batch."""
+        """The type of the classes, in words; None for numbers and before the first batch."""
         if self._batches:
             return self._batches[0].classes
         if self._stored is None or self.task != "classification":

@@ -54,7 +54,7 @@ _BOUNDS = {
 """Each sum is no larger than the sum of weights times these powers of the largest |d|, error and |c|."""
 _MOST_LABELS = 1 << 62
 _LAST_EXPONENT = 2047
-"""Of doubles that are finite."""
+"""All finite doubles have smaller exponents."""
 _BATCHES = {"regression": NumberBatch, "classification": ClassBatch, "forecast": ForecastBatch}
 
 
@@ -145,11 +145,11 @@ def _array(value: Any, kind: str, *shape: int | None) -> bool:
 
 
 def _require_count(n: Any) -> None:
-    require(type(n) is int and 0 < n <= _MOST_LABELS, "the number of labels is none")
+    require(type(n) is int and 0 < n <= _MOST_LABELS, "the number of labels is not valid")
 
 
 def _require_sums(sums: NormalSums) -> None:
-    require(isinstance(sums, NormalSums), "the sums are none")
+    require(isinstance(sums, NormalSums), "the sums are not valid")
     _require_count(sums.n)
     for name, value in sums._asdict().items():
         if name == "n":
@@ -178,13 +178,13 @@ def _require_sums(sums: NormalSums) -> None:
 def _require_bins(bins: Bins | None, *kinds: BinKind, n: int) -> None:
     if bins is None:
         return
-    require(isinstance(bins, Bins), "the bins are none")
+    require(isinstance(bins, Bins), "the bins are not valid")
     kind = next((k for k in kinds if (k.bits, k.minors) == (bins.bits, bins.minors)), None)
     require(kind is not None, "the bins are of no known kind")
     assert kind is not None
     columns = bins.moments.shape[-1] if isinstance(bins.moments, np.ndarray) and bins.moments.ndim else -1
     require(columns in {k.columns for k in kinds}, "the bins have other columns")
-    require(_array(bins.keys, "i", None), "the numbers of the bins are none")
+    require(_array(bins.keys, "i", None), "the numbers of the bins are not valid")
     most = (_LAST_EXPONENT << (52 - kind.bits)) * kind.minors
     ascending = bool(np.all(np.diff(bins.keys) > 0)) and (
         not bins.keys.size or 0 <= bins.keys[0] <= bins.keys[-1] < most
@@ -197,7 +197,7 @@ def _require_bins(bins: Bins | None, *kinds: BinKind, n: int) -> None:
     largest = (
         _array(bins.top_v, "f", None) and _array(bins.top_minor, "i", apart) and _array(bins.top, "f", columns, apart)
     )
-    require(largest and 0 <= apart <= MOST_APART and bool(np.all(bins.top_v > 0)), "the largest labels are none")
+    require(largest and 0 <= apart <= MOST_APART and bool(np.all(bins.top_v > 0)), "the largest labels are not valid")
     require(bool(np.all((bins.top_minor >= 0) & (bins.top_minor < kind.minors))), "the largest labels are in no bin")
     require(
         bool(np.all(counts >= 0)) and counts.sum() + apart <= n * (1 + _ROUNDING) + 0.5,
@@ -220,7 +220,7 @@ def _require_store(store: Store, pulls: bool = True) -> None:
     gram = store.gram is None or (_array(store.gram, "f", 5, 5) and bool(np.all(np.diag(store.gram) >= 0)))
     require(
         gram and (store.gram is None or np.abs(store.gram).max() < sums.w2 * _LARGEST**4),
-        "the sums of products are none",
+        "the sums of products are not valid",
     )
     shifted = store.gram is None or not any(math.isnan(getattr(sums, name)) for name in (*LABEL_SUMS, "y_shift"))
     require(shifted, "the sums of labels are missing")
@@ -230,7 +230,7 @@ def _require_store(store: Store, pulls: bool = True) -> None:
     )
     require(type(store.unit) is int and abs(store.unit) < _LAST_EXPONENT, "the unit is out of range")
     if store.hits is not None:
-        require(isinstance(store.hits, Hits), "the hits are none")
+        require(isinstance(store.hits, Hits), "the hits are not valid")
         _require_sums(store.hits.sums)
         require(not any(math.isnan(getattr(store.hits.sums, name)) for name in TOLERANCE_SUMS), "the hits have no sums")
         for chances in store.hits[1:]:
@@ -241,7 +241,7 @@ def _require_store(store: Store, pulls: bool = True) -> None:
 
 
 def _require_counts(counts: ClassCounts, n: int | None = None) -> None:
-    require(isinstance(counts, ClassCounts) and type(counts.pairs) is bool, "the counts are none")
+    require(isinstance(counts, ClassCounts) and type(counts.pairs) is bool, "the counts are not valid")
     classes = counts.classes
     flat = isinstance(classes, np.ndarray) and classes.ndim == 1
     require(

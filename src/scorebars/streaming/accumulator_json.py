@@ -94,7 +94,7 @@ def restored(text: str, make: Callable[[dict[str, Any]], Made]) -> Made:
 
 
 def _checksum(data: Any) -> str:
-    """Of the contents, whatever the order of keys and the white space."""
+    """A checksum of the contents that does not depend on the order of keys or on white space."""
     return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 

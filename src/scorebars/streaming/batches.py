@@ -236,7 +236,7 @@ class ClassBatch(Batch):
 
     @property
     def classes(self) -> str:
-        """Of which type the classes are, in words."""
+        """The type of the classes, in words."""
         return class_type(self.y)
 
     def diagnose(self) -> None:

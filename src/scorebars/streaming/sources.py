@@ -28,13 +28,13 @@ from scorebars.files.problem import said_for_python
 from scorebars.streaming.batches import argument_of
 
 ROWS = 1 << 20
-"""Of a batch: enough that a batch's own cost does not count, few enough that several fit in little memory."""
+"""Rows of a batch: enough that the cost of a batch is small, few enough that several fit in little memory."""
 FIRST = 1000
-"""The first rows, this many, tell whether whole numbers are classes."""
+"""This many first rows decide whether whole numbers are classes."""
 _STEP = 1 << 16
 """Bytes of a column that are read at a time."""
 _TEXT = ("csv", "json")
-"""Of these files the types of columns are guessed from the first rows."""
+"""Formats whose column types are guessed from the first rows."""
 _COLUMN = "put them in a column of the data, and give yerr the name of that column."
 
 

@@ -195,7 +195,7 @@ class Covariances:
         return np.asarray(np.where(np.isfinite(drawn), drawn, 0.0))
 
     def _drawn(self, times: FloatArray) -> FloatArray:
-        """Of some draws, each a row of shares of the items (draws, n): (draws, 3)."""
+        """Standardised deviations (draws, 3) for some draws, each a row of shares of the items (draws, n)."""
         mean = times @ self.rows.T
         i, j = np.array(_PAIRS).T
         values = (times @ self.products.T - mean[:, i] * mean[:, j]) * (self.n / (self.n - 1))
@@ -209,7 +209,7 @@ class Covariances:
             return np.asarray((_error_variances(values.T) - self.variance[:, None]) / std).T
 
     def interval(self, k: int, level: float) -> Interval:
-        """Of the k-th error variance."""
+        """The interval of the k-th error variance."""
         least = half_width_in_std(level, self.n - 1)
         below = above = least
         if self.studentised is not None:

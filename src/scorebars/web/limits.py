@@ -10,11 +10,11 @@ class Limits:
     """What is refused with a message instead of slowing the machine down."""
 
     bytes: int = 200 << 20
-    """Of one upload."""
+    """Bytes of one upload."""
     rows: int = 2_000_000
     columns: int = 2_000
     seconds: float = 120.0
-    """Of one question, before its process is ended."""
+    """Seconds that one question may take before its process is ended."""
     memory: int = 4 << 30
     """Bytes that the process of one question may take."""
     disk: int = 4 << 30

@@ -25,7 +25,7 @@ _TITLES = {
     "task": "Kind of labels",
     "format": "Kind of file",
     "decimal": "Decimal mark",
-    "delimiter": "Cells parted by",
+    "delimiter": "Cells separated by",
     "encoding": "Encoding",
     "sheet": "Sheet",
     "skip-rows": "Lines to skip",

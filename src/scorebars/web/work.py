@@ -554,7 +554,7 @@ def _planned(asked: Inquiry, data: TableLabels, view: View, about: Mapping[str, 
     if len(chosen) != wanted:
         raise TableProblem(f"This plan is about {'one model' if wanted == 1 else 'two models'}: choose below.")
     if wanted == 1 and size is None:
-        raise TableProblem("Give the standard error that the mean squared error shall have.")
+        raise TableProblem("Give the standard error that the mean squared error should have.")
     pilot = replace(data, predictions={name: data.predictions[name] for name in chosen}, forecasts={})
     found = plan_command.plan_from_pilot(pilot, reach.get("difference"), reach.get("std"), goal)
     column = {entry["model"]: entry["column"] for entry in about["models"]}

@@ -86,7 +86,7 @@ class Labelled:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Of a label in each row."""
+        """The weight of a label in each row."""
         return np.ones(len(self.shown)) if self.weight is None else self.weight
 
     @property

@@ -15,9 +15,9 @@ from scorebars.moments.vote_difficulty import vote_difficulty
 
 
 def majority_model(model: ClassError, votes: int | NDArray[np.int64], classes: Classes) -> ClassError | None:
-    """The error model of labels by majority of `votes` fresh votes, ties by lot; None where a vote has no transition.
+    """The error model of labels by majority of `votes` fresh votes, ties at random; None where a vote has no transition.
 
-    Of `Votes` it is that of the votes at hand.
+    For `Votes` it is that of the votes at hand.
     """
     if isinstance(model, Flip):
         return Flip(majority_error(model.q, int(votes), len(classes)), kind=model.kind)

@@ -36,7 +36,7 @@ class OverRates:
     """The estimate with each of the drawn rates; nan where there is none."""
     fixed: FloatArray
     slopes: FloatArray
-    """Of the estimate by the rates, (c, j)."""
+    """Derivatives of the estimate with respect to the rates, (c, j)."""
     checked: CheckedRates | DrawnRates
     curve: float = 0.0
     low: float = -math.inf

@@ -156,7 +156,7 @@ class ForecastAnswers(MeanLoss):
         return np.full(len(y), math.nan), np.full(len(y), math.nan)
 
     def _plain_back(self, level: Level) -> Estimate:
-        """As any loss is carried back."""
+        """The estimate against the truth by the way that serves any loss."""
         return MeanLoss._back(self, level)
 
     def _mean_of_true_residuals(self, data: Measured) -> MeanOfLoss | None:
@@ -213,7 +213,7 @@ class CrpsAnswers(ForecastAnswers):
         return np.where(wide, terms, math.nan), np.where(wide, variance, math.nan)
 
     def _otherwise(self, data: Measured, level: Level) -> Estimate:
-        """Labels whose error exceeds the forecast's spread, as any loss is carried back."""
+        """The estimate for labels whose error exceeds the forecast's spread, by the way that serves any loss."""
         return ForecastAnswers(self.declaration, self.loss, Evidence(data))._plain_back(level)
 
     def _unbiased(self, data: Measured, level: Level) -> Estimate:

@@ -25,7 +25,7 @@ from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import log_between
 
 _LOWEST = -40.0
-"""The logarithm of the smallest v that is looked at, in units of the largest squared residual."""
+"""The logarithm of the smallest v that is tried, in units of the largest squared residual."""
 _HIGHEST = 8.0
 _NONE = "the residuals are no larger than the errors alone would make them"
 
@@ -68,7 +68,7 @@ def limited_scatter(
     w = w * (float(np.sum(w)) / float(np.sum(np.square(w))))
     if int(np.sum(low == high)) < 2:
         raise UndefinedEstimate(
-            "fewer than two labels are numbers: limits alone do not tell how much residuals scatter."
+            "fewer than two labels are numbers: limits alone do not show how much residuals scatter."
         )
     ends = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)], s])
     unit = float(np.max(np.abs(ends))) or 1.0

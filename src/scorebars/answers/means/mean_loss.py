@@ -67,7 +67,7 @@ _MANY_LAWS = (
     "jumps; its intervals hold what all distributions that fit the labels give, so they are wide and hold more often than "
     "their level"
 )
-_NOT_TOLD_APART = "a bias common to all labels cannot be told from a bias of the model"
+_NOT_TOLD_APART = "a bias common to all labels cannot be distinguished from a bias of the model"
 
 
 class MeanLoss(Answers):
@@ -456,7 +456,7 @@ class WithinAnswers(MeanLoss):
         return next_share(self.observed, 1.0 / self._effective_number(), self.declaration, more)
 
     def _effective_number(self) -> float:
-        """As many single labels of equal weight scatter as much. Outputs of one item are alike: the scatter tells."""
+        """The number of single labels of equal weight that would scatter as much: outputs of one item are alike."""
         if not self._store.kept:
             return self.n
         data = self._labels()

@@ -540,9 +540,9 @@ def _whitened_shared(z: FloatArray, shifts: FloatArray) -> FloatArray:
 
 
 def _groups_of_squares(a: FloatArray, d: FloatArray, codes: NDArray[np.intp]) -> SkewGroups:
-    """Of the sum of a d^2, with the shares a of the items.
+    """How groups of items scatter the sum of a d^2, with the shares a of the items.
 
-    Without group g of share A the mean differs by r/(1 - A), r being the sum of the influences a (d^2 - mean). Of normal
+    Without group g of share A the mean differs by r/(1 - A), r being the sum of the influences a (d^2 - mean). For normal
     residuals with the mean square, mean and product within groups of these, r has the variance
     2 (q^2 - m^4) sum a_i^2 + 2 (c^2 - m^4) sum over pairs a_i a_j.
     """

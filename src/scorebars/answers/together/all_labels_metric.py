@@ -75,13 +75,13 @@ class AllLabelsMetric:
     rank: float | None = None
     """For the median or the largest absolute error: the share of the errors that lie below it, 1/2 or 1."""
     of_pairs: Callable[[FloatArray], float] | None = None
-    """Of a metric of the order: the metric from numbers of pairs, where labels that are limits leave some unknown."""
+    """For a metric of the order: the metric from counts of pairs, where limits leave the order of some pairs unknown."""
     needs_variation: bool = False
     """Whether it is undefined, and taken as 0, where the predictions do not vary."""
     least: int = 1
     """The number of labels that it needs."""
     centred: bool = False
-    """Of a share explained: whether residuals are taken about their mean."""
+    """For an explained share: whether residuals are taken about their mean."""
 
 
 class AllLabelsAnswers(Answers):
@@ -296,7 +296,7 @@ class AllLabelsAnswers(Answers):
             return super()._group_values(codes)
         if self.metric.rank == 1.0:
             raise UndefinedEstimate(
-                f"groups do not tell how {self.declaration.name} scatters over test sets: one item decides it."
+                f"groups cannot show how {self.declaration.name} scatters over test sets: one item decides it."
             )
         if codes is None:
             return self._item_variance()

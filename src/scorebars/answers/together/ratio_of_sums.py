@@ -33,11 +33,11 @@ from scorebars.moments.label_noise import LabelNoise, QuadraticSums, RatioKind, 
 _POINTS = 200
 NOTHING_LEFT = (
     "the labels scatter no more than their errors alone would make them: nothing shows how far the true values differ, "
-    "which the score is divided by. More precise labels, or more of them, would tell."
+    "which the score is divided by. More precise labels, or more of them, would show it."
 )
 NOTHING_PREDICTED = (
     "the predictions scatter no more than their errors alone would make them: nothing shows how far those of the converged "
-    "model differ. More precise predictions, or more of them, would tell."
+    "model differ. More precise predictions, or more of them, would show it."
 )
 _OUTSIDE = "outside the metric's range: the label errors are as large as the signal"
 _UNBOUNDED = "the interval has no end on one side: the scatter of the true values could be almost zero"
@@ -429,7 +429,7 @@ class RatioOfSummary(RatioOfSums):
         return 2.0 * fresh * fresh * trace + positive(fresh * (sloped - 4.0 * trace))
 
     def _item_covariance(self, corrected: bool = False) -> FloatArray:
-        """Of the classical sums, or of the corrected ones."""
+        """Covariance over test sets of the classical sums, or of the corrected ones."""
         assert self._summary.gram is not None
         s, c, m = self._sums, self._mean, self._offset
         products = np.zeros((6, 6))

@@ -35,7 +35,7 @@ _REACH = 4.0
 """A true residual is taken to lie within this many errors of the observed one."""
 _POINTS = 33
 _BESIDE = 1e-9
-"""A jump is looked at from both sides, this part of the error away."""
+"""A jump is sampled on both sides, this part of the error away."""
 _MOST_LABELS = 2000
 """More labels than this are thinned out."""
 
@@ -134,6 +134,6 @@ def forecast_raised_by_noise(
 def for_any_residuals(
     bounds: tuple[float, float], value: float, limits: tuple[float, float], std: float, df: float, level: float
 ) -> Interval:
-    """From `bounds` of the truth, both known but for a scatter; always with the estimate, in the range."""
+    """From `bounds` of the truth, each known up to a scatter; holds the estimate and stays in the range."""
     scatter = half_width_in_std(level, df) * std
     return kept_between(min(bounds[0] - scatter, value), max(bounds[1] + scatter, value), *limits)

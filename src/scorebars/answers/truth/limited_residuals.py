@@ -44,13 +44,13 @@ _POINTS = 100
 _CLOSEST = 1e-3
 """Grid points nearer than this part of the typical step are one."""
 _SHARPEST = 0.3
-"""A label or limit is never taken as sharper than this part of the grid's step: the grid could not tell."""
+"""A label or limit is never taken as sharper than this part of the grid's step: the grid cannot resolve it."""
 _EXACT = 1e-6
 """The error of an exact number, as part of the grid's range."""
 _MOST = 4000
 """More labels than this are represented by every k-th."""
 _SWEEPS = 30
-"""Of the normal fit, which only says how far the grid reaches."""
+"""Iterations of the normal fit, which only decides how far the grid reaches."""
 _FEW = 8.0
 FEWEST_NUMBERS = 5
 """Fewer numbers among the labels do not show a distribution."""
@@ -71,7 +71,7 @@ class _Allowed:
 
     @classmethod
     def of(cls, data: Measured) -> _Allowed:
-        """Of the labels that count, every k-th where they are many."""
+        """From all labels that count, or from every k-th of very many."""
         step = max(1, data.n // _MOST)
         rows = np.flatnonzero(data.shares[::step] > 0) * step
         labels, p = data.errors[rows], data.predictions[rows]
@@ -126,9 +126,9 @@ class _Allowed:
         return mean, variance
 
     def swallowed(self, fit: Deconvolution) -> FloatArray:
-        """Of each label E[D^2 | label] less E[d^2 | label] - s^2: how much of its squared error the law took for its own.
+        """E[D^2 | label] less E[d^2 | label] - s^2 for each label: how much squared label error the law takes for true error.
 
-        Of numbers d is seen; of limits it follows from the fit.
+        For numbers d is known; for limits it follows from the fit.
         """
         number, posterior, grid = self.low == self.high, fit.posterior, fit.grid
         found = np.zeros(len(number))
@@ -179,7 +179,7 @@ def mean_of_limited_loss(loss: Loss, data: Measured, low: float, high: float, ro
 
 
 def _completed(mean: MeanOfLoss, allowed: _Allowed, data: Measured) -> MeanOfLoss:
-    """Of squares the mean over the completed labels less their error variance, as without limits; else the same."""
+    """For squares: the mean over completed labels less their error variance, as without limits. Other losses stay."""
     factor = mean.loss.parabola(data.predictions[allowed.rows])
     if factor is None:
         return mean
@@ -191,7 +191,7 @@ def _grid(
 ) -> FloatArray:
     """Points where the numbers are dense, points that reach all numbers and limits, and 0, where losses have their kink.
 
-    A limit beyond all numbers would draw the law as far out as the grid reaches. It speaks for a residual as far out as a
+    A limit beyond all numbers would draw the law as far out as the grid reaches. It suggests a residual as far out as a
     number at its end would do if residuals were normal: mean + (end - mean) v / (v + s^2).
     """
     mean, variance = normal
@@ -206,7 +206,7 @@ def _grid(
 
 
 def _likelihood(low: FloatArray, high: FloatArray, s: FloatArray, number: BoolArray, grid: FloatArray) -> FloatArray:
-    """Of each label at each grid point, relative to the largest of its row."""
+    """The likelihood of each label at each grid point, relative to the largest of its row."""
     sharp = np.maximum(s[:, None], _SHARPEST * np.gradient(grid))
     logs = np.empty((len(low), len(grid)))
     z = (low[number, None] - grid) / sharp[number]

@@ -56,7 +56,7 @@ class Shrunk:
 
     fit: FloatArray
     residual: FloatArray
-    """Residuals of the fit, shrunk label by label but for a common factor."""
+    """Residuals of the fit, shrunk label by label up to a common factor."""
     size: float
     """sum w r^2 of these residuals."""
     left: float
@@ -198,7 +198,7 @@ class StandIns:
 
     @cached_property
     def _over_items(self) -> tuple[float, float, float]:
-        """Standard deviations over items drawn again: the sum left, the estimate but for it, the classical metric."""
+        """Standard deviations over items drawn again: the sum left, the estimate at a fixed sum, the classical metric."""
         rng = np.random.default_rng(_SEED)
         n, step, rows = self._y.size, max(1, _TOGETHER // self._y.size), []
         for start in range(0, self._count, step):
@@ -229,7 +229,7 @@ class StandIns:
         return np.array([float(self._values(y[None], p, w)[0]) for y, p, w in each])
 
     def _interval(self, total: bool, level: float) -> Interval:
-        """The interval of an estimate that depends on one poorly known number, the sum left, and scatters besides."""
+        """The interval of an estimate that depends on one poorly known number, the sum left, and has a scatter of its own."""
         left, rest = self._over_items[:2] if total else (self.shrunk.left_std, self._remaining)
         z = half_width_in_std(level, max(self._y.size - 1, 1) if total else math.inf)
         ends = [self._with(self.shrunk.left + c * z * left) - self.value for c in (-1.0, 1.0)]
@@ -248,7 +248,7 @@ class StandIns:
     # the classical metric ----------------------------------------------------------------------
 
     def _fresh(self, repeats: float | None, errors: MeasurementError, seed: int) -> FloatArray:
-        """The classical metric on stand-ins measured afresh."""
+        """The classical metric on stand-ins that are measured again."""
         count, rng = min(10 * self._count, 1000), np.random.default_rng((_SEED, seed))
         labels, predictions = self._measured_again(errors, count, rng, repeats)
         return np.asarray(self._values(labels, predictions, self._w))

@@ -89,7 +89,7 @@ class _Judged:
     forecast: Forecast
     share: FloatArray
     middle: FloatArray
-    """Of the true values that each label allows, and half their width."""
+    """The middle of the true values that each label allows; `width` is half their range."""
     width: FloatArray
     limits: tuple[float, float]
 

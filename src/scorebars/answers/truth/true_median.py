@@ -20,11 +20,11 @@ from scorebars.arrays import FloatArray
 from scorebars.losses import Loss, Within
 
 _SMOOTH = 0.5
-"""Over this part of the typical label error the share within m changes: labels with errors tell no step."""
+"""Over this part of the typical label error the share within m changes: noisy labels cannot show a step."""
 _MOST = 200
 """Values of m that are tried."""
 _GUESSES = 3
-"""How often a value may tell where to look next; after that, steps are halved where its guess is poor."""
+"""How often a value may guess where to look next; after that, poor guesses are replaced by halving."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class MedianOfResiduals:
 
     residuals: TrueResiduals
     typical_error: float
-    """Of the labels."""
+    """A typical error of the labels."""
 
     @cached_property
     def _sizes(self) -> tuple[FloatArray, FloatArray]:

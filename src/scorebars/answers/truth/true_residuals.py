@@ -49,9 +49,9 @@ _ROUNDING = 1e-9
 FEWEST = 30
 """Fewer labels with errors do not show a law."""
 _KNOWN = 0.25
-"""A label whose error is below this part of the grid's spacing counts as known: the grid could not tell."""
+"""A label whose error is below this part of the grid's spacing counts as known: the grid cannot resolve it."""
 _MOST = 20_000
-"""Of errors that are not normal, more labels are represented by every k-th."""
+"""Above this many labels with errors that are not normal, every k-th is used."""
 _NOTHING = 1e-100  # an error too small to be squared
 _LEAST_SPREAD = 0.05
 """Sizes of errors that spread less than this (in their logarithm) cannot show a trend."""
@@ -315,12 +315,12 @@ class MeanOfLoss:
     high: float = math.inf
     fresh: float = 0.0
     prediction: FloatArray | None = None
-    """Of the labels with a fitted law; None where the loss is one of the residual alone."""
+    """Predictions of the labels with a fitted law; None where the loss depends on the residual alone."""
     known_prediction: FloatArray | None = None
     widened: float = 1.0
-    """The interval for the items at hand is so much wider than the likelihood says, where that is known to be too narrow."""
+    """Factor by which the interval for the items at hand is widened, where the likelihood's is known to be too narrow."""
     swallowed: FloatArray | None = None
-    """Of each fitted label, how much of its error the law takes for true loss: none of it belongs to the mean."""
+    """How much of its error the law takes for true loss, for each fitted label; the mean leaves it out."""
 
     def _loss_at(self, residual: FloatArray, sd: FloatArray, prediction: FloatArray | None) -> FloatArray:
         """The loss of each true residual, averaged over the errors of a fresh label."""
@@ -347,7 +347,7 @@ class MeanOfLoss:
         return np.where(np.isfinite(values), values, 0.0)
 
     def _known_at(self, away: float) -> FloatArray:
-        """Losses of the labels that count as known, so many errors away."""
+        """Losses of the labels that count as known, if each were off by `away` times its error."""
         parts = self.residuals
         if not parts.known.size:
             return parts.known

@@ -106,7 +106,7 @@ class ComparedNumbers:
         self.shown, self.n, self.model = np.asarray(y, dtype=np.float64), len(y), errors
         self.kind, self.repeats = errors.kind, errors.repeats
         self.errors = errors.label_level()
-        """Of the labels at hand, means of their repeats."""
+        """The errors of the labels at hand, which are means of their repeats."""
         self.scale = errors.common_scale
         """How well the common factor of all error sizes is known; None where it is known exactly."""
         self.exact = self.errors.error_free(self.shown)
@@ -186,7 +186,7 @@ class PredictionErrors:
     def __init__(self, sd: Mapping[str, FloatArray] | None = None, shared: bool = False) -> None:
         self.sd = {name: q for name, q in (sd or {}).items() if np.any(q > 0)}
         self.correlation = 1.0 if shared else 0.0
-        """Of the errors of two models on one item."""
+        """Correlation of the errors of two models on one item."""
 
     def of(self, name: str) -> FloatArray | float:
         """Standard errors of a model's predictions."""

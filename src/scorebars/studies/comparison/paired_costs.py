@@ -29,7 +29,7 @@ from scorebars.studies.comparison.paired_means import PairedMeans
 _SKEW = 0.05
 """Mean costs of this skewness at most are drawn as normal numbers: probabilities of ranks then err by 0.003 at most."""
 _FEW_KINDS = 64
-"""Of at most so many kinds of items the numbers in each class are drawn, not the items."""
+"""Up to this many kinds of items, the numbers in each class are drawn instead of the items."""
 _DIGITS = 12
 """Decimals of drawn mean costs: models of equal costs are equal however the costs are added up."""
 _RATES = 1000
