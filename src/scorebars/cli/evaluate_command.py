@@ -95,7 +95,7 @@ def evaluate(
         else:
             data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of(asked))
             data = data if positive is None else binary(data, positive)
-            result, omitted, unit = evaluation_of(data, asked or opt.default_metrics(data)), data.omitted, data.unit
+            result, omitted, unit = evaluation_of(data, asked or data.metrics), data.omitted, data.unit
             checks = output.note_doubts(data, out.quiet)
             if report:
                 read = opt.in_python(file, roles, columns)

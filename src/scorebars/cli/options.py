@@ -351,8 +351,3 @@ def task_of(metrics: Sequence[AskedMetric] | None) -> str | None:
         function: Any = metric.func if isinstance(metric, partial) else getattr(sb, str(metric))
         return str(function.declaration.task)
     return None
-
-
-def default_metrics(data: TableLabels) -> list[str] | None:
-    """The metrics that suit probabilities or forecasts; None for the library's own."""
-    return data.metrics

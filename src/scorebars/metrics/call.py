@@ -252,10 +252,10 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: A
     return [Measured(y[:, k], p[:, k], model, weight, unit=unit).kept() for k, model in enumerate(models)]
 
 
-def require_no_prederr(prederr: Any, what: str = "gold labels (Verified)") -> None:
-    """Refuse errors of predictions together with labels that do not take them."""
+def require_no_prederr(prederr: Any) -> None:
+    """Refuse errors of predictions together with gold labels."""
     if prederr is not None:
-        raise ValueError(f"prederr is not taken together with {what}: leave it out.")
+        raise ValueError("prederr is not taken together with gold labels (Verified): leave it out.")
 
 
 def prediction_errors(prederr: Any, shape: tuple[int, ...]) -> FloatArray:

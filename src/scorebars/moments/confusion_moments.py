@@ -134,12 +134,10 @@ def _steps(mean: FloatArray, directions: FloatArray) -> FloatArray:
 
 # true classes -----------------------------------------------------------------------------------
 
-_WORK = 300_000_000
+_SWEEPS, _WORK = 2000, 300_000_000
 
 
-def most_likely_confusion(
-    likelihoods: FloatArray, predicted: NDArray[np.intp], weights: FloatArray, sweeps: int = 2000
-) -> FloatArray:
+def most_likely_confusion(likelihoods: FloatArray, predicted: NDArray[np.intp], weights: FloatArray) -> FloatArray:
     """The matrix (K, K) of true classes and predictions that makes the labels most likely, by expectation maximisation.
 
     `likelihoods` (n, K) hold P(label of item i | true class k); items of equal prediction and likelihoods may be given
@@ -147,7 +145,7 @@ def most_likely_confusion(
     sum_i w_i log sum_k pi_k L_ik: pi_k <- mean_i w_i pi_k L_ik / sum_j pi_j L_ij.
     """
     k = likelihoods.shape[1]
-    sweeps = min(sweeps, max(50, _WORK // max(likelihoods.size, 1)))
+    sweeps = min(_SWEEPS, max(50, _WORK // max(likelihoods.size, 1)))
     out = np.zeros((k, k))
     for column in np.unique(predicted):
         items = np.flatnonzero((predicted == column) & (weights > 0))

@@ -76,8 +76,8 @@ def _page(name: str, status: int = 200, **context: Any) -> Response:
     return Response(text, status, media_type="text/html; charset=utf-8")
 
 
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(as_json(value), status, media_type="application/json")
+def _json(value: Any) -> Response:
+    return Response(as_json(value), media_type="application/json")
 
 
 @cache

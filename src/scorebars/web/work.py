@@ -341,7 +341,7 @@ def _model_columns(guess: _Guess, given: Mapping[str, Any], roles: Roles) -> lis
 def _evaluated(asked: Inquiry, data: TableLabels) -> tuple[Any, dict[str, Any]]:
     asked.say("Scoring the models")
     metrics = asked.view.metrics
-    result = evaluate_command.evaluation_of(data, metrics or opt.default_metrics(data))
+    result = evaluate_command.evaluation_of(data, metrics or data.metrics)
     return result, {"metrics": metrics, "level": asked.view.level, "evaluation": result}
 
 
@@ -406,7 +406,7 @@ def quick(asked: Inquiry) -> dict[str, Any]:
         raise TableProblem(f"the model {model!r} is not chosen.")
     own = {name: forecast for name, forecast in data.forecasts.items() if name == model}
     one = replace(data, predictions={model: data.predictions[model]}, forecasts=own)
-    metrics = asked.view.metrics or opt.default_metrics(data)
+    metrics = asked.view.metrics or data.metrics
     evaluation = evaluate_command.evaluation_of(one, [name for name in metrics or [] if name == metric] or metrics)
     if metric not in evaluation.metrics:
         raise TableProblem(f"the metric {metric} is not chosen.")
