@@ -169,3 +169,13 @@ def test_short_names_of_scorers():
 
 def test_version():
     assert sb.__version__.count(".") == 2
+
+
+@pytest.mark.parametrize("name", dir(sb.plot))
+def test_docstrings_of_figures_are_complete(name):
+    """Completion shows figures only, and each says what goes in and comes out."""
+    assert set(sections(getattr(sb.plot, name))) >= {"Parameters", "Returns", "Examples"}
+
+
+def test_completion_shows_data_sets_only():
+    assert all(name == "Dataset" or name.startswith("load_") for name in dir(sb.datasets))

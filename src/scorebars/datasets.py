@@ -25,6 +25,12 @@ from numpy.typing import NDArray
 __all__ = ["Dataset", "load_acs_poverty", "load_blackholes", "load_cifar10_label_errors", "load_nuclear_masses"]
 __all__ += ["load_pantheon", "load_sampl6_logp", "load_sampl7_logp"]
 
+
+def __dir__() -> list[str]:
+    """The data sets, and not what reads them."""
+    return __all__
+
+
 _Row = dict[str, str]
 
 

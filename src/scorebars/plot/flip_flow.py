@@ -46,6 +46,12 @@ def flip_flow(
     most : whole number
         How many arrows are drawn, the largest ones.
     ax : matplotlib Axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that hold the figure.
 
     Examples
     --------

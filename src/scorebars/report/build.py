@@ -201,6 +201,12 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
 
     Links are followed, a pipe or a terminal is written to, and a warning says when an older file was replaced.
 
+    Parameters
+    ----------
+    path : str or path
+        The file to write.
+    y_true, predictions, **options : as in `build`
+
     Examples
     --------
     >>> import scorebars as sb
