@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from scorebars import checks
 from scorebars.arrays import FloatArray
-from scorebars.errors.class_error import Classes, NamedClasses, spread_columns
+from scorebars.errors.class_error import Classes
 from scorebars.errors.measurement_error import LabelErrors, MeasurementError, check_kind
+from scorebars.errors.named_classes import NamedClasses, spread_columns
 from scorebars.errors.normal import NEGATIVE_YERR, error_model
 
 

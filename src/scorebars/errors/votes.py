@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
-from scorebars.errors.class_error import Classes, NamedClasses, columns_of, named_classes, spread_columns
+from scorebars.errors.class_error import Classes
 from scorebars.errors.dawid_skene import dawid_skene, shown_as
 from scorebars.errors.measurement_error import check_kind
+from scorebars.errors.named_classes import NamedClasses, columns_of, named_classes, spread_columns
 
 _LOT = 20240519
 """Seed of the draws that break ties."""

@@ -23,8 +23,8 @@ from scorebars.arrays import PLAIN, FloatArray, classes_in, to_host
 from scorebars.engines.class_counts import ClassCounts
 from scorebars.engines.device_classes import device_class_counts
 from scorebars.errors import ClassError, ClassFlip, ErrorModel, Flip, MeasurementError, Transition, Verified
-from scorebars.errors.class_error import named_classes
 from scorebars.errors.measurement_error import LabelErrors, held_labels
+from scorebars.errors.named_classes import named_classes
 from scorebars.laws.counts.correlated_flips import conditional_flip_probabilities
 from scorebars.metrics.registry import declares, take_over
 from scorebars.metrics.verified_labels import verified_classes
