@@ -5,45 +5,32 @@ from __future__ import annotations
 import base64
 import io
 import json
-import math
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import scorebars as sb
 from scorebars._shared.escaping import printable
-from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of, counted
+from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of
 from scorebars._shared.writing import as_json
 from scorebars.cli import compare_command, evaluate_command, plan_command
 from scorebars.cli import options as opt
 from scorebars.cli.output import as_csv
-from scorebars.files.columns import Roles, assign
-from scorebars.files.file_labels import TableLabels, load_labels, understood
-from scorebars.files.formats import PREFIX, Reading, TableSource, opened
-from scorebars.files.guesses import holds_numbers
+from scorebars.files.columns import Roles
+from scorebars.files.file_labels import TableLabels, understood
 from scorebars.files.problem import TableProblem
 from scorebars.report.build import build, parts
 from scorebars.web import calculator
-from scorebars.web.jobs import ANSWER, PROGRESS, QUESTION
+from scorebars.web.inquiry import Inquiry
+from scorebars.web.jobs import ANSWER, QUESTION
 from scorebars.web.limits import Refused, in_words
+from scorebars.web.preview import ColumnGuess, groups_of, preview
 from scorebars.web.view import View
 from scorebars.web.wording import for_page
-
-_SHOWN_ROWS = 5
-_LONGEST_CELL = 60
-_MOST_VALUES = 30
-"""A column with at most this many different values can hold groups."""
-_GROUP_COLUMNS = 8
-_SILENT = ("weight", "by", "id", "model", "std", "members")
-"""Columns that the command line guesses unless it is told that there are none."""
-
 
 _SIGNS_OF_TOO_MUCH = ("malloc", "allocate", "launch worker thread", "start new thread")
 """What libraries say in place of a MemoryError; a new thread needs memory for its stack."""
@@ -98,211 +85,13 @@ def _too_much(question: Mapping[str, Any]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Inquiry:
-    """A question as the process gets it."""
-
-    question: Mapping[str, Any]
-    folder: Path
-
-    @property
-    def view(self) -> View:
-        return View(dict(self.question.get("view") or {}))
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What is asked besides the view."""
-        return dict(self.question.get("options") or {})
-
-    @property
-    def path(self) -> str:
-        return str(self.question["path"])
-
-    @property
-    def shown_name(self) -> str:
-        """What the visitor calls the file."""
-        return str(self.question["name"])
-
-    @property
-    def covariance(self) -> str:
-        return str(self.question.get("covariance") or "")
-
-    @property
-    def covariance_name(self) -> str:
-        return Path(self.covariance).name
-
-    def say(self, stage: str) -> None:
-        """Tell the visitor what is being done."""
-        (self.folder / PROGRESS).write_text(stage, encoding="utf-8")
-
-    @contextmanager
-    def source(self) -> Iterator[TableSource]:
-        """The opened file, unless it is too large."""
-        limits = self.question["limits"]
-        self.say("Opening the file")
-        if not self.path.startswith(PREFIX):
-            _require_small_archive(Path(self.path), 5 * limits["bytes"])
-        with opened([self.path], Reading(**self.view.reading)) as found:
-            if len(found.columns) > limits["columns"]:
-                raise TableProblem(
-                    f"{found.name} has {len(found.columns)} columns; this page takes {limits['columns']}. Keep the columns of "
-                    "labels, errors and predictions, or use the command line."
-                )
-            yield found
-
-    def labels(self, source: TableSource, roles: Roles) -> TableLabels:
-        """The checked arrays, as they are supposed to be."""
-        self.say("Reading the table")
-        view, supposed = self.view, self.view.supposed
-        task = view.get("task") or supposed.task or opt.task_of(view.metrics)
-        data = load_labels(source, roles, task, view.get("nan_policy", "raise"), supposed.exclude or ())
-        most = self.question["limits"]["rows"]
-        if data.n > most:
-            raise TableProblem(
-                f"{source.name} has {data.n} labels; this page takes {most}. Take a sample, or use the command line, which "
-                "reads large files in pieces."
-            )
-        return supposed.told(data)
-
-
-def _require_small_archive(path: Path, most: int) -> None:
-    """Refuse an archive that says it unpacks to more than is allowed; one that lies is stopped by the limits."""
-    if not zipfile.is_zipfile(path):
-        return
-    with zipfile.ZipFile(path) as archive:
-        entries = archive.infolist()
-        size = sum(entry.file_size for entry in entries)
-        if len(entries) > 1000 or size > most:
-            raise TableProblem(
-                f"{path.name} holds {counted(len(entries), 'file')} that unpack to {in_words(size)}; this page takes 1000 "
-                f"files and {in_words(most)}."
-            )
-
-
-class _Guess:
-    """Which column is what, asked several times of the same file."""
-
-    def __init__(self, source: TableSource) -> None:
-        self.source, self.sample = source, source.first_rows()
-        self._known: dict[str, Any] = {
-            "sample": self.sample,
-            "declared": source.declared_errors(),
-            "units": source.units(source.columns),
-            "coordinates": source.coordinates,
-        }
-
-    def roles(self, **options: Any) -> Roles:
-        return assign(self.source.columns, **self._known, **options)
-
-    def needed(self, given: Mapping[str, Any], roles: Roles) -> list[str]:
-        """Which of the columns that are not there the command line would guess, unless it says ``none``."""
-        needed = []
-        silent = {name: value for name, value in given.items() if name in _SILENT and value in ("none", ["none"])}
-        kept = {name: value for name, value in given.items() if name not in silent}
-        for name in silent:
-            try:
-                same = self.roles(**{**kept, **silent, name: None}) == roles
-            except TableProblem:
-                same = False
-            needed += [] if same else [name]
-        rest = {name: value for name, value in silent.items() if name in needed}
-        try:
-            alike = self.roles(**kept, **rest) == roles
-        except TableProblem:
-            alike = False
-        if not alike:
-            needed = list(silent)
-        if given.get("yerr") == "none":
-            try:
-                alike = (
-                    self.roles(**{**kept, **dict.fromkeys(needed), **{k: silent[k] for k in needed}, "yerr": None})
-                    == roles
-                )
-            except TableProblem:
-                alike = False
-            needed += [] if alike else ["yerr"]
-        return needed
-
-
-# the table ------------------------------------------------------------------------------------------
-
-
-def preview(asked: Inquiry) -> dict[str, Any]:
-    """The columns with their first values, and what each is taken for; where a guess would be a gamble, the question."""
-    with asked.source() as source:
-        asked.say("Looking at the columns")
-        guess = _Guess(source)
-        question = ""
-        view = asked.view
-        roles = None
-        attempts: list[dict[str, Any]] = [{}, {"yerr": "none"}, {"yerr": "none", "std": ["none"], "members": ["none"]}]
-        for attempt in [view.roles(asked.covariance)] if view.is_whole else attempts:
-            try:
-                roles = guess.roles(**attempt)
-                break
-            except TableProblem as why:
-                question = question or for_page(str(why))
-        units = source.units(source.columns)
-        columns = [_column(name, guess.sample.get(name), units.get(name, "")) for name in source.columns]
-        found: dict[str, Any] = {"columns": columns, "question": question, "name": source.name}
-        found["remarks"] = source.remarks()
-        found["view"] = {} if roles is None else view.filled(roles).given
-        found["line"] = "" if roles is None else understood(source, roles)
-        found["classes"] = roles is not None and _are_classes(roles, guess.sample)
-        found["sure"] = not question
-        return found
-
-
-def _column(name: str, values: Any, unit: str) -> dict[str, Any]:
-    shown = [] if values is None else [_cell(value) for value in values[:_SHOWN_ROWS].tolist()]
-    return {"name": name, "unit": unit, "values": shown, "number": values is not None and holds_numbers(values)}
-
-
-def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    text = f"{value:.6g}" if isinstance(value, float) else printable(str(value))
-    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
-
-
-def _are_classes(roles: Roles, sample: Mapping[str, Any]) -> bool:
-    if roles.flips or roles.votes or roles.probabilities:
-        return True
-    labels = sample.get(roles.y or "")
-    return labels is not None and not holds_numbers(labels)
-
-
-def _groups(source: TableSource, view: View, roles: Roles) -> list[dict[str, Any]]:
-    """Columns of few different values, whose rows can be left out."""
-    found = []
-    taken = {*roles.label_columns, *roles.error_columns, *roles.predictions, *roles.forecast_columns}
-    first = [name for name in (roles.by, roles.groups, roles.model) if name]
-    others = [name for name in source.columns if name not in taken and name not in first and name != roles.id]
-    for name in [*first, *others][:60]:
-        if source.columns.count(name) > 1:
-            continue
-        try:
-            values = source.read([name])[name]
-        except ValueError:
-            continue
-        if values.dtype.kind == "f" and not np.all(values == np.floor(values)):
-            continue
-        texts, counts = np.unique(np.array([printable(value) for value in values]), return_counts=True)
-        if 2 <= len(texts) <= _MOST_VALUES:
-            rows = [{"value": str(text), "count": int(count)} for text, count in zip(texts, counts, strict=True)]
-            found.append({"column": name, "values": rows})
-        if len(found) >= _GROUP_COLUMNS:
-            break
-    return found
-
-
 # the result -----------------------------------------------------------------------------------------
 
 
 def _loaded(asked: Inquiry, brief: bool = False) -> tuple[TableLabels, View, dict[str, Any]]:
     """The arrays, the view with all columns named, and what a page says about them."""
     with asked.source() as source:
-        guess = _Guess(source)
+        guess = ColumnGuess(source)
         given = asked.view.roles(asked.covariance)
         roles = guess.roles(**given)
         view = asked.view.filled(roles) if not asked.view.is_whole else asked.view
@@ -314,7 +103,7 @@ def _loaded(asked: Inquiry, brief: bool = False) -> tuple[TableLabels, View, dic
             "remarks": [for_page(f"{remark[0].upper()}{remark[1:]}.") for remark in data.remarks],
             "omitted": data.omitted,
             "needed": [] if brief else guess.needed(whole, roles),
-            "groups": _groups(source, view, roles) if not brief else [],
+            "groups": groups_of(source, view, roles) if not brief else [],
             "columns": list(source.columns),
             "named": {} if roles.model else {printable(model): column for column, model in roles.models().items()},
             "models": _model_columns(guess, given, roles),
@@ -327,7 +116,7 @@ def _loaded(asked: Inquiry, brief: bool = False) -> tuple[TableLabels, View, dic
     return data, view, about
 
 
-def _model_columns(guess: _Guess, given: Mapping[str, Any], roles: Roles) -> list[dict[str, str]]:
+def _model_columns(guess: ColumnGuess, given: Mapping[str, Any], roles: Roles) -> list[dict[str, str]]:
     """The models that can be switched on and off, each with the column of its predictions."""
     named = roles.models()
     try:
