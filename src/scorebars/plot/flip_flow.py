@@ -46,6 +46,12 @@ def flip_flow(
     most : whole number
         How many arrows are drawn, the largest ones.
     ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the figure.
 
     Examples
     --------

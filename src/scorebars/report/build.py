@@ -201,6 +201,13 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
 
     Links are followed, a pipe or a terminal is written to, and a warning says when an older file was replaced.
 
+    Parameters
+    ----------
+    path : path
+        Where to write the page.
+    y_true, predictions, **options
+        As in `build`.
+
     Examples
     --------
     >>> import scorebars as sb
