@@ -186,7 +186,7 @@ class Flip(CountableRates):
         .. math:: \mathrm{Var} = \frac{q(1-q)}{(1-2q)^2 M} + \frac{(2a-1)^2}{(1-2q)^4}\,\frac{q(1-q)}{m} .
 
         Intervals are not read off this variance, which is 0 where no checked label was wrong: q is drawn from what the
-        counts allow, a beta law with 1/2 added to either count, and the estimate is found for each q.
+        counts allow, a beta distribution with 1/2 added to either count, and the estimate is found for each q.
 
         Examples
         --------
