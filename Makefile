@@ -108,6 +108,7 @@ sanitize: $(VENV)/installed-test  ## the C kernels under the address and undefin
 	tools/sanitize.sh $(BIN)/python
 
 accuracy: $(VENV)/installed-test  ## every closed form against 50 digits: minutes; writes docs/evidence/closed-forms.md
+	$(BIN)/python -m pip install --quiet gx2 momentchi2
 	$(BIN)/python tests/accuracy/measure_accuracy.py
 
 line-coverage: $(VENV)/installed-test  ## which lines no test runs

@@ -33,6 +33,28 @@ def test_every_public_name_has_a_page():
         assert all(api_pages.group_of(name.split(".")[0]))
 
 
+def sections_of(value):
+    return set(re.findall(r"^(\w[\w ]*)\n-{3,}$", inspect.getdoc(value) or "", re.MULTILINE))
+
+
+def test_every_page_of_the_reference_has_all_of_its_sections():
+    """Of a function what goes in and what comes out; of a metric also formula, remarks and where it comes from."""
+    import api_pages
+
+    from scorebars.metrics.registry import declarations
+
+    for name, value in api_pages.public_names().items():
+        if inspect.isroutine(value):
+            signature = inspect.signature(value)
+            wanted = {"Examples"}
+            wanted |= {"Parameters"} if signature.parameters else set()
+            wanted |= {"Returns"} if signature.return_annotation not in (None, "None") else set()
+            assert wanted <= sections_of(value), f"{name} lacks {sorted(wanted - sections_of(value))}"
+        if name in declarations():
+            assert {"Notes", "References"} <= sections_of(value), f"{name} lacks remarks or references"
+            assert re.search(r":math:|\.\. math::", inspect.getdoc(value)), f"{name} has no formula"
+
+
 def test_every_figure_is_in_the_gallery():
     shown = "".join(file.read_text(encoding="utf-8") for file in (DOCS / "figures").glob("*.py"))
     for name in sb.plot.__all__:

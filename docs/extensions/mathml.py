@@ -21,9 +21,12 @@ def _braced(text: str) -> str:
 def _mathml(node: nodes.Element, display: bool) -> str:
     text = _braced(node.astext())
     try:
-        return latex2mathml.tex2mathml(text, as_block=display)
+        drawn = latex2mathml.tex2mathml(text, as_block=display)
     except MathError as why:
         raise ExtensionError(f"{node.source}:{node.line}: the formula {text!r} cannot be drawn: {why}") from why
+    return re.sub(
+        r'<mo(?: stretchy="false")?>([|/])</mo>', r'<mo lspace="0.05em" rspace="0.05em" stretchy="false">\1</mo>', drawn
+    )
 
 
 def inline(writer: Any, node: nodes.math) -> None:

@@ -138,6 +138,13 @@ def load_acs_poverty() -> Dataset:
 
     Caveat: `acs5_2018` is a survey with errors of its own, and its sample shares no year with the labels.
 
+    Returns
+    -------
+    Dataset
+        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+
+    Examples
+    --------
     >>> from scorebars.datasets import load_acs_poverty
     >>> counties = load_acs_poverty()
     >>> mse = ((counties.y - counties.predictions["acs5_2018"]) ** 2).mean()
@@ -163,6 +170,13 @@ def load_blackholes() -> Dataset:
 
     Caveat: the published intrinsic scatter of M-sigma, 0.38 dex, removes `prederr_Msigma` too and solves chi2 = n.
 
+    Returns
+    -------
+    Dataset
+        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+
+    Examples
+    --------
     >>> from scorebars.datasets import load_blackholes
     >>> holes = load_blackholes()
     >>> holes.yerr.shape, int(holes.complete("MMbulge").sum()), float(holes.columns["weight"].sum())
@@ -200,6 +214,13 @@ def load_cifar10_label_errors() -> Dataset:
     lower bound for the wrong labels of the set, and all of them are among this model's mistakes: an accuracy corrected
     with these votes alone can only go up, for this model more than for any other.
 
+    Returns
+    -------
+    Dataset
+        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+
+    Examples
+    --------
     >>> from scorebars.datasets import load_cifar10_label_errors
     >>> cifar = load_cifar10_label_errors()
     >>> float((cifar.y == cifar.predictions["cross_validated"]).mean())
@@ -245,6 +266,13 @@ def load_nuclear_masses() -> Dataset:
     Caveats: values are rounded to 0.01 MeV, and 84 labels have an error of exactly 0 (below 0.5 keV). The models were
     adjusted to (parts of) these labels; WS3_RBF even interpolates them, which is why its rms grows on `y_later`.
 
+    Returns
+    -------
+    Dataset
+        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+
+    Examples
+    --------
     >>> from scorebars.datasets import load_nuclear_masses
     >>> masses = load_nuclear_masses()
     >>> residual = masses.y - masses.predictions["FRDM2012"]
@@ -283,6 +311,18 @@ def load_pantheon(*, binned: bool = True) -> Dataset:
       labels (0.02109) is larger than the MSE of the best models (0.0204), so the estimated MSE against the truth is
       negative. The stated errors hold a part for intrinsic scatter, and the cosmologies were fitted to these data.
 
+    Parameters
+    ----------
+    binned : bool
+        Which of the two.
+
+    Returns
+    -------
+    Dataset
+        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from scorebars.datasets import load_pantheon
     >>> supernovae = load_pantheon()
@@ -318,6 +358,13 @@ def load_sampl6_logp() -> Dataset:
     the squared Pearson correlation and their `ME` is experiment minus prediction. With 11 labels most neighbours in the
     ranking cannot be told apart. 91 sets of predictions were blind; 14 are reference calculations of the organisers.
 
+    Returns
+    -------
+    Dataset
+        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+
+    Examples
+    --------
     >>> from scorebars.datasets import load_sampl6_logp
     >>> logp = load_sampl6_logp()
     >>> float(abs(logp.y - logp.predictions["hmz0n"]).mean().round(4)), round(logp.published["hmz0n"]["MAE"], 4)
@@ -352,6 +399,13 @@ def load_sampl7_logp() -> Dataset:
     of `predictions`: `method_name`, `method_category`, and `prediction_err` (36, 22), the error its authors stated.
     `published` as in `load_sampl6_logp`: `R2` is the squared Pearson correlation, `ME` experiment minus prediction.
 
+    Returns
+    -------
+    Dataset
+        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+
+    Examples
+    --------
     >>> from scorebars.datasets import load_sampl7_logp
     >>> logp = load_sampl7_logp()
     >>> float((((logp.y - logp.predictions["Chemprop"]) ** 2).mean() ** 0.5).round(4))

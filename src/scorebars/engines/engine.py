@@ -98,6 +98,8 @@ def describe() -> dict[str, str | int]:
 def show_config() -> None:
     """Print which engine forms the sums, and what it runs on.
 
+    Examples
+    --------
     >>> show_config()
     scorebars ...
     engine: ...

@@ -43,12 +43,12 @@ def forest(comparison: sb.Comparison, *, reference: str | None = None, unit: str
     unit : text, optional
         Unit of the labels; the axis shows that of the metric.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The axes with the figure.
 
     Examples
     --------
@@ -105,12 +105,12 @@ def ranking(comparison: sb.Comparison | sb.Ranking, *, ax: Any = None) -> Axes:
     ----------
     comparison : what `compare` returns, or its `ranking()`
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The axes with the figure.
 
     Examples
     --------
@@ -163,12 +163,12 @@ def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> A
     metric : name, optional
         Which metric of an Evaluation; by default its first.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The axes with the figure.
 
     Examples
     --------
@@ -215,12 +215,12 @@ def plan(plan: sb.Plan, *, repeats: Sequence[int] | None = None, unit: str | Non
     unit : text, optional
         Unit of the labels: the mean squared error, whose std is planned, has its square.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The axes with the figure.
 
     Examples
     --------

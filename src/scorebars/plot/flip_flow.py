@@ -46,12 +46,12 @@ def flip_flow(
     most : whole number
         How many arrows are drawn, the largest ones.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The axes with the figure.
 
     Examples
     --------

@@ -33,12 +33,12 @@ def calibration(found: sb.Calibration, *, show: str = "pit", bins: int | None = 
     bins : whole number, optional
         Bins of the histogram, or of the spread; by default they grow with the number of labels.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The axes with the figure.
 
     Examples
     --------

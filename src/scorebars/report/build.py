@@ -203,9 +203,10 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
 
     Parameters
     ----------
-    path : str or path
-        The file to write.
-    y_true, predictions, **options : as in `build`
+    path : path
+        Where to write the page.
+    y_true, predictions, **options
+        As in `build`.
 
     Examples
     --------
