@@ -188,3 +188,80 @@ def test_order_statistics_of_heavy_tails(metric, n, df, expected, std):
         assert (np.isfinite(score.expected), np.isfinite(score.std)) == (expected, std)
         assert (np.isfinite(score.perfect.value), np.isfinite(score.perfect.std)) == (expected, std)
         assert np.all(np.isfinite(score.interval(0.95))) and "df" in score._answers.why_undefined()
+
+
+SHARES = ["r2_score", "explained_variance_score", "d2_absolute_error_score"]
+
+
+@pytest.mark.parametrize("name", SHARES)
+@pytest.mark.parametrize(("y", "p"), [([2.0], [1.0]), ([2.0], [2.0])])
+def test_share_explained_of_one_exact_label_is_that_of_scikit_learn(name, y, p):
+    theirs = getattr(pytest.importorskip("sklearn.metrics"), name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = theirs(y, p)
+    with pytest.warns(UNDEFINED, match=f"{name} is not well-defined with less than two samples"):
+        score = getattr(sb, name)(y, p)
+    assert float(score) == pytest.approx(value, nan_ok=True)
+    with pytest.raises(ValueError, match=r"not defined with 1 label\(s\)"):
+        getattr(sb, name)(y, p, yerr=0.1)
+
+
+@pytest.mark.parametrize("name", SHARES[:2])
+@pytest.mark.parametrize("p", [[1.0, -1.0], [1.0, 1.0]])
+@pytest.mark.parametrize("weights", [None, [1.0, 3.0]])
+def test_exact_labels_that_do_not_vary_are_nan_or_infinite_if_that_is_asked_for(name, p, weights):
+    theirs, y = getattr(pytest.importorskip("sklearn.metrics"), name), [1.0, 1.0]
+    with pytest.warns(UNDEFINED, match=f"y_true does not vary, so {name} is not finite"):
+        score = getattr(sb, name)(y, p, force_finite=False, sample_weight=weights)
+    assert float(score) == score.observed or np.isnan(score)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert float(score) == pytest.approx(theirs(y, p, force_finite=False, sample_weight=weights), nan_ok=True)
+    assert score.std == 0
+    for ask in (lambda: score.truth, lambda: score.perfect, lambda: score.remeasured(2), score.total_interval):
+        with pytest.raises(sb.UndefinedEstimate, match="does not vary"):
+            ask()
+    assert "not vary" in score.undefined
+    assert isinstance(score.explain(), str)
+    assert isinstance(score.to_dict(), dict)
+    with pytest.raises(ValueError, match="y_true does not vary"):
+        getattr(sb, name)(y, p, force_finite=False, yerr=0.1)
+
+
+@pytest.mark.parametrize("multioutput", ["uniform_average", "variance_weighted", "raw_values", [0.3, 0.7]])
+@pytest.mark.parametrize("p", [[[1, 4], [1, 1]], [[1, 4], [2, 1]]])
+def test_one_output_without_a_value_leaves_the_average_without(multioutput, p):
+    theirs, y = pytest.importorskip("sklearn.metrics").r2_score, [[1, 3], [1, 2]]
+    with pytest.warns(UNDEFINED, match="does not vary"):
+        found = sb.r2_score(y, p, multioutput=multioutput, force_finite=False)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = theirs(y, p, multioutput=multioutput, force_finite=False)
+    np.testing.assert_allclose(np.asarray(found, dtype=float), expected)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int32, np.uint64, np.float32, np.float64, object])
+def test_whole_weights_give_whole_confusion_matrices(dtype):
+    theirs = pytest.importorskip("sklearn.metrics").confusion_matrix
+    y, p, weight = [0, 1, 1, 1], [0, 1, 1, 0], np.ones(4).astype(dtype)
+    found = sb.confusion_matrix(y, p, sample_weight=weight)
+    assert found.dtype == theirs(y, p, sample_weight=weight).dtype
+    assert found.observed.tolist() == theirs(y, p, sample_weight=weight).tolist()
+    assert sb.confusion_matrix(y, p, sample_weight=weight, normalize="all").dtype == np.float64
+    assert np.asarray(sb.confusion_matrix(y, p, sample_weight=weight, yerr=0.1)).dtype == np.float64
+
+
+def test_weights_beyond_the_whole_doubles_do_not_wrap_around():
+    found = sb.confusion_matrix([0, 1, 1], [0, 1, 1], sample_weight=np.full(3, 2**63 - 1))
+    assert found[1, 1] == pytest.approx(2.0**64)
+
+
+def test_the_old_name_of_probabilities():
+    y, p = [0, 1, 1, 0], [[0.1, 0.9], [0.9, 0.1], [0.8, 0.2], [0.35, 0.65]]
+    with pytest.warns(FutureWarning, match="`y_pred` was renamed to `y_proba`"):
+        assert sb.log_loss(y, y_pred=p) == sb.log_loss(y, p)
+    for given in ({"y_proba": p}, {}):
+        args = (y,) if given else (y, p)
+        with pytest.raises(ValueError, match="Cannot use both `y_pred` and `y_proba`"):
+            sb.log_loss(*args, y_pred=p, **given)
+    with pytest.raises(TypeError, match="y_proba"):
+        sb.brier_score_loss(y, y_pred=p)

@@ -412,7 +412,8 @@ class Score(float):
     def undefined(self) -> str:
         """What does not exist under these label errors, and what to use instead; empty where `expected` and `std` do."""
         what = "expected value" if not math.isfinite(self) else "std" if not math.isfinite(self.std) else ""
-        return f"the {what} of {self.name} is infinite: {self._answers.why_undefined()}" if what else ""
+        state = "not defined" if math.isnan(self) else "infinite"
+        return f"the {what} of {self.name} is {state}: {self._answers.why_undefined()}" if what else ""
 
     @property
     def greater_is_better(self) -> bool:

@@ -14,7 +14,7 @@ from scorebars.answers.base import Answers
 from scorebars.answers.combined import LinearAnswers
 from scorebars.answers.limited import LimitedOrder, concordance_of_pairs, tau_of_pairs
 from scorebars.answers.score import Declaration
-from scorebars.answers.together.all_labels_metric import AllLabelsMetric
+from scorebars.answers.together.all_labels_metric import AllLabelsMetric, WithoutValue
 from scorebars.errors import Normal
 from scorebars.laws.absolute_share import absolute_share_law
 from scorebars.laws.law import Law
@@ -30,6 +30,7 @@ from scorebars.metrics.call import (
     regression_declaration,
     regression_metric,
 )
+from scorebars.metrics.registry import warn_undefined
 from scorebars.moments import statistics
 from scorebars.moments.label_noise import CONCORDANCE_SUMS, EXPLAINED_VARIANCE_SUMS, PEARSON_SUMS, R2_SUMS, SumPair
 
@@ -93,10 +94,26 @@ _MEDIAN = AllLabelsMetric(_MIDDLE, statistics.median_absolute, partial(_order_la
 _WEIGHTED_MEDIAN = replace(_MEDIAN, law=None)
 
 
-def _explained(metric: AllLabelsMetric, data: Measured, force_finite: bool) -> Answers:
-    if not force_finite and np.ptp(data.labels) == 0:
+def _explained(metric: AllLabelsMetric, data: Measured, force_finite: bool = True) -> Answers:
+    """The share explained; of exact labels that leave it undefined, what scikit-learn gives."""
+    one = data.n < metric.least
+    if data.limited or not (one or (not force_finite and np.ptp(data.labels) == 0)):
+        return of_all_labels(metric, data)
+    data.require_valid()
+    if not data.errors.error_free(data.labels):
+        if one:
+            return of_all_labels(metric, data)  # refuses it
         raise ValueError("y_true does not vary: the share explained is not finite. force_finite=True gives 0 or 1.")
-    return of_all_labels(metric, data)
+    name = metric.declaration.name
+    if one:
+        why = f"{name} is not well-defined with less than two samples."
+        value = 1.0 if metric.centred and force_finite else math.nan
+    else:
+        why = f"y_true does not vary, so {name} is not finite."
+        lost = float(metric.values(data.labels[None], data.predictions, data.weight)[0]) < 1.0
+        value = -math.inf if lost else math.nan
+    warn_undefined(why)
+    return WithoutValue(metric.declaration, data.n, value, why)
 
 
 @regression_metric(R2.declaration, by_variance=True)
@@ -175,7 +192,7 @@ def d2_absolute_error_score(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.2021 0.20 ± 0.02 (labels) ± 0.33 (sample)
     """
-    return of_all_labels(_D2, data)
+    return _explained(_D2, data)
 
 
 @regression_metric(_R, one_output=True)

@@ -25,7 +25,7 @@ from scorebars.answers.combined import AverageAnswers, with_prediction_errors
 from scorebars.answers.evidence import sums_of
 from scorebars.answers.limited import NO_LIMITS, LimitedMedian, LimitedOrder, nearest
 from scorebars.answers.score import Declaration, Score, Scores, UndefinedMomentWarning
-from scorebars.answers.together.all_labels_metric import AllLabelsAnswers, AllLabelsMetric
+from scorebars.answers.together.all_labels_metric import AllLabelsAnswers, AllLabelsMetric, WithoutValue
 from scorebars.arrays import PLAIN, FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.on_device import on_device
@@ -70,7 +70,8 @@ def score(
     joined = _joined(data, weights) if flatten else None
     if joined is not None:
         return scored(make(joined), data[0].unit)
-    return scored(AverageAnswers([with_prediction_errors(make, one) for one in data], weights), data[0].unit)
+    parts = [with_prediction_errors(make, one) for one in data]
+    return scored(WithoutValue.average(parts, weights) or AverageAnswers(parts, weights), data[0].unit)
 
 
 def regression_declaration(
@@ -214,7 +215,8 @@ def scored(answers: Answers, unit: Any = None) -> Score:
     degree = answers.declaration.degree
     if unit is not None and degree:
         answers.unit = unit**degree
-    if not (math.isfinite(answers.expected) and math.isfinite(answers.std)):
+    finite = math.isfinite(answers.expected) and math.isfinite(answers.std)
+    if not finite and not isinstance(answers, WithoutValue):  # those have warned
         warnings.warn(Score(answers).undefined, UndefinedMomentWarning, stacklevel=4)
     return Score(answers)
 

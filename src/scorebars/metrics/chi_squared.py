@@ -129,8 +129,8 @@ def intrinsic_scatter(
     -------
     Estimate
         `interval` is the likelihood profile (``"ml"``), or holds every scatter whose chi-squared is not too unlikely
-        (``"chi2"``), both widened where residuals have heavier tails than normal ones. It speaks
-        of the population of residuals, so `total_interval` is the same.
+        (``"chi2"``), both widened where residuals have heavier tails than normal ones, and more above than below: few
+        labels seldom show the largest residuals. It speaks of the population of residuals, so `total_interval` is the same.
 
     Notes
     -----

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -50,8 +51,13 @@ def class_declaration(
     return Declaration(name, title, perfect == 1.0, "classification", low, high, None, perfect, **more)
 
 
-def class_metric(declaration: Declaration) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a public metric of a function that finds the score from what every metric takes, and from its own options."""
+def class_metric(
+    declaration: Declaration, once: str | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a public metric of a function that finds the score from what every metric takes, and from its own options.
+
+    `once` is the name that scikit-learn gave the predictions before; it is taken with its warning.
+    """
     name = {"labels": "y_pred", "probabilities": "y_proba", "scores": "y_score"}[declaration.takes]
 
     def public(score: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,6 +69,8 @@ def class_metric(declaration: Declaration) -> Callable[[Callable[..., Any]], Cal
             groups: ArrayLike | None = None,
             **options: Any,
         ) -> Any:
+            if once is not None and once in options:
+                predicted = (_by_old_name(once, name, predicted, options),)
             if len(predicted) != 1:  # passed by name; else the usual TypeError
                 shown.bind(y_true, *predicted, **options)
                 predicted = (options.pop(name),)
@@ -91,6 +99,18 @@ def class_metric(declaration: Declaration) -> Callable[[Callable[..., Any]], Cal
         return declares(declaration)(metric)
 
     return public
+
+
+def _by_old_name(once: str, name: str, predicted: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
+    """The predictions that were passed under the name that scikit-learn gave up."""
+    if predicted or name in options:
+        raise ValueError(f"Cannot use both `{once}` and `{name}`. `{once}` is deprecated, use `{name}` only.")
+    warnings.warn(
+        f"`{once}` was renamed to `{name}` in version 1.9 and will be removed in version 1.11 of scikit-learn: write `{name}`.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return options.pop(once)
 
 
 _PLAIN_ARRAY = {np.ndarray, list}

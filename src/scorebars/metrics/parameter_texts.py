@@ -40,7 +40,8 @@ multioutput : {"uniform_average", "raw_values"} or (outputs,)
     Average over outputs, one Score for each, or weights for the average."""
 _FORCE_FINITE = """\
 force_finite : bool
-    Labels that do not vary give 1 for perfect predictions and 0 for others, as in scikit-learn; False refuses them."""
+    Labels that do not vary give 1 for perfect predictions and 0 for others, as in scikit-learn. False gives nan and minus
+    infinity with a warning, as there, for exact labels; labels with errors are refused then."""
 _BY_VARIANCE = """\
 multioutput : {"uniform_average", "raw_values", "variance_weighted"} or (outputs,)
     Average over outputs, one Score for each, or an average weighted by the variances of the labels, or as given."""

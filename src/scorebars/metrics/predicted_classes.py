@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scorebars import checks
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.accuracy_answers import AccuracyAnswers
 from scorebars.answers.classes.confusion_answers import (
@@ -346,4 +347,7 @@ def confusion_matrix(
             stacklevel=2,
         )
     keep = np.searchsorted(data.classes, present if named is None else named)
-    return ConfusionMatrix(data, keep, normalize)
+    whole = (
+        sample_weight is not None and checks.any_array(sample_weight, "sample_weight", "numbers").dtype.kind in "biu"
+    )
+    return ConfusionMatrix(data, keep, normalize, whole)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,33 @@ from scorebars.arrays import FloatArray
 
 _COARSE = 20_000
 """Labels that the first, coarse search for a maximum looks at."""
+
+
+_UNSEEN = 25.0
+"""So many labels show half of what squares of Laplace residuals scatter beyond normal ones, and n labels n/(n + 25) of it."""
+_LEAST_SKEWNESS = 1.5
+"""Of a sum of squares, beside that of normal residuals which scatters as much: what few labels do not show is taken from
+Laplace ones."""
+
+
+class Tails(NamedTuple):
+    """How much more than normal residuals the squares of residuals scatter."""
+
+    seen: float
+    """Times the variance of those of normal residuals, as the labels show it (sandwich over information); at least 1."""
+    excess: float
+    """The same with what few labels do not show."""
+    skewness: float
+    """Of their sum, beyond that of normal residuals whose squares scatter as much."""
+
+    def upper(self, z: float) -> float:
+        """How many standard errors the upper end of an interval reaches where the lower one reaches z.
+
+        A sum of skew terms that is small has a small standard error too: by the expansion of Edgeworth for a mean over its
+        own standard error, with skewness g, the upper end lies g (2 z^2 + 1)/6 farther out. The likelihood of normal
+        residuals holds the part of their own skewness.
+        """
+        return z + self.skewness * (2.0 * z * z + 1.0) / 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +120,20 @@ class Scatter:
         d, variance = self._moved(v)
         return float(np.sum(self.w * d * d / np.square(variance)))
 
-    def excess(self, v: float, of_chi_squared: bool = False) -> float:
-        """How many times more than for normal residuals the slope, or chi^2, scatters, at least 1 (sandwich over
-        information).
-        """
+    def tails(self, v: float, of_chi_squared: bool = False) -> Tails:
+        """How the slope of the log likelihood, or chi^2, scatters beside that of normal residuals."""
         if not float(self.s2.min()) + v > 0:
-            return 1.0
+            return Tails(1.0, 1.0, 0.0)
         d, variance = self._moved(v)
         part = self.w if of_chi_squared else self.w / variance
         normal = self.labels if of_chi_squared else float(np.sum(self.w / np.square(variance)))
-        return max(float(np.sum(np.square(part * (d * d / variance - 1.0)))) / (2.0 * normal), 1.0)
+        terms = part * (d * d / variance - 1.0)
+        square = float(np.sum(np.square(terms)))
+        seen = max(square / (2.0 * normal), 1.0)
+        excess = 1.0 + (seen - 1.0) * (1.0 + _UNSEEN / self.labels)
+        usual = math.sqrt(excess) * 8.0 * float(np.sum(part**3)) / (2.0 * float(np.sum(part * part))) ** 1.5
+        skewness = float(np.sum(terms**3)) / square**1.5 if square > 0 else 0.0
+        return Tails(seen, excess, max(skewness, _LEAST_SKEWNESS * usual) - usual)
 
     def _exact_offset(self) -> float:
         """The offset at v = 0: that of the labels without error, if there are any."""

@@ -44,6 +44,10 @@ _OF_ARRAYS = [
 ]
 
 
+_WHOLE = 2.0**53
+"""Below this a double holds every whole number."""
+
+
 @dataclass(frozen=True)
 class EstimatedMatrix:
     """Estimated cells with their covariance in row-major order."""
@@ -89,9 +93,11 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
     [[2.12, 0.62], [0.88, 4.38]]
     """
 
-    def __init__(self, data: Labelled, keep: NDArray[np.intp], normalize: str | None) -> None:
+    def __init__(self, data: Labelled, keep: NDArray[np.intp], normalize: str | None, whole: bool = False) -> None:
         assert data.predicted is not None
         self._data, self._keep, self.normalize = data, keep, normalize
+        self._counts = normalize is None and (data.weight is None or whole)
+        """Whether cells are whole numbers: items, or weights that were given as integers."""
         self._predicted = data.predicted
         self.classes: NDArray[Any] = data.classes[keep]
         self.n = data.n
@@ -118,8 +124,7 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
     def observed(self) -> NDArray[Any]:
         """The classical matrix; whole numbers where it counts."""
         c = self._normalized(self._of(self._data.one_hot))
-        counts = self.normalize is None and self._data.weight is None
-        return c.astype(np.int64) if counts else c
+        return c.astype(np.int64) if self._counts and np.max(c, initial=0.0) < _WHOLE else c
 
     # labels redrawn from their errors ------------------------------------------------------------
 

@@ -4,7 +4,8 @@ Two estimates of the scatter tau, where residuals are normal with variance tau^2
 likelihood-profile interval, and the tau that makes chi^2 equal to the number of labels, with the chi^2 law's interval.
 
 Both estimates stand for any law of residuals, their error bars do not: heavy tails scatter tau by more. So the drop in log
-likelihood, and the variance of chi^2, are multiplied by how much more the labels' scores scatter than normal ones would.
+likelihood, and the variance of chi^2, are multiplied by how much more the labels' scores scatter than normal ones would, and
+the upper end lies farther out by their skewness, since few labels seldom show the largest residuals (`Tails`).
 Where the residuals are seen to follow the label errors, one tau does not describe them: the note says so.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import chdtri, ndtr
 
 from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric, half_width_in_std
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
@@ -23,7 +24,7 @@ from scorebars.answers.size_errors import SizeError, from_single_sizes, widened
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.moments.deconvolution import fitted_trend
-from scorebars.moments.extra_variance import Scatter
+from scorebars.moments.extra_variance import Scatter, Tails
 from scorebars.numerics.roots import crossing
 
 _NONE = "the residuals are no larger than the errors alone would make them"
@@ -54,9 +55,9 @@ def most_likely(scatter: Scatter, unit: float) -> Estimate:
         nothing = Symmetric(0.0, 0.0)
         return Estimate(0.0, 0.0, method="ml", note=_EXACT, interval=nothing, total_interval=nothing)
     v = _highest(scatter)
-    excess, curvature = scatter.excess(v), scatter.curvature(v)
-    std = unit * math.sqrt(excess / curvature) if v > 0 and curvature > 0 else None
-    return _estimate(scatter, unit, v, "ml", std, excess, partial(_profile, scatter, v, unit))
+    tails, curvature = scatter.tails(v), scatter.curvature(v)
+    std = unit * math.sqrt(tails.excess / curvature) if v > 0 and curvature > 0 else None
+    return _estimate(scatter, unit, v, "ml", std, tails, partial(_profile, scatter, v, unit))
 
 
 def of_uncertain_sizes(at: Callable[[FloatArray | float], Estimate], errors: MeasurementError) -> Estimate:
@@ -77,17 +78,17 @@ def of_uncertain_sizes(at: Callable[[FloatArray | float], Estimate], errors: Mea
 def unit_chi_squared(scatter: Scatter, unit: float) -> Estimate:
     """The scatter that makes chi^2 as large as the number of labels, with the interval of the chi^2 law."""
     v = _with_chi_squared(scatter, scatter.labels)
-    excess, std = scatter.excess(v, of_chi_squared=True), None
+    tails, std = scatter.tails(v, of_chi_squared=True), None
     if v > 0:
-        std = unit * math.sqrt(2.0 * scatter.labels * excess) / scatter.steepness(v) / (2.0 * math.sqrt(v))
-    return _estimate(scatter, unit, v, "chi2", std, excess, partial(_unit_interval, scatter, v, unit))
+        std = unit * math.sqrt(2.0 * scatter.labels * tails.excess) / scatter.steepness(v) / (2.0 * math.sqrt(v))
+    return _estimate(scatter, unit, v, "chi2", std, tails, partial(_unit_interval, scatter, v, unit))
 
 
 def _estimate(
-    scatter: Scatter, unit: float, v: float, method: str, std: float | None, excess: float, interval: IntervalAt
+    scatter: Scatter, unit: float, v: float, method: str, std: float | None, tails: Tails, interval: IntervalAt
 ) -> Estimate:
     """tau = sqrt(v). Without a std it is half the interval at one standard deviation."""
-    note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if excess > _MUCH else "")
+    note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if tails.seen > _MUCH else "")
     known: float | Callable[[], float] = partial(_one_sigma, interval, v) if std is None else std
     value = unit * math.sqrt(v)
     return Estimate(value, known, method=method, note=note, interval=interval, total_interval=interval, sampled=True)
@@ -132,18 +133,19 @@ def _highest(scatter: Scatter) -> float:
 
 
 def _profile(scatter: Scatter, v: float, unit: float, level: float) -> Interval:
-    """All tau whose log likelihood is within chi^2_1 / 2 of the highest, more for residuals with heavy tails."""
-    top, drop = scatter.log_likelihood(v), 0.5 * half_width_in_std(level) ** 2 * scatter.excess(v)
+    """All tau whose log likelihood is within chi^2_1 / 2 of the highest, more for residuals with heavy tails and above."""
+    tails, top, z = scatter.tails(v), scatter.log_likelihood(v), half_width_in_std(level)
+    below, above = (0.5 * tails.excess * reach * reach for reach in (z, tails.upper(z)))
 
-    def too_unlikely(x: float) -> float:
-        return top - scatter.log_likelihood(math.exp(x)) - drop
+    def fallen(x: float) -> float:
+        return top - scatter.log_likelihood(math.exp(x))
 
     # the log likelihood is below -1/2 labels log v, which falls by enough at the latest here
-    start, last = math.log(v) if v > 0 else _LOWEST, min(2.0 * (drop - top) / scatter.labels, -_LOWEST)
-    high = math.exp(crossing(too_unlikely, start, max(start, last), rtol=1e-12))
+    start, last = math.log(v) if v > 0 else _LOWEST, min(2.0 * (above - top) / scatter.labels, -_LOWEST)
+    high = math.exp(crossing(lambda x: fallen(x) - above, start, max(start, last), rtol=1e-12))
     low = 0.0
-    if v > 0 and top - scatter.log_likelihood(0.0) > drop:
-        low = math.exp(-crossing(lambda x: too_unlikely(-x), -start, -_LOWEST, rtol=1e-12))
+    if v > 0 and top - scatter.log_likelihood(0.0) > below:
+        low = math.exp(-crossing(lambda x: fallen(-x) - below, -start, -_LOWEST, rtol=1e-12))
     return Interval(unit * math.sqrt(low), unit * math.sqrt(high))
 
 
@@ -158,9 +160,9 @@ def _with_chi_squared(scatter: Scatter, target: float) -> float:
 
 def _unit_interval(scatter: Scatter, v: float, unit: float, level: float) -> Interval:
     """All tau at which chi^2 is neither too large nor too small for its law."""
-    tail = (1.0 - level) / 2
+    tail, tails = (1.0 - level) / 2, scatter.tails(v, of_chi_squared=True)
     # a chi^2 that scatters more is like one of fewer labels
-    excess = scatter.excess(v, of_chi_squared=True)
-    df = (scatter.labels - (1.0 if scatter.offset else 0.0)) / excess
-    low, high = (_with_chi_squared(scatter, excess * float(chdtri(df, q))) for q in (tail, 1.0 - tail))
+    df = (scatter.labels - (1.0 if scatter.offset else 0.0)) / tails.excess
+    farther = float(ndtr(tails.upper(half_width_in_std(level))))
+    low, high = (_with_chi_squared(scatter, tails.excess * float(chdtri(df, q))) for q in (tail, farther))
     return Interval(unit * math.sqrt(min(low, v)), unit * math.sqrt(max(high, v)))

@@ -8,7 +8,7 @@ corrected sum by sum (`ratio_of_sums`). Medians and ranks are taken of values th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -352,6 +352,46 @@ class AllLabelsAnswers(Answers):
             "with so few labels the scatter of the labels, which the score is divided by, can vanish. Use the median "
             "score.distribution.ppf(0.5), the interval, or score.observed."
         )
+
+
+class WithoutValue(Answers):
+    """A metric that labels without error leave undefined: the value that scikit-learn gives, often nan, and nothing else."""
+
+    std: float = 0.0
+
+    def __init__(self, declaration: Declaration, n: int, value: float, why: str) -> None:
+        self.declaration, self.n, self.observed, self.expected, self._why = declaration, n, value, value, why
+
+    def law(self) -> Law:
+        return NormalLaw(self.observed, 0.0)
+
+    def _truth(self) -> Estimate:
+        raise UndefinedEstimate(self._why)
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        raise UndefinedEstimate(self._why)
+
+    def perfect(self) -> Estimate:
+        raise UndefinedEstimate(self._why)
+
+    def influences(self) -> FloatArray:
+        raise UndefinedEstimate(self._why)
+
+    def _item_variance(self) -> float:
+        raise UndefinedEstimate(self._why)
+
+    def why_undefined(self) -> str:
+        return self._why
+
+    @classmethod
+    def average(cls, parts: Sequence[Answers], weights: FloatArray) -> WithoutValue | None:
+        """The average over outputs where one of them has no value; None where all have."""
+        lost = [part for part in parts if isinstance(part, cls)]
+        if not lost:
+            return None
+        with np.errstate(invalid="ignore"):  # minus infinity times a weight of 0 is nan
+            value = float(np.dot(weights, [part.observed for part in parts]))
+        return cls(lost[0].declaration, lost[0].n, value, lost[0]._why)
 
 
 def _sums_suffice(metric: AllLabelsMetric, data: Measured) -> bool:

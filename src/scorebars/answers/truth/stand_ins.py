@@ -170,8 +170,25 @@ class StandIns:
     @cached_property
     def _remaining(self) -> float:
         """Standard deviation of the estimate on labels measured again, the sum that is left apart."""
+        return float(np.std(self._moved(self._errors)))
+
+    @cached_property
+    def _shared_remaining(self) -> float:
+        """What shared errors move the estimate by; items drawn again do not show it."""
+        if self._errors.independent:
+            return 0.0
+        whole, alone = (float(np.var(self._moved(one))) for one in (self._errors, self._alone))
+        return math.sqrt(max(whole - alone, 0.0))
+
+    @cached_property
+    def _alone(self) -> Normal:
+        """The errors of the labels without what they share."""
+        return Normal.trusted(np.sqrt(LabelNoise.of(self._errors.of_labels(), self._y).alone().variance))
+
+    def _moved(self, errors: MeasurementError) -> FloatArray:
+        """How far the estimate moves on labels measured again with such errors, the sum that is left apart."""
         rng = np.random.default_rng(_SEED)
-        rows, predictions = self._measured_again(self._errors, self._count, rng)
+        rows, predictions = self._measured_again(errors, self._count, rng)
         predictions = np.broadcast_to(predictions, rows.shape)
         apart = []
         step = max(1, _TOGETHER // self._y.size)
@@ -185,7 +202,7 @@ class StandIns:
             )
             kept = np.stack([self.shrunk.at(one.left) for one in found])
             apart.append(again - self._values(kept, np.broadcast_to(self.shrunk.prediction, kept.shape), self._w))
-        return float(np.std(np.concatenate(apart)))
+        return np.concatenate(apart)
 
     def _measured_again(
         self, errors: MeasurementError, count: int, rng: np.random.Generator, repeats: float | None = None
@@ -231,6 +248,7 @@ class StandIns:
     def _interval(self, total: bool, level: float) -> Interval:
         """The interval of an estimate that depends on one poorly known number, the sum left, and has a scatter of its own."""
         left, rest = self._over_items[:2] if total else (self.shrunk.left_std, self._remaining)
+        rest = math.hypot(rest, self._shared_remaining) if total else rest
         z = half_width_in_std(level, max(self._y.size - 1, 1) if total else math.inf)
         ends = [self._with(self.shrunk.left + c * z * left) - self.value for c in (-1.0, 1.0)]
         low = self.value - math.hypot(min(*ends, 0.0), z * rest)
@@ -263,8 +281,7 @@ class StandIns:
         """What shared errors add to the scatter of the classical metric; the items do not show it."""
         if self._errors.independent:
             return 0.0
-        alone = Normal.trusted(np.sqrt(LabelNoise.of(self._errors.of_labels(), self._y).alone().variance))
-        return math.sqrt(max(self.label_std**2 - float(np.var(self._fresh(None, alone, 0))), 0.0))
+        return math.sqrt(max(self.label_std**2 - float(np.var(self._fresh(None, self._alone, 0))), 0.0))
 
     @cached_property
     def item_std(self) -> float:
