@@ -18,9 +18,9 @@ CASES = [case for case in json.loads(FILE.read_text())["cases"] if case["metric"
 ALL = pytest.mark.parametrize("metric", METRICS)
 
 
-def population_variance(estimate, checked):
+def population_variance(estimate):
     low, high = estimate.total_interval(0.5)
-    return ((high - low) / 2 / student.ppf(0.75, checked - 1)) ** 2
+    return ((high - low) / 2 / student.ppf(0.75, estimate._total.df)) ** 2
 
 
 def subset(shown, gold_of, checked):
@@ -38,7 +38,7 @@ def test_reference(case):
     found = sb.mean_error(-f, np.zeros(len(f)), yerr=sb.Verified(gold))
     assert found.observed == pytest.approx(f.mean(), rel=1e-12)
     assert float(found.truth) == pytest.approx(exact["truth"], rel=1e-10)
-    assert population_variance(found.truth, len(given["checked"])) == pytest.approx(exact["variance"], rel=1e-10)
+    assert population_variance(found.truth) == pytest.approx(exact["variance"], rel=1e-10)
     assert f"count by {exact['tuning']:.2f}" in found.truth.note
 
 
@@ -221,6 +221,190 @@ def test_evaluate_and_subsets():
     assert part.size == 100 and np.array_equal(part.known, ~np.isnan(gold[:100]))
 
 
+# comparisons ---------------------------------------------------------------------------------------
+
+
+@ALL
+def test_compare_every_class_metric(metric):
+    """The difference is the truths' where labels count alike, with less error than of both; probabilities follow it."""
+    true, y, p, score, gold = judged(1500)
+    rng = np.random.default_rng(4)
+    worse = np.where(rng.random(1500) < 0.1, 1 - p, p)
+    less = np.clip(score + 0.3 * rng.standard_normal(1500), 0.02, 0.98)
+    function, options = METRICS[metric]
+    models = {"a": prediction_for(metric, p, score), "b": prediction_for(metric, worse, less)}
+    both = {k: sb.compare(y, models, yerr=sb.Verified(gold), metric=function, sampling=k, **options) for k in (0, 1)}
+    found = both[0].difference("a", "b")
+    right = function(true, models["a"], **options).observed - function(true, models["b"], **options).observed
+    single = [function(y, one, yerr=sb.Verified(gold), **options) for one in models.values()]
+    assert found.observed == pytest.approx(single[0].observed - single[1].observed, rel=1e-12)
+    assert abs(float(found.truth) - right) < 4 * found.truth.std < 4 * math.hypot(*(one.truth.std for one in single))
+    assert float(found) == pytest.approx(float(found.truth), rel=1e-12)
+    np.testing.assert_allclose(found.interval(0.9), found.truth.interval(0.9), rtol=1e-9)
+    np.testing.assert_allclose(both[1].difference("a", "b").interval(0.9), found.truth.total_interval(0.9), rtol=1e-9)
+    for comparison in both.values():
+        chance = comparison.probability("a", "b")
+        ranks = comparison.ranking(draws=20_000)
+        assert ranks.probabilities["a"][0] == pytest.approx(chance, abs=0.02)
+        assert chance + comparison.probability("b", "a") == pytest.approx(1.0)
+    assert "gold labels" in found.explain() and str(both[0])
+    with pytest.raises(sb.UndefinedEstimate, match="not how fresh ones would fall"):
+        found.remeasured(1)
+
+
+@pytest.mark.parametrize("metric", NUMBERS, ids=lambda m: getattr(m, "__name__", "own"))
+def test_compare_numbers(metric):
+    if metric is sb.mean_error:
+        pytest.skip("compare takes no mean_error")
+    rng = np.random.default_rng(5)
+    true = rng.normal(size=1500)
+    y = true + 0.2 + 0.6 * rng.standard_normal(1500)
+    models = {k: true + size * rng.standard_normal(1500) for k, size in {"a": 0.3, "b": 0.5, "c": 0.31}.items()}
+    gold, weight = np.where(np.arange(1500) < 300, true, np.nan), rng.uniform(0.5, 2.0, 1500)
+    found = sb.compare(y, models, yerr=sb.Verified(gold), metric=metric, sample_weight=weight, sampling=True)
+    for other in "bc":
+        right = [metric(true, models[k], sample_weight=weight).observed for k in ("a", other)]
+        truth = found.difference("a", other).truth
+        assert abs(float(truth) - (right[0] - right[1])) < 4 * truth.std
+    assert found.verdict("a", "b") == "better" and found.ranking().order()[-1] == "b"
+
+
+def test_difference_of_means_is_the_mean_of_differences():
+    """What `mean_error` of the per-item differences gives, to rounding: the same estimator, tuned on the difference."""
+    rng = np.random.default_rng(6)
+    true, y = rng.normal(size=(2, 400))
+    y = true + 0.5 * y
+    a, b = true + 0.3 * rng.standard_normal(400), true + 0.6 * rng.standard_normal(400)
+    known = rng.random(400) < 0.3
+    chance = np.where(known, 0.3, 0.3)
+    for given in ({}, {"probability": chance}):
+        found = sb.compare(y, {"a": a, "b": b}, yerr=sb.Verified(np.where(known, true, np.nan), **given), metric="mse")
+        f, h = ((t - a) ** 2 - (t - b) ** 2 for t in (y, true))
+        one = sb.mean_error(-f, np.zeros(400), yerr=sb.Verified(np.where(known, -h, np.nan), **given)).truth
+        truth = found.difference("a", "b").truth
+        assert float(truth) == pytest.approx(float(one), rel=1e-10) and truth.std == pytest.approx(one.std, rel=1e-10)
+        np.testing.assert_allclose(truth.total_interval(), one.total_interval(), rtol=1e-10)
+
+
+def test_compare_in_groups():
+    """Items that are copies of each other count once."""
+    _, y, p, _, gold = judged(200, share=0.5)
+    other = np.where(np.arange(200) % 7 == 0, 1 - p, p)
+    times = np.repeat(np.arange(200), 5)
+    copies = {"a": p[times], "b": other[times]}
+    one = sb.compare(y, {"a": p, "b": other}, yerr=sb.Verified(gold), metric="f1_score", sampling=True)
+    five = sb.compare(y[times], copies, yerr=sb.Verified(gold[times]), metric="f1_score", sampling=True, groups=times)
+    assert five.difference("a", "b").std == pytest.approx(one.difference("a", "b").std, rel=0.05)
+    alone = sb.accuracy_score(y, p, yerr=sb.Verified(gold)).truth.total_interval()
+    grouped = sb.accuracy_score(y[times], p[times], yerr=sb.Verified(gold[times]), groups=times).truth.total_interval()
+    np.testing.assert_allclose(grouped, alone, rtol=0.01)
+
+
+# the confusion matrix ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("chances", [False, True])
+def test_confusion_matrix(weighted, chances):
+    """Unbiased, with the covariance that repeated checks show; accuracy is that of the cells."""
+    rng = np.random.default_rng(9)
+    n, errors, claimed = 300, [], []
+    true = rng.integers(0, 3, n)
+    y, p = np.where(rng.random(n) < 0.2, (true + 1) % 3, true), np.where(rng.random(n) < 0.2, (true + 2) % 3, true)
+    weight = rng.uniform(0.5, 1.5, n) if weighted else None
+    right = np.asarray(sb.confusion_matrix(true, p, sample_weight=weight), dtype=float)
+    chance = np.where(y == 0, 0.6, 0.3) if chances else None
+    for _ in range(150):
+        known = rng.random(n) < (0.4 if chance is None else chance)
+        yerr = sb.Verified(np.where(known, true, np.nan), chance)
+        found = sb.confusion_matrix(y, p, yerr=yerr, sample_weight=weight)
+        errors.append((found.truth.value - right).ravel())
+        claimed.append(found.truth.covariance)
+    errors = np.array(errors)
+    assert np.all(np.abs(errors.mean(axis=0)) < 4 * errors.std(axis=0) / math.sqrt(150))
+    ratio = np.diag(np.mean(claimed, axis=0)) / np.mean(np.square(errors), axis=0)
+    assert np.all((ratio > 0.7) & (ratio < 1.7))
+    assert np.all(np.linalg.eigvalsh(claimed[0]) > -1e-9)
+    np.testing.assert_array_equal(found.observed, sb.confusion_matrix(y, p, sample_weight=weight).observed)
+    total = float(n if weight is None else weight.sum())
+    assert found.truth.value.sum() == pytest.approx(total) and found.truth_constrained.sum() == pytest.approx(total)
+    one = sb.accuracy_score(y, p, yerr=yerr, sample_weight=weight).truth
+    assert float(np.trace(found.truth.value)) / total == pytest.approx(float(one), abs=0.5 * one.std)
+    assert "checked items of 300" in found.truth.note
+    for norm, axis in (("true", 1), ("pred", 0), ("all", None)):
+        part = sb.confusion_matrix(y, p, yerr=yerr, sample_weight=weight, normalize=norm).truth
+        np.testing.assert_allclose(part.value.sum(axis=axis), 1.0)
+        assert np.all(part.std > 0)
+    for ask in (lambda: found.perfect, lambda: found.remeasured(1)):
+        with pytest.raises(sb.UndefinedEstimate, match="not how fresh ones would fall"):
+            ask()
+
+
+def test_confusion_matrix_of_gold_classes_that_nobody_showed():
+    gold = np.array(["a", "c", None, "b"] * 10, dtype=object)
+    found = sb.confusion_matrix(["a", "b", "a", "b"] * 10, ["a", "a", "b", "b"] * 10, yerr=sb.Verified(gold))
+    assert found.classes.tolist() == ["a", "b", "c"] and found.truth.value[2, 0] > 5
+    kept = sb.confusion_matrix(
+        ["a", "b", "a", "b"] * 10, ["a", "a", "b", "b"] * 10, yerr=sb.Verified(gold), labels=["b", "a"]
+    )
+    np.testing.assert_allclose(kept.truth.value, found.truth.value[np.ix_([1, 0], [1, 0])], atol=1.0)
+
+
+# how many to check ---------------------------------------------------------------------------------
+
+
+def test_plan_reaches_its_std():
+    """A study of the planned size has the planned error."""
+    rng = np.random.default_rng(3)
+    _, y, p, _, gold = judged(2000)
+    plan = sb.plan(y, p, yerr=sb.Verified(gold), std=0.02, cost_repeat=0, cost_check=8)
+    assert plan.checks < plan.labels and plan.cost == plan.labels + 8 * plan.checks and "of them checked" in str(plan)
+    assert plan.std_at(plan.labels) == pytest.approx(0.02, rel=0.01)
+    for cheaper in (0.7, 1.4):  # no other mixture is cheaper
+        checks = cheaper * plan.checks
+        left = plan.target_variance - plan.budget.checking / checks
+        assert left <= 0 or plan.budget.sampling / left + 8 * checks > plan.cost - 10
+    errors = []
+    for _ in range(200):
+        true = rng.integers(0, 2, plan.labels)
+        shown = np.where(rng.random(plan.labels) < 0.15, 1 - true, true)
+        score = 0.5 + 0.2 * (2 * true - 1) + 0.25 * rng.standard_normal(plan.labels)
+        known = rng.permutation(plan.labels) < plan.checks
+        found = sb.accuracy_score(shown, (score > 0.5).astype(int), yerr=sb.Verified(np.where(known, true, np.nan)))
+        errors.append(float(found.truth) - 0.7881)
+    assert np.std(errors) == pytest.approx(0.02, rel=0.2)
+
+
+def test_plan_of_differences_and_numbers():
+    _, y, p, _, gold = judged(1000)
+    other = np.where(np.arange(1000) % 6 == 0, 1 - p, p)
+    plan = sb.plan(y, {"a": p, "b": other}, yerr=sb.Verified(gold), difference=0.05)
+    assert (
+        plan.power == pytest.approx(0.9, abs=0.01) and plan.power_at(plan.labels // 2, checks=plan.checks // 2) < 0.75
+    )
+    pilot = sb.plan(y, {"a": p, "b": other}, yerr=sb.Verified(gold))
+    assert pilot.difference == pytest.approx(
+        float(sb.compare(y, {"a": p, "b": other}, yerr=sb.Verified(gold)).difference("a", "b")), rel=1e-9
+    )
+    rng = np.random.default_rng(1)
+    true = rng.normal(size=500)
+    gold = np.where(np.arange(500) < 100, true, np.nan)
+    plan = sb.plan(true + 0.3 * rng.standard_normal(500), true + 0.5, yerr=sb.Verified(gold), std=0.02)
+    assert plan.labels >= plan.checks
+    with pytest.raises(ValueError, match="plan takes no groups together with gold labels"):
+        sb.plan(y, p, yerr=sb.Verified(judged(1000)[4]), std=0.02, groups=np.arange(1000) // 5)
+    with pytest.raises(ValueError, match="nothing finite reaches it"):
+        sb.plan(y, p, yerr=sb.Verified(judged(1000)[4]), std=-1.0)
+
+
+def test_cross_validate_says_what_to_do():
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    with pytest.raises(ValueError, match="cross_val_predict"):
+        sb.cross_validate(
+            linear_model.LinearRegression(), np.ones((9, 1)), np.arange(9.0), yerr=sb.Verified(np.ones(9))
+        )
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -235,14 +419,21 @@ def test_evaluate_and_subsets():
         ),
         (lambda: sb.accuracy_score(["a", "b"], ["a", "b"], yerr=sb.Verified([1, 0])), r"mix texts and numbers"),
         (lambda: sb.mean_squared_error([1.0, 2.0], [1.0, 2.0], yerr=sb.Verified(["a", "b"])), r"gold holds texts"),
-        (lambda: sb.confusion_matrix([0, 1], [0, 1], yerr=sb.Verified([1, 0])), r"Verified, which single scores take"),
-        (
-            lambda: sb.compare([0, 1], {"a": [0, 1], "b": [1, 1]}, yerr=sb.Verified([1, 0])),
-            r"Verified, which single scores",
-        ),
         (
             lambda: sb.intrinsic_scatter([0.1, 1], [0, 1], yerr=sb.Verified([1.0, 0])),
-            r"Verified, which single scores take",
+            r"Verified, which metrics, confusion_matrix, evaluate, compare and plan take",
+        ),
+        (
+            lambda: sb.compare([0.1, 1], {"a": [0.2, 1], "b": [1, 1]}, yerr=sb.Verified([1.0, 0]), metric="r2_score"),
+            r"r2_score is not a mean over items",
+        ),
+        (
+            lambda: sb.compare([0.1, 1], {"a": [0, 1.0], "b": [1, 1.5]}, yerr=sb.Verified([1.0, 0]), prederr=0.1),
+            r"prederr is not taken together with gold labels",
+        ),
+        (
+            lambda: sb.plot.flip_flow([0, 1], [0, 1], yerr=sb.Verified([1, 0])),
+            r"Verified, which metrics, confusion_matrix",
         ),
     ],
 )

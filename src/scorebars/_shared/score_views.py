@@ -134,6 +134,8 @@ class Record(NamedTuple):
     answers: dict[str, Answer]
     counted_errors: str = "label errors"
     """The errors that the first error bar counts."""
+    expected_is: str = ""
+    """What `expected` is, in words."""
 
 
 def answers_of(score: Score, names: Iterable[str], level: float | None = None, repeats: float = 1) -> dict[str, Answer]:
@@ -256,8 +258,7 @@ def sentences(record: Record, interval: Interval, warnings: list[str], repeats: 
     lines = [
         f"{record.declaration.title} of {counted(record.n, 'label')} ({record.direction}).",
         f"observed {observed}: the classical metric, the labels taken as exact.",
-        f"expected {expected.text}: the metric if every label were redrawn from its error bar, the label values taken as "
-        f"the true means; 95 % of the time it falls between {low} and {high}.",
+        f"expected {expected.text}: {record.expected_is}; 95 % of the time it falls between {low} and {high}.",
     ]
     same = "" if repeats == 1 else f", each the mean of {repeats} repeats"
     for question in QUESTIONS[2:]:

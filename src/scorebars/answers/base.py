@@ -109,6 +109,10 @@ class Answers(ABC):
     """The unit of the metric, where the labels brought one."""
     counted_errors: str = "label errors"
     """What `std` and the standard errors of estimates count, in words."""
+    expected_is: str = (
+        "the metric if every label were redrawn from its error bar, the label values taken as the true means"
+    )
+    """What `expected` is, in words."""
     sampled: bool = False
     """Whether `std` and `law` hold the choice of the items as well as the label errors."""
     repeats: FloatArray | float = 1.0
@@ -168,6 +172,10 @@ class Answers(ABC):
 
     def _skew_groups(self, codes: NDArray[np.intp]) -> SkewGroups | None:
         """How groups of items scatter the metric, where it is a mean of squares, whose scatter few groups hardly show."""
+        return None
+
+    def _truth_in_groups(self, codes: NDArray[np.intp]) -> Estimate | None:
+        """`truth` where items come in groups, by a family that knows better than the influences of items; else None."""
         return None
 
     def _label_variance(self) -> float:
@@ -377,7 +385,7 @@ class ChangedAnswers(Answers):
     def __init__(self, inner: Answers) -> None:
         self.inner = inner
         self.declaration, self.n, self.kind, self.repeats = inner.declaration, inner.n, inner.kind, inner.repeats
-        self.sampled, self.observed = inner.sampled, inner.observed
+        self.sampled, self.observed, self.expected_is = inner.sampled, inner.observed, inner.expected_is
 
     @cached_property
     def expected(self) -> float:  # type: ignore[override]

@@ -187,6 +187,9 @@ class ClusteredAnswers(ChangedAnswers):
         return ClusteredAnswers(self.inner.inner, self._codes, self.groups)
 
     def _with_known_sizes(self) -> Estimate:
+        found = self.inner._truth_in_groups(self._codes)
+        if found is not None:
+            return found
         found = self.inner._with_known_sizes()
         if found._total is None:
             return found

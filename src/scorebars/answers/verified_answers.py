@@ -8,12 +8,16 @@ checked this is PPI++ with lambda = beta N / n.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers
+from scorebars.answers.combined import TransformedAnswers
 from scorebars.answers.intervals import ScoreInterval, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import BoolArray, FloatArray
@@ -23,7 +27,9 @@ _NOTHING_ASSUMED = (
     "from {checked} checked items of {n}, nothing assumed about how labels err; the labels of the others count by "
     "{tuning:.2f}"
 )
-_NO_FRESH = (
+_STEP = 1e-5
+"""Relative step by which slopes of functions of a metric are found."""
+NO_FRESH = (
     "the gold labels say how far the labels at hand are off, not how fresh ones would fall. Give an error model, such as "
     "Flip.from_counts(wrong, checked), to ask for remeasured or perfect."
 )
@@ -55,13 +61,15 @@ class GoldSubset:
         return len(self.checked) - self.number
 
     def slope(self, f: FloatArray, h: FloatArray) -> float:
-        """beta: how much the losses f of all items (n,) count, given those of the checked ones by gold labels h."""
+        """beta: how much the losses f of all items (n,) count, given those of the checked ones by gold labels h.
+
+        The best one for several metrics together has a row for each in both.
+        """
         if not self.others:
             return 0.0
-        shown, v = f[self.checked], self.gold
-        together = float(np.add.reduce(v * (h - v @ h) * (shown - v @ shown)))
-        mean, n = float(self.shares @ f), len(f)
-        scatter = float(np.add.reduce(self.shares * np.square(f - mean))) * n / (n - 1)
+        shown, v, n = f[..., self.checked], self.gold, f.shape[-1]
+        together = float(np.sum(v * (h - (h @ v)[..., None]) * (shown - (shown @ v)[..., None])))
+        scatter = float(np.sum(self.shares * np.square(f - (f @ self.shares)[..., None]))) * n / (n - 1)
         return min(max(together / scatter, 0.0), n / self.others) if scatter > 0 else 0.0
 
     def tuning(self, beta: float) -> float:
@@ -77,32 +85,55 @@ class GoldSubset:
             return float(self.gold @ h) + self.tuning(beta) * apart
         return float(self.gold @ h) + beta * (float(self.shares @ f) - float(self.gold @ shown))
 
-    def variance(self, f: FloatArray, h: FloatArray, beta: float) -> float:
-        """Variance of the estimate for these very items: of h - beta f, over random choices of the items to check."""
+    def moves(self, f: FloatArray, h: FloatArray, beta: float) -> FloatArray:
+        """What each checked item moves the estimate for these very items by; squares sum to its variance.
+
+        It comes from the differences h - beta f, by the lot that chose whom to check.
+        """
         left = 1.0 - self.chances[self.checked]
         return self._scatter(h - beta * f[self.checked], self.gold * np.sqrt(left))
 
-    def population_variance(self, f: FloatArray, h: FloatArray, beta: float) -> float:
-        """Variance of the estimate for the population that the items were drawn from."""
+    def population_moves(
+        self, f: FloatArray, h: FloatArray, beta: float, groups: NDArray[np.intp] | None = None
+    ) -> FloatArray:
+        """The same of the estimate for the population that the items, or `groups` of them, were drawn from."""
+        if groups is not None:
+            each = beta * self.shares * (f - float(self.shares @ f))
+            apart = h - beta * f[self.checked]
+            each[self.checked] += self.gold * (apart - float(self.gold @ apart))
+            together = np.bincount(groups, each)[self.counted_groups(groups)]
+            return np.asarray(together * math.sqrt(len(together) / max(len(together) - 1, 1)))
         if not self.others:
             return self._scatter(h, self.gold)
         if self.by_design:
-            items = float(np.add.reduce(self.gold * np.square(h - self.gold @ h))) * self.number / (self.number - 1)
-            return self.variance(f, h, beta) + items * float(np.add.reduce(np.square(self.shares)))
+            items = np.sqrt(self.gold) * (h - self.gold @ h) * math.sqrt(self.number / (self.number - 1))
+            return np.concatenate([self.moves(f, h, beta), items * math.sqrt(float(self.shares @ self.shares))])
         tuning, rest = self.tuning(beta), self.shares[~self.checked]
         rest = rest / np.add.reduce(rest)
-        others = self._scatter(f[~self.checked], rest) if self.others > 1 else 0.0
-        return self._scatter(h - tuning * f[self.checked], self.gold) + tuning**2 * others
+        others = self._scatter(f[~self.checked], rest) if self.others > 1 else np.zeros(1)
+        return np.concatenate([self._scatter(h - tuning * f[self.checked], self.gold), tuning * others])
 
-    def _scatter(self, values: FloatArray, weights: FloatArray) -> float:
-        """Variance of a weighted mean of independent values."""
+    def counted_groups(self, groups: NDArray[np.intp]) -> BoolArray:
+        """Which groups have items that count."""
+        return np.bincount(groups, self.shares) > 0
+
+    def _scatter(self, values: FloatArray, weights: FloatArray) -> FloatArray:
+        """What independent values move their weighted mean by."""
         mean = float(weights @ values) / max(float(np.add.reduce(weights)), 1e-300)
-        return float(np.add.reduce(np.square(weights * (values - mean)))) * len(values) / (len(values) - 1)
+        return np.asarray(weights * (values - mean) * math.sqrt(len(values) / (len(values) - 1)))
 
-    def one_more(self, square: float) -> float:
-        """The variance from one more checked item whose loss differs by so much, squared: none may have been seen yet."""
-        weight = np.square(self.gold) * (1.0 - self.chances[self.checked])
-        return square / (self.number + 2) * float(np.add.reduce(weight))
+    def unseen_moves(self, found: GoldLosses) -> FloatArray:
+        """The same for one more checked item with a wrong label, of any class but the shown one: none may have been seen."""
+        if found.by_class is None:
+            return np.zeros(0)
+        apart = (found.by_class - found.f[:, None])[self.checked]
+        scale = np.sqrt(self.gold * self.unseen_weight / (apart.shape[1] - 1))
+        return np.asarray((apart * scale[:, None]).ravel())
+
+    @cached_property
+    def unseen_weight(self) -> float:
+        """How much one more checked item, which differs by 1, adds to the variance of a mean."""
+        return float(np.square(self.gold) @ (1.0 - self.chances[self.checked])) / (self.number + 2)
 
     def rectified(self, shown: FloatArray, gold: FloatArray, beta: float) -> tuple[FloatArray, FloatArray]:
         """Weights (n,) and label indicators (n, K) whose sums are the estimated ones, from those of labels and gold labels.
@@ -118,40 +149,163 @@ class GoldSubset:
         return weight, np.where(weight[:, None] > 1e-12, rows, shown)
 
 
-def verified_estimate(
-    value: float,
-    subset: GoldSubset,
-    f: FloatArray,
-    h: FloatArray,
-    beta: float,
-    bounds: tuple[float, float],
-    method: str,
-    unseen: float = 0.0,
-) -> Estimate:
-    """The estimate with its variance; intervals leave room for a wrong label yet unseen, of squared difference `unseen`."""
-    own, total = subset.variance(f, h, beta), subset.population_variance(f, h, beta)
-    more, df = subset.one_more(unseen), max(subset.number - 1, 1)
-    note = _NOTHING_ASSUMED.format(checked=subset.number, n=len(f), tuning=subset.tuning(beta))
-    low, high = bounds
-    intervals = []
-    for variance in (own + more, total + more):
-        bounded = math.isfinite(low)
-        intervals.append(
-            ScoreInterval(value, variance, 0.0, low, high, df)
-            if bounded
-            else Symmetric(value, math.sqrt(variance), low, high, df)
+@dataclass(frozen=True, eq=False)
+class GoldLosses:
+    """A metric where labels count by beta: its value, and what items add to it, to first order."""
+
+    value: float
+    f: FloatArray
+    """By their labels, (n,)."""
+    h: FloatArray
+    """By their gold labels, of the checked items (n_g,)."""
+    by_class: FloatArray | None = None
+    """By each class that an item might be of, (n, K); None for numbers."""
+
+    def less(self, other: GoldLosses) -> GoldLosses:
+        """Those of the difference of two metrics of the same items."""
+        by_class = None if self.by_class is None or other.by_class is None else self.by_class - other.by_class
+        return GoldLosses(self.value - other.value, self.f - other.f, self.h - other.h, by_class)
+
+    def times(self, value: float, slope: float) -> GoldLosses:
+        """Those of a function of the metric, which has this value and slope."""
+        by_class = None if self.by_class is None else slope * self.by_class
+        return GoldLosses(value, slope * self.f, slope * self.h, by_class)
+
+
+def mean_of(losses: Sequence[GoldLosses]) -> GoldLosses:
+    """Those of the mean of several metrics of the same items."""
+    tables = [one.by_class for one in losses if one.by_class is not None]
+    by_class = np.mean(tables, axis=0) if len(tables) == len(losses) else None
+    value, f, h = (np.mean([getattr(one, part) for one in losses], axis=0) for part in ("value", "f", "h"))
+    return GoldLosses(float(value), f, h, by_class)
+
+
+Rectified = Callable[[float], GoldLosses]
+"""A metric corrected by gold labels, for each beta by which labels may count."""
+
+
+def tuned(metric: Rectified, subset: GoldSubset) -> tuple[GoldLosses, float]:
+    """The metric where labels count as is best for it, and by how much they do.
+
+    That depends on what they do, and this on where the metric is looked at.
+    """
+    found, beta = metric(1.0), 1.0
+    for _ in range(2):
+        beta = subset.slope(found.f, found.h)
+        found = metric(beta)
+    return found, beta
+
+
+@dataclass(frozen=True, eq=False)
+class VerifiedSpread:
+    """How well a metric is known from gold labels: on these items, and in the population, of items or `groups` of them."""
+
+    found: GoldLosses
+    subset: GoldSubset
+    beta: float
+    groups: NDArray[np.intp] | None = None
+
+    @cached_property
+    def _own(self) -> FloatArray:
+        return self.subset.moves(self.found.f, self.found.h, self.beta)
+
+    @cached_property
+    def _unseen(self) -> FloatArray:
+        return self.subset.unseen_moves(self.found)
+
+    @property
+    def moves(self) -> FloatArray:
+        """What moves the estimate for these very items, with room for a wrong label yet unseen."""
+        return np.concatenate([self._own, self._unseen])
+
+    @cached_property
+    def _population(self) -> FloatArray:
+        return self.subset.population_moves(self.found.f, self.found.h, self.beta, self.groups)
+
+    @property
+    def population_moves(self) -> FloatArray:
+        """What moves the estimate for the population."""
+        return np.concatenate([self._population, self._unseen])
+
+    @property
+    def std(self) -> float:
+        return _size(self._own) or _size(self._unseen)
+
+    @property
+    def reach(self) -> float:
+        """The standard error that intervals are made of."""
+        return _size(self.moves)
+
+    @property
+    def population_reach(self) -> float:
+        return _size(self.population_moves)
+
+    @property
+    def df(self) -> float:
+        return _degrees_of_freedom(self._own, _size(self._unseen), self.subset.number)
+
+    @property
+    def population_df(self) -> float:
+        count = min(self.subset.number, len(self._population))
+        return _degrees_of_freedom(self._population, _size(self._unseen), count)
+
+    @property
+    def note(self) -> str:
+        n, tuning = len(self.found.f), self.subset.tuning(self.beta)
+        return _NOTHING_ASSUMED.format(checked=self.subset.number, n=n, tuning=tuning)
+
+    def estimate(self, bounds: tuple[float, float]) -> Estimate:
+        """The estimate with its intervals, between these bounds."""
+        (low, high), value = bounds, self.found.value
+        intervals = []
+        for std, df in ((self.reach, self.df), (self.population_reach, self.population_df)):
+            intervals.append(
+                ScoreInterval(value, std**2, 0.0, low, high, df)
+                if math.isfinite(low)
+                else Symmetric(value, std, low, high, df)
+            )
+        return Estimate(
+            value, self.std, method="ppi++", note=self.note, interval=intervals[0], total_interval=intervals[1]
         )
-    std = math.sqrt(own or more)
-    return Estimate(value, std, method=method, note=note, interval=intervals[0], total_interval=intervals[1])
+
+
+def _degrees_of_freedom(moves: FloatArray, unseen: float, count: int) -> float:
+    """Of a variance that was found as the sum of the squared moves of `count` items: fewer where few of them make most of it.
+
+    With Q = sum u^2 the sum scatters by the root of S = sum u^4 - Q^2/n, as chi-squared with 2 Q^2/S degrees of freedom does:
+    n for normal losses, twice their number for few wrong labels, of which one is the `unseen` one.
+    """
+    squares = np.square(np.append(moves, unseen) if unseen else moves)
+    total, most = float(np.add.reduce(squares)), float(max(count - 1, 1))
+    if not total > 0:
+        return most
+    excess = float(squares @ squares) / total**2 - 1.0 / len(squares)
+    return max(min(2.0 / excess, most), 1.0) if excess > 0 else most
+
+
+def _size(moves: FloatArray) -> float:
+    return math.sqrt(float(moves @ moves))
 
 
 class VerifiedAnswers(Answers):
-    """A metric on the labels that are shown, with an estimate against the truth from the gold labels, or why there is none."""
+    """A metric on the labels that are shown, with an estimate against the truth from the gold labels, or why there is none.
 
-    def __init__(self, plain: Answers, truth: Estimate | str) -> None:
-        self.plain, self._found = plain, truth
+    `steps` lead from the metric that gold labels correct, a mean of losses or one of label indicators, to this one.
+    """
+
+    expected_is = "the same, since gold labels do not tell how fresh labels would fall"
+
+    def __init__(
+        self, plain: Answers, subset: GoldSubset, corrected: Rectified | str, steps: Sequence[TransformedAnswers] = ()
+    ) -> None:
+        self.plain, self.subset, self._corrected, self._steps = plain, subset, corrected, tuple(steps)
         self.declaration: Declaration = plain.declaration
         self.observed, self.expected, self.n, self.unit = plain.observed, plain.observed, plain.n, plain.unit
+
+    def __getstate__(self) -> dict[str, Any]:
+        """How labels were made to count is kept, not the way to make them count otherwise."""
+        why = self._why_not
+        return {**super().__getstate__(), "_corrected": why}
 
     @property
     def std(self) -> float:
@@ -160,16 +314,51 @@ class VerifiedAnswers(Answers):
     def law(self) -> Law:
         return self.plain.law()
 
+    @property
+    def _why_not(self) -> str:
+        """Why there is no estimate against the truth; empty where there is one."""
+        if isinstance(self._corrected, str):
+            return self._corrected
+        try:
+            found, _ = self._tuned
+        except UndefinedEstimate as why:
+            return str(why)
+        return "" if math.isfinite(found.value) else f"{self.declaration.name} against the gold labels is not a number."
+
+    @cached_property
+    def _tuned(self) -> tuple[GoldLosses, float]:
+        assert callable(self._corrected)
+        return tuned(self._corrected, self.subset)
+
+    def corrected(self, beta: float) -> GoldLosses:
+        """This metric corrected by gold labels, where labels count by beta."""
+        if not callable(self._corrected):
+            raise UndefinedEstimate(self._corrected)
+        found = self._corrected(beta)
+        for step in self._steps:
+            away = _STEP * abs(found.value) or _STEP
+            slope = (step._value_of(found.value + away) - step._value_of(found.value - away)) / (2 * away)
+            found = found.times(step._value_of(found.value), slope)
+        return found
+
     def _truth(self) -> Estimate:
-        if isinstance(self._found, str):
-            raise UndefinedEstimate(self._found)
-        return self._found
+        return self._truth_in_groups(None)
+
+    def _truth_in_groups(self, codes: NDArray[np.intp] | None) -> Estimate:
+        if "_tuned" not in vars(self) and (why := self._why_not):
+            raise UndefinedEstimate(why)
+        found, beta = self._tuned
+        bounds = (self._steps[0].inner if self._steps else self.plain)._range
+        estimate = VerifiedSpread(found, self.subset, beta, codes).estimate(bounds)
+        for step in self._steps:
+            estimate = step._carried(estimate)
+        return estimate
 
     def perfect(self) -> Estimate:
-        raise UndefinedEstimate(_NO_FRESH)
+        raise UndefinedEstimate(NO_FRESH)
 
     def _remeasured(self, repeats: float) -> Estimate:
-        raise UndefinedEstimate(_NO_FRESH)
+        raise UndefinedEstimate(NO_FRESH)
 
     def influences(self) -> FloatArray:
         return self.plain.influences()
@@ -184,9 +373,10 @@ class VerifiedAnswers(Answers):
         return self.plain.total_interval(level)
 
     def warnings(self) -> list[str]:
-        if isinstance(self._found, str):
+        try:
+            low, high = self.against_truth.interval(0.99)
+        except UndefinedEstimate:
             return []
-        low, high = self._found.interval(0.99)
         if low <= self.observed <= high:
             return []
         return ["the observed score is not the one against the gold labels: the labels err in a way that changes it."]

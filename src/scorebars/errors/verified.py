@@ -44,7 +44,8 @@ class Verified(ErrorModel):
     and its variance in the population is :math:`\mathrm{Var}(h - \lambda f)/n_g + \lambda^2 \mathrm{Var} f/N`, which
     `total_interval` has. `std` and `interval` are those of the mean of h over these very items, of which some were checked by
     lot. Items with unequal `probability` count in means over checked items by 1/probability. Metrics of the confusion matrix
-    and of rankings take the same linear combination of label indicators in place of the labels.
+    and of rankings take the same linear combination of label indicators in place of the labels. `compare` estimates
+    differences of models so, with :math:`\lambda` tuned for the difference, and `plan` says how many items to check.
 
     References
     ----------
@@ -70,8 +71,8 @@ class Verified(ErrorModel):
     """
 
     only_metrics = (
-        "yerr is Verified, which single scores take: metrics and evaluate. Score each model by itself with it, or give an "
-        "error model, such as Flip.from_counts(wrong, checked) or Normal(sigma)."
+        "yerr is Verified, which metrics, confusion_matrix, evaluate, compare and plan take. Here give an error model, such "
+        "as Flip.from_counts(wrong, checked) or Normal(sigma)."
     )
     """What to say where a gold subset is not taken."""
     per_label = ("gold", "known", "probability")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,15 +23,18 @@ from scorebars.answers.classes.confusion_matrix import ConfusionMatrix
 from scorebars.answers.classes.item_average import SubsetAccuracy
 from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.classes.labelled import Labelled
+from scorebars.answers.classes.verified_matrix import VerifiedMatrix
 from scorebars.answers.combined import LinearAnswers
 from scorebars.answers.score import Score
 from scorebars.arrays import FloatArray
-from scorebars.errors import Flip
+from scorebars.errors import Flip, Verified
+from scorebars.errors.class_error import positions
 from scorebars.errors.measurement_error import LabelErrors
 from scorebars.metrics import class_inputs as inputs
 from scorebars.metrics.class_inputs import Given, class_declaration, class_metric
 from scorebars.metrics.parameter_texts import documented
 from scorebars.metrics.registry import warn_undefined
+from scorebars.metrics.verified_labels import exact_classes
 
 _ACCURACY = class_declaration("accuracy_score", "Accuracy", keeps="right")
 _ZERO_ONE = class_declaration("zero_one_loss", "Zero-one loss", perfect=0.0, keeps="right")
@@ -336,6 +339,10 @@ def confusion_matrix(
     if normalize not in (None, "true", "pred", "all"):
         raise ValueError(f"normalize must be one of None, 'true', 'pred', 'all', got {normalize!r}.")
     named = inputs.given_labels(labels)
+    gold: Any = None
+    verified = None
+    if isinstance(yerr, Verified):
+        yerr, gold, verified = exact_classes(y_true, yerr, sample_weight)
     data, present = inputs.labelled(Given(y_true, y_pred, yerr, sample_weight), named)
     if named is not None and not np.any(np.isin(data.names, named)):
         raise ValueError("At least one label specified must be in y_true.")
@@ -346,7 +353,11 @@ def confusion_matrix(
             UserWarning,
             stacklevel=2,
         )
+    if verified is not None:
+        present = np.union1d(present, gold)
     keep = np.searchsorted(data.classes, present if named is None else named)
+    if verified is not None:
+        return VerifiedMatrix(data, keep, normalize, verified, positions(gold, data.classes))
     whole = (
         sample_weight is not None and checks.any_array(sample_weight, "sample_weight", "numbers").dtype.kind in "biu"
     )

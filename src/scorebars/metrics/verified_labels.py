@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from scorebars.answers.classes.class_answers import ClassAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.means.squared import RootAnswers
-from scorebars.answers.score import Estimate, Score, Scores, UndefinedEstimate
-from scorebars.answers.verified_answers import GoldSubset, VerifiedAnswers, verified_estimate
+from scorebars.answers.score import Score, Scores, UndefinedEstimate
+from scorebars.answers.verified_answers import GoldLosses, GoldSubset, Rectified, VerifiedAnswers
 from scorebars.arrays import FloatArray, classes_in, to_host
 from scorebars.errors import Transition, Verified
 from scorebars.errors.class_error import positions
 
-_NO_MEAN = (
+NO_MEAN = (
     "{name} is not a mean over items, so checked items and others cannot be put together. Ask for a mean of losses (such as "
     "mean_squared_error or mean_absolute_error), or score the checked items alone, with their gold labels."
 )
@@ -47,26 +48,40 @@ def verified_numbers(score: Callable[[Any, Any], Any], y_true: Any, model: Verif
     if not (isinstance(plain, Score) and isinstance(gold, Score)):
         raise ValueError("yerr is Verified, which takes one output at a time: y_true has several columns.")
     subset = _subset(model, len(y), shares)
-    found: Estimate | str
-    try:
-        found = _of_means(plain._answers, gold._answers, subset)
-    except UndefinedEstimate as why:
-        found = str(why)
-    return Score(VerifiedAnswers(plain._answers, found))
+    return Score(VerifiedAnswers(plain._answers, subset, *_of_means(plain._answers, gold._answers, subset)))
 
 
-def _of_means(plain: Answers, gold: Answers, subset: GoldSubset) -> Estimate:
-    """The estimate of a mean of losses, or of its root."""
-    if isinstance(plain, RootAnswers) and isinstance(gold, RootAnswers):
-        return plain._carried(_of_means(plain.inner, gold.inner, subset))
-    inner = plain.inner if isinstance(plain, LinearAnswers) else plain
-    if not isinstance(inner, MeanLoss):
-        raise UndefinedEstimate(_NO_MEAN.format(name=plain.declaration.name))
-    f, h = (_losses(answers, subset.shares) for answers in (plain, gold))
-    h = h[subset.checked]
-    beta = subset.slope(f, h)
-    value = subset.estimate(f, h, beta)
-    return verified_estimate(value, subset, f, h, beta, plain._range, "ppi++")
+def _of_means(plain: Answers, gold: Answers, subset: GoldSubset) -> tuple[Rectified | str, list[TransformedAnswers]]:
+    """A mean of losses corrected by gold labels, and the root that the metric may be of it."""
+    roots = [_root(answers) for answers in (plain, gold)]
+    inner = [answers if root is None else root[0].inner for answers, root in zip((plain, gold), roots, strict=True)]
+    below = inner[0].inner if isinstance(inner[0], LinearAnswers) else inner[0]
+    if not isinstance(below, MeanLoss):
+        return NO_MEAN.format(name=plain.declaration.name), []
+    f, h = (
+        _losses(answers, subset.shares) * (1.0 if root is None else root[1] ** 2)
+        for answers, root in zip(inner, roots, strict=True)
+    )
+    return MeanOfLosses(subset, f, h[subset.checked]), [] if roots[0] is None else [roots[0][0]]
+
+
+def _root(answers: Answers) -> tuple[RootAnswers, float] | None:
+    """The root of a mean that a metric is, and its unit; None where it is none."""
+    if isinstance(answers, LinearAnswers) and isinstance(answers.inner, RootAnswers):
+        return answers.inner, answers._value_of(1.0)
+    return (answers, 1.0) if isinstance(answers, RootAnswers) else None
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOfLosses:
+    """A mean of losses corrected by gold labels."""
+
+    subset: GoldSubset
+    f: FloatArray
+    h: FloatArray
+
+    def __call__(self, beta: float) -> GoldLosses:
+        return GoldLosses(self.subset.estimate(self.f, self.h, beta), self.f, self.h)
 
 
 def _losses(answers: Answers, shares: FloatArray) -> FloatArray:
@@ -78,10 +93,8 @@ def _losses(answers: Answers, shares: FloatArray) -> FloatArray:
 # classes ---------------------------------------------------------------------------------------------
 
 
-def verified_classes(
-    score: Callable[[Any, Any], Any], y_true: Any, model: Verified, sample_weight: Any
-) -> Score | Scores:
-    """The score of classes; `score` finds it from an error model and weights."""
+def exact_classes(y_true: Any, model: Verified, sample_weight: Any) -> tuple[Transition, Any, GoldSubset]:
+    """An error model that takes labels as exact and knows the classes of gold labels, those labels, and which they are."""
     y = np.asarray(to_host(y_true))
     if y.ndim != 1:
         raise ValueError(f"yerr is Verified, which takes one label an item: y_true has shape {y.shape}.")
@@ -90,18 +103,21 @@ def verified_classes(
     if (gold.dtype.kind == "U") != (np.asarray(y.tolist()).dtype.kind == "U"):
         raise ValueError("gold and y_true mix texts and numbers: use one type for all classes.")
     classes = classes_in(np.asarray(y.tolist()), gold)
-    exact = Transition(np.eye(len(classes)), classes)
     weight = checks.weights(sample_weight, len(y))
     own = np.ones(len(y)) if weight is None else weight
-    subset = _subset(model, len(y), own / own.sum())
+    return Transition(np.eye(len(classes)), classes), gold, _subset(model, len(y), own / own.sum())
+
+
+def verified_classes(
+    score: Callable[[Any, Any], Any], y_true: Any, model: Verified, sample_weight: Any
+) -> Score | Scores:
+    """The score of classes; `score` finds it from an error model and weights."""
+    exact, gold, subset = exact_classes(y_true, model, sample_weight)
+    own = subset.shares * len(subset.shares)
 
     def one(found: Score, pick: Callable[[Any], Score]) -> Score:
-        estimate: Estimate | str
-        try:
-            estimate = _of_classes(found._answers, gold, subset, lambda w: pick(score(exact, own * w))._answers)
-        except UndefinedEstimate as why:
-            estimate = str(why)
-        return Score(VerifiedAnswers(found._answers, estimate))
+        corrected, steps = _of_classes(found._answers, gold, subset, lambda w: pick(score(exact, own * w))._answers)
+        return Score(VerifiedAnswers(found._answers, subset, corrected, steps))
 
     found = score(exact, sample_weight)
     if isinstance(found, Scores):
@@ -109,36 +125,43 @@ def verified_classes(
     return one(found, lambda same: same)
 
 
-def _of_classes(plain: Answers, gold: Any, subset: GoldSubset, weighted: Callable[[FloatArray], Answers]) -> Estimate:
-    """The estimate of a metric of label indicators, in which gold labels take part in the place of some labels.
+def _of_classes(
+    plain: Answers, gold: Any, subset: GoldSubset, weighted: Callable[[FloatArray], Answers]
+) -> tuple[Rectified | str, list[TransformedAnswers]]:
+    """A metric of label indicators corrected by gold labels, and the functions that lead from it to this one."""
+    if isinstance(plain, TransformedAnswers):
+        found, steps = _of_classes(plain.inner, gold, subset, lambda w: weighted(w).inner)  # type: ignore[attr-defined]
+        return found, [*steps, plain]
+    if not isinstance(plain, ClassAnswers) or len(plain.data.one_hot) != len(subset.checked):
+        return NO_MEAN.format(name=plain.declaration.name), []
+    return CorrectedIndicators(plain, subset, _indicators(gold, plain), weighted), []
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedIndicators:
+    """A metric of label indicators, in which gold labels take part in the place of some labels.
 
     Its losses are what each item moves it by as one of its class, to first order: exactly the losses for a mean of them.
     """
-    if isinstance(plain, TransformedAnswers):
-        return plain._carried(_of_classes(plain.inner, gold, subset, lambda w: weighted(w).inner))  # type: ignore[attr-defined]
-    if not isinstance(plain, ClassAnswers):
-        raise UndefinedEstimate(_NO_MEAN.format(name=plain.declaration.name))
-    data = plain.data
-    shown = data.one_hot
-    if len(shown) != len(subset.checked):
-        raise UndefinedEstimate(_NO_MEAN.format(name=plain.declaration.name))
-    at = _indicators(gold, plain)
-    answers, beta, rows = plain, 1.0, subset.rectified(shown, at, 1.0)[1]
-    for _ in range(2):  # how much labels count depends on what they do, and that on where the metric is looked at
+
+    plain: ClassAnswers
+    subset: GoldSubset
+    gold: FloatArray
+    """Indicators of the gold labels (n_g, K)."""
+    weighted: Callable[[FloatArray], Answers]
+
+    def __call__(self, beta: float) -> GoldLosses:
+        shown = self.plain.data.one_hot
+        weight, rows = self.subset.rectified(shown, self.gold, beta)
+        answers = self.weighted(np.maximum(weight, _NEXT_TO_NOTHING))
+        assert isinstance(answers, ClassAnswers)
+        value = answers._at(rows)
+        if not np.isfinite(value):
+            name = self.plain.declaration.name
+            raise UndefinedEstimate(f"{name} is not defined at the labels as the gold ones correct them.")
         moved = _per_item(answers, rows)
-        f, h = np.add.reduce(shown * moved, axis=1), np.add.reduce(at * moved[subset.checked], axis=1)
-        beta = subset.slope(f, h)
-        weight, rows = subset.rectified(shown, at, beta)
-        again = weighted(np.maximum(weight, _NEXT_TO_NOTHING))
-        assert isinstance(again, ClassAnswers)
-        answers = again
-    value = answers._at(rows)
-    if not np.isfinite(value):
-        raise UndefinedEstimate(f"{plain.declaration.name} is not defined at the labels as the gold ones correct them.")
-    # a wrong label may yet be seen: any class but the shown one
-    apart = np.square(moved - f[:, None])[subset.checked]
-    unseen = float(subset.gold @ np.add.reduce(apart, axis=1)) / (shown.shape[1] - 1)
-    return verified_estimate(value, subset, f, h, beta, plain._range, "ppi++", unseen)
+        f, h = np.add.reduce(shown * moved, axis=1), np.add.reduce(self.gold * moved[self.subset.checked], axis=1)
+        return GoldLosses(value, f, h, moved)
 
 
 def _per_item(answers: ClassAnswers, rows: FloatArray) -> FloatArray:

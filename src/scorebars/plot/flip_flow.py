@@ -65,6 +65,8 @@ def flip_flow(
         raise ValueError(
             "yerr is missing: without wrong labels nothing moves. Give the probability that a label is wrong."
         )
+    if isinstance(yerr, sb.Verified):
+        raise ValueError(yerr.only_metrics)
     matrix = sb.confusion_matrix(y_true, y_pred, yerr=yerr, sample_weight=sample_weight)
     moved = flows(matrix, y_true, y_pred, yerr, sample_weight)
     shown = moved[:most]

@@ -15,6 +15,7 @@ from scorebars._shared.score_views import with_error
 from scorebars._shared.shown import Shown, View
 from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import to_host
+from scorebars.errors import Verified
 from scorebars.errors.normal import error_model
 from scorebars.evaluation.scoring import Evaluation
 from scorebars.evaluation.study_data import errors_of, rows
@@ -212,6 +213,12 @@ def cross_validate(
         from sklearn.model_selection import check_cv
     except ImportError as why:
         raise ImportError("cross_validate needs scikit-learn: pip install 'scorebars[sklearn]'") from why
+    if isinstance(yerr, Verified):
+        raise ValueError(
+            "yerr is Verified, whose checked items are too few in each fold to score it. Predict every item by a model that "
+            "did not see it (cross_val_predict of scikit-learn), and score these predictions together with the gold labels: "
+            "evaluate(y, predicted, yerr=Verified(gold))."
+        )
     tables.require_rows(y=y, yerr=yerr)
     X, yerr = to_host(X), to_host(yerr)
     labels = np.asarray(to_host(y))

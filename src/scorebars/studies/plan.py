@@ -16,8 +16,9 @@ from scorebars._shared.score_views import counted
 from scorebars._shared.shown import Shown, View
 from scorebars.answers.classes.over_rates import OverRates
 from scorebars.answers.clustered import group_codes
+from scorebars.answers.verified_answers import GoldLosses, VerifiedAnswers, tuned
 from scorebars.arrays import FloatArray
-from scorebars.errors import ClassError
+from scorebars.errors import ClassError, Verified
 from scorebars.errors.checked_rates import CheckedRates
 from scorebars.evaluation.study_data import StudyData, assumed_task, study_data
 from scorebars.files.file_study import require_known, study_in_file
@@ -26,6 +27,7 @@ from scorebars.metrics.call import measured
 from scorebars.metrics.class_inputs import Given, class_labels, flip_model
 from scorebars.metrics.predicted_classes import accuracy_score
 from scorebars.moments.majority_error import majority_error
+from scorebars.studies.comparison.compared_data import compared_metric
 
 _MOST_REPEATS = 10_000
 
@@ -116,6 +118,15 @@ class CheckingBudget:
         return (self.sampling + both * ratio) / target, (self.checking + both / ratio) / target
 
 
+class GoldBudget(CheckingBudget):
+    """The same for a mean over M items with labels, of which m have gold labels too: at most all of them."""
+
+    def cheapest(self, target: float, cost_label: float, cost_check: float) -> tuple[float, float]:
+        labels, checks = super().cheapest(target, cost_label, cost_check)
+        every = (self.sampling + self.checking) / target
+        return (labels, checks) if checks <= labels else (every, every)
+
+
 @dataclass(frozen=True, repr=False)
 class Plan(Shown):
     """What is needed to reach a goal.
@@ -127,7 +138,8 @@ class Plan(Shown):
     power : the power they give (None for a plan that reaches a std)
     allocation : how to spread the repeats over the pilot's labels, as shares of the total (None without pilot data); of
         a plan with `checks` how to spread these over the classes, in the order of the error model
-    checks : how many labels to check, where the error rates of the labels come from counts; else None
+    checks : how many labels to check, where the error rates of the labels come from counts, or where some items have gold
+        labels (`Verified`); else None
     repeats_continuous : the best number of repeats before rounding to a whole one (raters: the whole one)
 
     Examples
@@ -160,11 +172,11 @@ class Plan(Shown):
         rates = self.budget.checking / more if isinstance(self.budget, CheckingBudget) and more else 0.0
         return math.sqrt(self.budget.per_label(repeats) / labels + rates)
 
-    def power_at(self, labels: float, repeats: float = 1) -> float:
-        """Power of the two-sided test with this many labels and repeats."""
+    def power_at(self, labels: float, repeats: float = 1, checks: float | None = None) -> float:
+        """Power of the two-sided test with this many labels and repeats, and checks where the plan has some."""
         if self.difference is None:
             raise ValueError("this plan reaches a std; it has no difference to be detected, so no power.")
-        return _power(self.difference, self.budget.per_label(repeats) / labels, self.level)
+        return _power(self.difference, self.std_at(labels, repeats, checks) ** 2, self.level)
 
     def labels_for(self, repeats: float) -> float:
         """How many labels (not rounded) reach the goal with this many repeats of each."""
@@ -175,9 +187,10 @@ class Plan(Shown):
         power = "" if self.power is None else f", power {self.power:.3f}"
         needed = f"{counted(self.labels, 'label')} with {counted(self.repeats, 'repeat')} each"
         if self.checks is not None:
-            needed = (
-                f"{counted(self.labels, 'label')}, and {counted(self.checks, 'check')} of how often labels are wrong"
-            )
+            checked = f"{counted(self.checks, 'check')} of how often labels are wrong"
+            if isinstance(self.budget, GoldBudget):
+                checked = f"{self.checks} of them checked"
+            needed = f"{counted(self.labels, 'label')}, and {checked}"
         notes = [f"Note: {self.assumed}."] if self.assumed else []
         return View(f"{needed} (cost {self.cost:g}{power}) {self.goal}", notes=notes)
 
@@ -208,7 +221,8 @@ def plan(
     Two goals: to tell two models apart (`difference` of their mean squared errors, or of their accuracies for
     classes), or to bring the standard error of a model's mean squared error against the truth below `std`. For classes
     whose error rates were counted (`Flip.from_counts`) that is the standard error of the accuracy, and the plan says how
-    many labels to judge and how many to check.
+    many labels to judge and how many to check. So it does where the pilot has gold labels (`Verified`), for both goals and
+    for measured numbers too.
 
     Parameters
     ----------
@@ -229,7 +243,7 @@ def plan(
     cost_label, cost_repeat : numbers
         What a label costs once, and each of its repeats.
     cost_check : number
-        What it costs to check a label, where error rates are counted.
+        What it costs to check a label, where error rates are counted or items have gold labels.
     task : {"regression", "classification"}, optional
         Whether the pilot's labels are measured numbers or classes; guessed as in `evaluate`, and said where it was.
     groups : (n,), optional
@@ -252,7 +266,9 @@ def plan(
 
     Repeats alone cannot go below :math:`V_s/M`; for classes the raters' majority takes the place of the repeats. With
     counted error rates the variance is :math:`V_s/M + V_c/m` for m checked labels, and the cheapest way has
-    :math:`m/M = \sqrt{V_c c_{label} / (V_s c_{check})}`.
+    :math:`m/M = \sqrt{V_c c_{label} / (V_s c_{check})}`. With gold labels :math:`V_s = \rho^2 \mathrm{Var}\,h` and
+    :math:`V_c = (1-\rho^2)\mathrm{Var}\,h`, with h the losses by gold labels and :math:`\rho` their correlation with those by
+    labels.
 
     References
     ----------
@@ -276,6 +292,13 @@ def plan(
     >>> judge = sb.Flip.from_counts(6, 60)
     >>> print(sb.plan(judged, answers, yerr=judge, std=0.02, cost_repeat=0, cost_check=10))
     1737 labels, and 309 checks of how often labels are wrong (cost 4827) to reach a std of 0.02
+
+    An expert saw every third of these answers, and found one in ten of the judge's grades wrong:
+
+    >>> import numpy as np
+    >>> gold = np.where(np.arange(300) % 3 == 0, np.where(np.arange(300) % 30 == 0, 0, judged), np.nan)
+    >>> print(sb.plan(judged, answers, yerr=sb.Verified(gold), std=0.02, cost_repeat=0, cost_check=10))
+    1026 labels, and 304 of them checked (cost 4066) to reach a std of 0.02
     """
     power, level = checks.probability(power, "power"), checks.probability(level, "level")
     cost_label, cost_repeat = _at_least_zero(cost_label, "cost_label"), _at_least_zero(cost_repeat, "cost_repeat")
@@ -298,7 +321,7 @@ def plan(
         y_true, y_pred, yerr, groups = pilot.y_true, pilot.models, pilot.yerr, pilot.groups
         _require_models(y_pred, 1 if std is not None else 2)
     allocation: FloatArray | None = None
-    budget: Budget | VotingBudget
+    budget: Budget | VotingBudget | CheckingBudget
     said = ""
     if assumed:
         if groups is not None:
@@ -310,14 +333,17 @@ def plan(
     else:
         found, said = assumed_task(task, y_true, yerr, _predictions(y_pred, 1 if std is not None else 2))
         said = said or read
+        if isinstance(yerr, Verified):
+            budget, difference = _gold_pilot(y_true, y_pred, yerr, found, std, difference, groups)
+            goal = _Goal(std, difference, power, level)
+            return _checking_plan(budget, goal, cost_label + cost_repeat, cost_check, said)
         if found == "regression" and std is not None:
             budget = _one_model_pilot(y_true, y_pred, yerr, groups)
         elif found == "regression":
             budget, difference, allocation = _two_model_pilot(y_true, y_pred, yerr, difference, groups)
         elif std is not None and isinstance(yerr, ClassError) and yerr.checked is not None:
-            if not (math.isfinite(std) and std > 0):
-                raise ValueError(f"std must be a number above 0, got {std!r}: nothing finite reaches it.")
-            return _checking_plan(y_true, y_pred, yerr, std, cost_label + cost_repeat, cost_check, said)
+            counts = _counting_pilot(y_true, y_pred, yerr)
+            return _checking_plan(counts, _Goal(std, None, power, level), cost_label + cost_repeat, cost_check, said)
         elif std is not None:
             raise ValueError(
                 "plan brings the std of a mean squared error below a target; for classes give the predictions of two "
@@ -328,13 +354,8 @@ def plan(
             budget, difference = _voting_pilot(y_true, y_pred, yerr, difference, groups)
     if std is None and difference is None:
         raise ValueError("say what to reach: difference (to tell two models apart) or std (of one model's score).")
-    name, wanted, factor, goal = "std", std or 0.0, 1.0, "to reach a std of"
-    if difference is not None:
-        name, wanted, goal = "difference", difference, "to detect a difference of"
-        factor = float(ndtri((1.0 + level) / 2) + ndtri(power))
-    if not (math.isfinite(wanted) and wanted != 0) or (difference is None and wanted < 0):
-        raise ValueError(f"{name} must be a number that is not 0, got {wanted!r}: nothing finite reaches it.")
-    target = (wanted / factor) ** 2
+    wanted = _Goal(std, difference, power, level)
+    target = wanted.variance
 
     def cost_of(repeats: int) -> tuple[float, int]:
         labels = max(math.ceil(budget.per_label(repeats) / target * (1 - 1e-12)), 1)
@@ -344,19 +365,86 @@ def plan(
     cost, labels = cost_of(best)
     reached = None if difference is None else _power(difference, budget.per_label(best) / labels, level)
     continuous = budget.best_repeats(cost_label, cost_repeat) if isinstance(budget, Budget) else float(best)
-    goal = f"{goal} {abs(wanted):g}"
-    return Plan(labels, best, cost, reached, allocation, continuous, goal, budget, target, difference, level, said)
+    return Plan(
+        labels, best, cost, reached, allocation, continuous, str(wanted), budget, target, difference, level, said
+    )
 
 
-def _checking_plan(
-    y_true: Any, y_pred: Any, yerr: Any, std: float, cost_label: float, cost_check: float, said: str
-) -> Plan:
-    """How many labels to judge, and how many to check, for an accuracy against the truth of this standard error."""
-    cost_check = _at_least_zero(cost_check, "cost_check")
+@dataclass(frozen=True)
+class _Goal:
+    """A standard error to reach, or a difference to detect."""
+
+    std: float | None
+    difference: float | None
+    power: float
+    level: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of the estimate at which the goal is reached."""
+        name, wanted, factor = "std", self.std or 0.0, 1.0
+        if self.difference is not None:
+            name, wanted = "difference", self.difference
+            factor = float(ndtri((1.0 + self.level) / 2) + ndtri(self.power))
+        if not (math.isfinite(wanted) and wanted != 0) or (self.difference is None and wanted < 0):
+            raise ValueError(f"{name} must be a number that is not 0, got {wanted!r}: nothing finite reaches it.")
+        return (wanted / factor) ** 2
+
+    def __str__(self) -> str:
+        if self.difference is None:
+            return f"to reach a std of {self.std:g}"
+        return f"to detect a difference of {abs(self.difference):g}"
+
+
+def _checking_plan(budget: CheckingBudget, goal: _Goal, cost_label: float, cost_check: float, said: str) -> Plan:
+    """How many labels to judge, and how many to check."""
+    cost_check, target = _at_least_zero(cost_check, "cost_check"), goal.variance
     if not (cost_label > 0 and cost_check > 0):
         raise ValueError(
             "judging a label and checking one must both cost something: with one of them free use all there is."
         )
+    labels, checks = (max(math.ceil(x * (1 - 1e-12)), 1) for x in budget.cheapest(target, cost_label, cost_check))
+    allocation = budget.each / np.add.reduce(budget.each) if budget.checking > 0 else None
+    allocation = None if isinstance(budget, GoldBudget) else allocation
+    reached = None
+    if goal.difference is not None:
+        reached = _power(goal.difference, budget.sampling / labels + budget.checking / checks, goal.level)
+    cost = labels * cost_label + checks * cost_check
+    return Plan(
+        labels, 1, cost, reached, allocation, 1.0, str(goal), budget, target, goal.difference, goal.level, said, checks
+    )
+
+
+def _gold_pilot(
+    y_true: Any, y_pred: Any, yerr: Verified, task: str, std: float | None, difference: float | None, groups: Any
+) -> tuple[GoldBudget, float | None]:
+    """Of the mean squared error or the accuracy, or of their difference for two models: rho^2 Var h, and what is left of it."""
+    metric = compared_metric("mean_squared_error" if task == "regression" else "accuracy_score", {})
+    if groups is not None:
+        raise ValueError("plan takes no groups together with gold labels (Verified): leave them out.")
+    predictions = _predictions(y_pred, 1 if std is not None else 2)
+    found = [metric.score(y_true, p, yerr, None)._answers for p in predictions]
+    first, *others = (one for one in found if isinstance(one, VerifiedAnswers))
+    subset = first.subset
+
+    def corrected(beta: float) -> GoldLosses:
+        own = first.corrected(beta)
+        return own.less(others[0].corrected(beta)) if others else own
+
+    both, _ = tuned(corrected, subset)
+    v, f, h = subset.gold, both.f, both.h
+    apart, shown = h - v @ h, f[subset.checked] - v @ f[subset.checked]
+    whole = float(v @ np.square(apart)) * len(h) / (len(h) - 1)
+    scatter = float(v @ np.square(shown)) * len(h) / (len(h) - 1)
+    together = max(float(v @ (apart * shown)) * len(h) / (len(h) - 1), 0.0)
+    sampling = min(together**2 / scatter, whole) if scatter > 0 else 0.0
+    if std is None and difference is None:
+        difference = both.value
+    return GoldBudget(sampling, np.sqrt([max(whole - sampling, 0.0)])), difference
+
+
+def _counting_pilot(y_true: Any, y_pred: Any, yerr: Any) -> CheckingBudget:
+    """Of an accuracy against the truth."""
     score = accuracy_score(y_true, _predictions(y_pred, 1)[0], yerr=yerr)
     score.truth.interval(0.5)  # raises where there is none
     over = score.truth._total
@@ -365,11 +453,7 @@ def _checking_plan(
     rates = over.checked.variance(over.slopes)
     inside = min(max(float(score.truth), 0.0), 1.0)
     sampling = score.n * (score.truth.std**2 - rates + over.curve * inside * (1.0 - inside))
-    budget = CheckingBudget(sampling, np.sqrt(over.checked.variances(over.slopes)))
-    labels, checks = (max(math.ceil(x * (1 - 1e-12)), 1) for x in budget.cheapest(std**2, cost_label, cost_check))
-    allocation = budget.each / np.add.reduce(budget.each) if budget.checking > 0 else None
-    cost, goal = labels * cost_label + checks * cost_check, f"to reach a std of {std:g}"
-    return Plan(labels, 1, cost, None, allocation, 1.0, goal, budget, std**2, None, 0.95, said, checks)
+    return CheckingBudget(sampling, np.sqrt(over.checked.variances(over.slopes)))
 
 
 def _pilot_columns(

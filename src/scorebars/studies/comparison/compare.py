@@ -24,8 +24,9 @@ from scorebars.answers.limited import LimitedLoss, censored
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.means.squared import RootAnswers, pulls
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
+from scorebars.answers.verified_answers import NO_FRESH
 from scorebars.arrays import FloatArray, to_host
-from scorebars.errors import Censored
+from scorebars.errors import Censored, Verified
 from scorebars.errors.measurement_error import held_labels
 from scorebars.evaluation.scoring import task_of_metrics
 from scorebars.evaluation.study_data import PREDERR_OF_FILES, StudyData, assumed_task, study_data
@@ -46,6 +47,7 @@ from scorebars.studies.comparison.compared_data import (
 from scorebars.studies.comparison.models_on_same_labels import ModelsOnLimits, ModelsOnSameLabels
 from scorebars.studies.comparison.paired_costs import PairedCosts
 from scorebars.studies.comparison.paired_means import PairedLimits, PairedLosses
+from scorebars.studies.comparison.verified_models import VerifiedModels
 
 _NO_PERFECT = "a difference of two models has no perfect value: ask each model's own score."
 _OTHER_REPEATS = (
@@ -141,6 +143,31 @@ class DifferenceAnswers(Answers):
         return [f"the metric is not defined for {share:.1%} of the redrawn labels; these draws were left out."]
 
 
+class VerifiedDifference(DifferenceAnswers):
+    """metric(a) - metric(b) where some labels were checked: all but `observed` is about the estimate against the truth."""
+
+    _models: VerifiedModels
+    expected_is = "the estimate against the gold labels, which probabilities and verdicts are about"
+
+    @property
+    def _centre(self) -> float:
+        return float(self._fixed_law().mean)
+
+    @property
+    def _df(self) -> float:
+        return self._models.spread(*self._pair).population_df
+
+    @property
+    def std(self) -> float:
+        return self._over_test_sets() if self.sampled else self._models.label_std(*self._pair)
+
+    def _label_variance(self) -> float:
+        return self._models.label_std(*self._pair) ** 2
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        raise UndefinedEstimate(NO_FRESH)
+
+
 _NOISY_MAE = (
     "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "
     "one; compare mean_squared_error, whose noise cancels exactly"
@@ -234,7 +261,11 @@ class Comparison(Shown):
     def difference(self, a: str, b: str) -> Score:
         """metric(a) - metric(b)."""
         self._check(a, b)
-        return Score(in_units(DifferenceAnswers(self._models, a, b, self.sampling), *self._models.units))
+        return Score(in_units(self._answers(a, b), *self._models.units))
+
+    def _answers(self, a: str, b: str) -> DifferenceAnswers:
+        kind = VerifiedDifference if isinstance(self._models, VerifiedModels) else DifferenceAnswers
+        return kind(self._models, a, b, self.sampling)
 
     def probability(self, a: str, b: str) -> float:
         """Probability that a is strictly better than b when the labels (and with `sampling` the items) vary."""
@@ -244,7 +275,7 @@ class Comparison(Shown):
         if not self.sampling and self._models.same_order is not None:
             law = self._models.same_order.law(a, b)
         else:
-            law = DifferenceAnswers(self._models, a, b, self.sampling).law()
+            law = self._answers(a, b).law()
         if self._models.declaration.greater_is_better:
             return float(law.sf(0.0))
         return float(law.cdf(0.0)) - (
@@ -404,6 +435,8 @@ def compare(
       distribution is drawn;
     - mean absolute error: a mean of clipped normals, closed mean and variance;
     - accuracy: only items on which the models differ count; exact;
+    - labels of which some were checked (`Verified`): the prediction-powered estimate of the difference against the truth,
+      tuned for it. Interval, probability, verdict and ranking are about this estimate, not about the labels;
     - other metrics: both models on the same redrawn labels.
 
     References
@@ -471,7 +504,9 @@ def _models_on_same_labels(metric: ComparedMetric, given: StudyData, shared_pred
     if given.sample_weight is not None:
         metric.require_weights_taken("Compare without weights, or by another metric.")
     found: ModelsOnSameLabels
-    if metric.declaration.task == "regression":
+    if isinstance(given.yerr, Verified):
+        found = VerifiedModels(metric, given)
+    elif metric.declaration.task == "regression":
         found = _with_numbers(metric, given, shared_prederr)
     elif given.prederr:
         raise ValueError(f"{metric.name} takes no prederr: only metrics of measured numbers have prediction errors.")
