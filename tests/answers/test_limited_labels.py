@@ -118,10 +118,9 @@ def test_every_metric_answers_or_refuses(name):
     assert "limit" in score.explain()
     with pytest.raises(sb.UndefinedEstimate, match="depends on where the limit comes from"):
         score.remeasured()
-    if name not in ("kendall_correlation", "concordance_index"):
-        for low, high in (score.truth.interval(), score.truth.total_interval()):
-            assert low <= score.truth <= high
-        assert "of 60 labels" in score.truth.note
+    for low, high in (score.truth.interval(), score.truth.total_interval()):
+        assert low <= score.truth <= high
+    assert "of 60 labels" in score.truth.note
 
 
 def test_limits_alone_leave_the_truth_undefined():
@@ -143,6 +142,38 @@ def test_truth_is_closer_than_what_is_observed(sigma):
         seen.append(score.observed - np.mean(np.abs(d)))
     assert np.mean(seen) < -0.05
     assert abs(np.mean(off)) < 0.03
+
+
+@pytest.mark.parametrize("name", ["kendall_correlation", "concordance_index"])
+def test_true_values_are_ordered_better_than_labels_with_errors(name):
+    """Errors of labels put pairs into the wrong order; of the true values, the same pairs are ordered better."""
+    off, seen, held = [], [], 0
+    for seed in range(12):
+        labels, p, d = situation(np.random.default_rng(seed), 120, 0.8)
+        i, j = np.nonzero(labels.upper[:, None] <= labels.lower)
+        i, j = i[i != j], j[i != j]
+        share = np.mean(((p + d)[j] > (p + d)[i]) == (p[j] > p[i]))
+        right = share if name == "concordance_index" else 2 * share - 1
+        score = getattr(sb, name)(None, p, yerr=labels)
+        off.append(score.truth - right)
+        seen.append(score.observed - right)
+        held += score.truth.interval(0.95).low <= right <= score.truth.interval(0.95).high
+    assert np.mean(seen) < -0.03
+    assert abs(np.mean(off)) < 0.015
+    assert held >= 10
+
+
+@pytest.mark.parametrize("name", ["kendall_correlation", "concordance_index"])
+def test_the_order_of_true_values_is_that_of_precise_labels(name):
+    labels, p, _ = situation(np.random.default_rng(5), 80, 0.0)
+    precise = sb.Censored(labels.lower, labels.upper, 1e-6)
+    metric = getattr(sb, name)
+    exact = metric(None, p, yerr=labels)
+    found = metric(None, p, yerr=precise).truth
+    assert found == pytest.approx(exact.truth, abs=0.01)
+    few = sb.Censored([1.0, 2.0, *[-INF] * 20], [1.0, 2.0, *[1.0] * 20], 0.3)
+    with pytest.raises(sb.UndefinedEstimate, match="2 of 22 labels are numbers"):
+        _ = metric(None, np.arange(22.0), yerr=few).truth
 
 
 def test_squares_join_those_without_limits():

@@ -63,7 +63,15 @@ def limits(rng: np.random.Generator, residuals: str, n: int, setting: str, metri
     limit = np.quantile(y, share)
     labels = sb.Censored(np.where(y < limit, -math.inf, y), np.where(y < limit, limit, y), sigma)
     found = getattr(sb, metric)(None, p, yerr=labels, **OPTIONS.get(metric, {})).truth
-    return found.interval(0.95), float(found), METRICS[metric](d)
+    right = METRICS[metric](d) if metric in METRICS else _ordered_rightly(labels, p, p + d)
+    return found.interval(0.95), float(found), right
+
+
+def _ordered_rightly(labels: sb.Censored, p: np.ndarray, truth: np.ndarray) -> float:
+    """The concordance index of the true values, over the pairs whose order the labels tell."""
+    i, j = np.nonzero(labels.upper[:, None] <= labels.lower)
+    i, j = i[i != j], j[i != j]
+    return float(np.mean((truth[j] > truth[i]) == (p[j] > p[i])))
 
 
 def groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
@@ -107,6 +115,7 @@ def medians(rng: np.random.Generator, residuals: str, n: int, setting: str, metr
 
 TOPICS = {"limits": limits, "groups": groups, "members": members, "medians": medians}
 ABSOLUTE, SQUARED, MEDIAN, *OTHERS = METRICS
+ORDER = "concordance_index"
 
 
 def situations() -> Iterator[tuple[str, str, int, str, str]]:
@@ -129,8 +138,10 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
             for metric in (ABSOLUTE, SQUARED):
                 yield "limits", residuals, n, f"{share} limits, errors {sigma}", metric
         for share, sigma in ((0.3, 0.5), (0.6, 1.0)):
-            for metric in (*OTHERS, MEDIAN):
+            for metric in (*OTHERS, MEDIAN, ORDER):
                 yield "limits", residuals, 400, f"{share} limits, errors {sigma}", metric
+        for share, sigma in ((0.3, 0.5), (0.6, 0.5), (0.3, 1.0)):
+            yield "limits", residuals, 50, f"{share} limits, errors {sigma}", ORDER
         for setting in ("label errors", "prediction errors", "both errors"):
             yield "medians", residuals, 400, setting, MEDIAN
     for residuals in ("normal", "Laplace"):

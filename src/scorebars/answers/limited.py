@@ -27,6 +27,7 @@ from scorebars.answers.truth.limited_residuals import (
     two_halves,
 )
 from scorebars.answers.truth.true_median import MedianOfResiduals
+from scorebars.answers.truth.true_order import share_ordered_rightly
 from scorebars.answers.truth.true_residuals import MeanOfLoss
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
@@ -47,6 +48,10 @@ _FAR = 1e300
 _DIFFER = 2.58
 """Both halves of the labels differ where their mean losses do by this many standard errors (1 % by chance)."""
 _LOWER_BOUND = "observed and expected are lower bounds of an error"
+_SMOOTH = (
+    "from the most likely distribution of the true residuals, taken as smooth, which takes the model's errors as independent "
+    "of the prediction and of being limited"
+)
 _MOST_ORDERED = 20_000
 _COMPARED = 1 << 20
 """Pairs compared at a time."""
@@ -84,11 +89,7 @@ class _Nearest(ChangedAnswers):
     def _found(self, found: _Found | None) -> _Found:
         """What the numbers among the labels tell; refuses where they are too few."""
         if found is None:
-            number = int((~self.limits.limits).sum())
-            raise UndefinedEstimate(
-                f"{number} of {self.n} labels are numbers, and at least {FEWEST_NUMBERS} that differ are needed to show how "
-                "the true residuals are distributed. bounds says what the labels allow."
-            )
+            raise UndefinedEstimate(too_few_numbers(self.limits))
         return found
 
     def _note(self) -> str:
@@ -267,15 +268,33 @@ class LimitedOrder(Answers):
         return Interval(*(self._of_pairs(end) for end in ends))
 
     def _truth(self) -> Estimate:
-        if self.std > 0:
-            raise UndefinedEstimate(
-                "how label errors change an order that is known for some pairs only is not determined by these labels. "
-                "observed counts the pairs whose order is known."
-            )
-        total = Symmetric(self.observed, math.sqrt(self._item_variance()), *self._range, self._df)
-        exact = Symmetric(self.observed, 0.0)
         note = f"{self.limits.said()}: only pairs whose order is known count"
-        return Estimate(self.observed, 0.0, method="exact", note=note, interval=exact, total_interval=total)
+        if self.std == 0:
+            total = Symmetric(self.observed, math.sqrt(self._item_variance()), *self._range, self._df)
+            exact = Symmetric(self.observed, 0.0)
+            return Estimate(self.observed, 0.0, method="exact", note=note, interval=exact, total_interval=total)
+        found = share_ordered_rightly(self.data)
+        if found is None:
+            raise UndefinedEstimate(too_few_numbers(self.limits))
+        share, mean = found
+        value, std = self._of_share(share), self._of_share(mean.std()) - self._of_share(0.0)
+        return Estimate(
+            value,
+            std,
+            method="npmle",
+            note=f"{note}; {_SMOOTH}",
+            interval=partial(self._of_shares, value, mean.interval),
+            total_interval=partial(self._of_shares, value, mean.total_interval),
+        )
+
+    def _of_share(self, share: float) -> float:
+        """The metric, if this share of the pairs of known order is ordered rightly."""
+        right, wrong, tied, same, _ = self._pairs.total
+        return self._of_pairs(np.array([share * (right + wrong), (1.0 - share) * (right + wrong), tied, same, 0.0]))
+
+    def _of_shares(self, value: float, shares: IntervalAt, level: float) -> Interval:
+        low, high = (self._of_share(end) for end in shares(level))
+        return Interval(min(low, value), max(high, value))
 
     def _remeasured(self, repeats: float) -> Estimate:
         raise UndefinedEstimate(_NO_REMEASURED)
@@ -352,6 +371,14 @@ NO_LIMITS = (
     "mean_absolute_error, mean_error, median_absolute_error, mean_pinball_loss, huber_loss, log_cosh_loss, fraction_within, "
     "kendall_correlation, concordance_index, intrinsic_scatter, and the scores of forecasts."
 )
+
+
+def too_few_numbers(limits: Censored) -> str:
+    """Why there is no score against the truth."""
+    return (
+        f"{int((~limits.limits).sum())} of {len(limits.limits)} labels are numbers, and at least {FEWEST_NUMBERS} that differ "
+        "are needed to show how the true residuals are distributed. bounds says what the labels allow."
+    )
 
 
 def censored(data: Measured) -> Censored:

@@ -192,7 +192,11 @@ class Deconvolution:
     @cached_property
     def posterior(self) -> FloatArray:
         """Probability of each grid point given a label of each cell."""
-        product = self._mixture.likelihood * self.weights
+        return self.posterior_of(self.weights)
+
+    def posterior_of(self, weights: FloatArray) -> FloatArray:
+        """The same for a distribution with other weights."""
+        product = self._mixture.likelihood * weights
         return np.asarray(product / product.sum(axis=1, keepdims=True))
 
     @cached_property
