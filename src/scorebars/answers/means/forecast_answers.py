@@ -20,7 +20,7 @@ import numpy as np
 
 from scorebars.answers.base import EXPECTED, TRUTH, Level
 from scorebars.answers.evidence import Evidence, sampling_variance, weighted_mean
-from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, affine
+from scorebars.answers.intervals import SKEW_LABELS, IntervalAt, Skewed, SkewMean, Symmetric, affine
 from scorebars.answers.limited import CLAIMS_LABEL
 from scorebars.answers.means.mean_loss import MeanLoss, WithinAnswers
 from scorebars.answers.means.squared import invert, squared_law
@@ -151,10 +151,6 @@ class ForecastAnswers(MeanLoss):
 
     # back --------------------------------------------------------------------------------------
 
-    def truth_terms(self, y: FloatArray, p: Any, errors: MeasurementError) -> tuple[FloatArray, FloatArray]:
-        """What each label adds to an unbiased truth, and its variance; NaN where there is none."""
-        return np.full(len(y), math.nan), np.full(len(y), math.nan)
-
     def _plain_back(self, level: Level) -> Estimate:
         """As any loss is carried back."""
         return MeanLoss._back(self, level)
@@ -233,10 +229,15 @@ class CrpsAnswers(ForecastAnswers):
             return self._symmetric(value, std, "unbiased")
         total = math.sqrt(sampling_variance(data, terms, value) + self._shared_variance())  # type: ignore[arg-type]
         seen = weighted_mean(data, lambda y, p, errors: self.loss(y, p))
-        population = Skewed(value, total, *self._range, self._df, seen - value)
+        population = Skewed(value, total, *self._range, self._df, seen - value, self._skewness(data, total), least=0.0)
         note = "" if value >= 0 else _BELOW
         interval = Symmetric(value, std, *self._range)
         return Estimate(value, std, method="unbiased", note=note, interval=interval, total_interval=population)
+
+    def _skewness(self, data: Measured, std: float) -> float | None:
+        """Of the estimate over test sets: label errors add no third moment, as they fall to either side alike."""
+        few = SkewMean.of(self.loss(data.labels, data.p), data.shares) if data.n <= SKEW_LABELS else None
+        return None if few is None or std == 0 else few.third / std**3
 
 
 def _carried_variance(level: Level, y: FloatArray, p: NormalForecast, errors: MeasurementError) -> FloatArray:
