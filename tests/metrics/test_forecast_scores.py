@@ -266,3 +266,18 @@ def test_members_in_an_xarray_are_a_forecast_wherever_models_are_named():
     found = sb.evaluate(y, {"a": xr.DataArray(members.T, dims=("member", "i"))}, metrics="crps", by=np.arange(12) % 2)
     assert found["a", "crps"].observed == sb.crps(y, members).observed
     assert found["a", "crps", "1"].observed == pytest.approx(sb.crps(y[1::2], members[1::2]).observed)
+
+
+@pytest.mark.parametrize(
+    "metric", [sb.crps, sb.log_score, sb.dawid_sebastiani_score, partial(sb.interval_score, level=0.8)]
+)
+@pytest.mark.filterwarnings("ignore")  # that expected or std are infinite
+def test_errors_without_a_variance_give_numbers_or_a_reason(metric):
+    rng = np.random.default_rng(6)
+    y = rng.normal(size=40)
+    score = metric(y, (y + 0.5 * rng.normal(size=40), np.full(40, 0.5)), yerr=sb.StudentT(0.4, df=1.5))
+    for answer in ("truth", "perfect"):
+        try:
+            assert math.isfinite(getattr(score, answer))
+        except sb.UndefinedEstimate as why:
+            assert "variance" in str(why)

@@ -212,8 +212,7 @@ class ClassBatch(Batch):
         cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any, needs: Collection[str]
     ) -> ClassBatch:
         """From what a user passes."""
-        if prederr is not None:
-            raise ValueError("prederr is the standard error of a predicted number: predicted classes have none.")
+        refuse_prederr(prederr, "predicted classes have none")
         if sample_weight is not None:
             raise ValueError(
                 f"an accumulator counts class labels and cannot weight them: leave sample_weight out. {_ON_ARRAYS}"
@@ -296,6 +295,12 @@ def _named(y_true: Any, y_pred: Any) -> dict[str, Any]:
                 "list(...))."
             )
     return models
+
+
+def refuse_prederr(prederr: Any, why: str) -> None:
+    """Predictions that are no numbers take no standard errors."""
+    if prederr is not None:
+        raise ValueError(f"prederr is the standard error of a predicted number: {why}.")
 
 
 def _refuse_limits(yerr: Any) -> None:

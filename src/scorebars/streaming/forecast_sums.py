@@ -30,7 +30,14 @@ from scorebars.forecasts.given_forecast import is_forecast
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.metrics.call import scored
 from scorebars.moments import label_moments
-from scorebars.streaming.batches import MeasuredBatch, argument_of, batch_weights, normal_errors, plain_column
+from scorebars.streaming.batches import (
+    MeasuredBatch,
+    argument_of,
+    batch_weights,
+    normal_errors,
+    plain_column,
+    refuse_prederr,
+)
 
 _NO_TRUTH = (
     "of {name} against the truth only unbiased terms can be summed up as labels come, and some of these forecasts have none: "
@@ -98,8 +105,7 @@ class ForecastBatch(MeasuredBatch):
         cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any, needs: Sequence[ChosenMetric]
     ) -> ForecastBatch:
         """From what a user passes; an (n, m) array holds the members of one model, or quantiles for the pinball loss."""
-        if prederr is not None:
-            raise ValueError("prederr is the standard error of a predicted number: a forecast has its spread.")
+        refuse_prederr(prederr, "a forecast has its spread")
         models = named_predictions(y_pred) if isinstance(y_pred, Mapping) else {"model": y_pred}
         tables.require_rows(y_true=y_true, yerr=yerr, sample_weight=sample_weight)
         y = plain_column(y_true, "y_true")

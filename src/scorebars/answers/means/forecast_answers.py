@@ -49,6 +49,7 @@ _NO_SIGMA = "{count} of {n} labels have no error: a perfect model is certain of 
 _NO_DENSITY = (
     "labels with {errors!r} errors take single values, so what a perfect model says of a label has no density."
 )
+_HEAVY_TAILS = "{errors!r} errors have no finite variance, so a perfect model's score cannot be integrated."
 _NARROW = (
     "the forecast's spread is below the label error for {share} of the labels, where no unbiased estimate exists; for the "
     "others it is unbiased. For these labels: {note}"
@@ -95,6 +96,8 @@ class ForecastAnswers(MeanLoss):
         if errors.normal is not None or isinstance(loss, DawidSebastiani):
             std = np.sqrt(errors.variance(y))
             self._require_errors(std)
+            if not np.all(np.isfinite(std)):
+                raise UndefinedEstimate(_HEAVY_TAILS.format(errors=errors))
             return NormalForecast.trusted(errors.mean(y), std)
         return EnsembleForecast(y[:, None])._seen(errors)
 
@@ -130,6 +133,8 @@ class ForecastAnswers(MeanLoss):
         else:
             self._require_errors(np.sqrt(errors.variance(y)))
             mean, variance = self._ideal_moments(errors, y)
+        if not np.all(np.isfinite(mean[a > 0])):
+            raise UndefinedEstimate(_HEAVY_TAILS.format(errors=errors))
         total = float(np.sum(np.square(a * scale) * variance))
         return NormalLaw(float(np.sum(a * scale * mean)), math.sqrt(total), "delta")
 
