@@ -328,7 +328,7 @@ def test_a_loaded_accumulator_goes_on():
         ("{", "this is not JSON"),
         ("[]", "its schema is None"),
         ('{"schema": "scorebars/evaluation/1"}', "its schema is 'scorebars/evaluation/1'"),
-        ('{"schema": "scorebars/accumulator/4"}', "damaged"),
+        ('{"schema": "scorebars/accumulator/5"}', "damaged"),
     ],
 )
 def test_foreign_json_is_refused(text, match):
@@ -347,7 +347,7 @@ def test_every_metric_is_taken_or_refused_with_its_reason(name):
     if name in NEED_OPTIONS:
         with pytest.raises(ValueError, match=f"{name} needs its {NEED_OPTIONS[name]}: pass functools"):
             sb.Accumulator(name)
-    elif name in sb.Accumulator.takes.get(declarations()[name].task, ()):
+    elif any(name in taken for taken in sb.Accumulator.takes.values()):
         assert sb.Accumulator(name).metrics == (name,)
         assert sb.Accumulator(getattr(sb, name)).metrics == (name,)
     else:

@@ -1,5 +1,6 @@
 """What scores of forecasts answer: against other ways to find the same numbers, and by properties."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -242,3 +243,41 @@ def test_groups_and_prediction_errors_of_several_quantiles():
     assert clustered.sampling_std != alone.sampling_std
     with pytest.raises(ValueError, match="y_pred is a forecast, which has its own spread: leave prederr out"):
         sb.mean_pinball_loss(Y, values, alpha=[0.2, 0.8], prederr=0.1)
+
+
+def test_compare_takes_pinball_losses_of_several_levels():
+    rng, levels = np.random.default_rng(4), [0.1, 0.5, 0.9]
+    y = rng.normal(size=80)
+    mean = y + 0.5 * rng.normal(size=80)
+    given = {"a": mean[:, None] + np.array([-0.6, 0.0, 0.6]), "b": sb.NormalForecast(mean + 0.3, 0.5)}
+    found = sb.compare(y, given, yerr=0.2, metric=sb.mean_pinball_loss, alpha=levels)
+    one, other = (sb.mean_pinball_loss(y, p, alpha=levels, yerr=0.2).observed for p in given.values())
+    assert found.difference("a", "b").observed == pytest.approx(one - other)
+    assert math.isfinite(found.difference("a", "b").truth)
+    assert "mean_pinball_loss(alpha=[0.1, 0.5, 0.9])" in str(found)
+    single = sb.compare(y, {"a": given["a"][:, 2], "b": given["b"]}, yerr=0.2, metric=sb.mean_pinball_loss, alpha=0.9)
+    assert "mean_pinball_loss(alpha=0.9)" in str(single)
+
+
+def test_members_in_an_xarray_are_a_forecast_wherever_models_are_named():
+    xr = pytest.importorskip("xarray")
+    rng = np.random.default_rng(5)
+    y, members = rng.normal(size=12), rng.normal(size=(12, 4))
+    found = sb.evaluate(y, {"a": xr.DataArray(members.T, dims=("member", "i"))}, metrics="crps", by=np.arange(12) % 2)
+    assert found["a", "crps"].observed == sb.crps(y, members).observed
+    assert found["a", "crps", "1"].observed == pytest.approx(sb.crps(y[1::2], members[1::2]).observed)
+
+
+@pytest.mark.parametrize(
+    "metric", [sb.crps, sb.log_score, sb.dawid_sebastiani_score, partial(sb.interval_score, level=0.8)]
+)
+@pytest.mark.filterwarnings("ignore")  # that expected or std are infinite
+def test_errors_without_a_variance_give_numbers_or_a_reason(metric):
+    rng = np.random.default_rng(6)
+    y = rng.normal(size=40)
+    score = metric(y, (y + 0.5 * rng.normal(size=40), np.full(40, 0.5)), yerr=sb.StudentT(0.4, df=1.5))
+    for answer in ("truth", "perfect"):
+        try:
+            assert math.isfinite(getattr(score, answer))
+        except sb.UndefinedEstimate as why:
+            assert "variance" in str(why)

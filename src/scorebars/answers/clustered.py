@@ -27,7 +27,15 @@ from numpy.typing import NDArray
 from scorebars import checks, tables
 from scorebars.answers.base import Answers, ChangedAnswers
 from scorebars.answers.combined import TransformedAnswers
-from scorebars.answers.intervals import IntervalAt, ScoreInterval, Skewed, Symmetric, half_width_in_std, kept_between
+from scorebars.answers.intervals import (
+    LEAST_SKEWNESS,
+    IntervalAt,
+    ScoreInterval,
+    Skewed,
+    Symmetric,
+    half_width_in_std,
+    kept_between,
+)
 from scorebars.answers.score import Estimate, Interval, Score, Scores, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray, to_host
@@ -93,7 +101,11 @@ class Clusters:
         if isinstance(interval, Symmetric):
             std = math.sqrt(max(interval.std**2 + sets * self.more, 0.0)) if math.isfinite(self.more) else math.inf
             found = replace(interval, std=std, df=self.df)
-            return replace(found, skewness=self.skewness, sets=sets) if isinstance(found, Skewed) else found
+            return (
+                replace(found, skewness=self.skewness, sets=sets, least=LEAST_SKEWNESS)
+                if isinstance(found, Skewed)
+                else found
+            )
         if isinstance(interval, ScoreInterval):
             ratio = self.ratio if sets > 1 else self.ratio_of_truth
             return replace(interval, curve=interval.curve * ratio, df=self.df)

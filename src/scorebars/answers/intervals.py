@@ -18,9 +18,14 @@ IntervalAt = Callable[[float], Interval]
 ONE_SIGMA = math.erf(math.sqrt(0.5))
 """The level of an interval that reaches one standard deviation of a normal distribution to either side."""
 _FAR = 1e6
-_LEAST_SKEWNESS = 5.0
+LEAST_SKEWNESS = 5.0
 """Skewness of a mean of squares in units of its relative standard error: 2 for normal residuals, 3 for Laplace ones,
 but few groups show less of it. With 5 the intervals of both hold (tests/statistical/shapes.csv)."""
+_LEAST_OF_SCORES = 2.3
+"""Of a mean of scores of forecasts, in units of its relative standard error: 2.7 for normal forecasts that are right and alike,
+2.3 where their spreads differ by a factor of three. Few scores show less than there is."""
+SKEW_LABELS = 10_000
+"""The mean of more labels is not skew."""
 
 
 def half_width_in_std(level: float, df: float = math.inf) -> float:
@@ -88,27 +93,52 @@ class Skewed(Symmetric):
     """Skewness of the mean of squares over test sets, as far as few groups show it; None: not corrected for."""
     sets: float = 1.0
     """How many test sets scatter in `std`: two for the next one seen from this one."""
+    least: float = LEAST_SKEWNESS
+    """The skewness is taken to be at least this, in units of the relative standard error."""
 
     def __call__(self, level: float) -> Interval:
         seen = self.value + self.noise
         if not (math.isfinite(self.std) and seen > 0):
             return super().__call__(level)
-        far = half_width_in_std(level, self.df) * self.std / seen
-        low, high = (
-            seen * math.exp(min(end, 700.0)) - self.noise
-            for end in (-far, far + self._lean(seen, half_width_in_std(level)))
-        )
-        return kept_between(low, high, self.low, self.high)
+        far = half_width_in_std(level, self.df) * self.std
+        high = above_skew_mean(self.value, far, seen, self._lean(seen, half_width_in_std(level)))
+        return kept_between(seen * math.exp(-far / seen) - self.noise, high, self.low, self.high)
 
     def _lean(self, seen: float, z: float) -> float:
         """How much farther out the upper end lies on the scale of the logarithm."""
         if self.skewness is None:
             return 0.0
         s = self.std / (math.sqrt(self.sets) * seen)
-        g = max(self.skewness, _LEAST_SKEWNESS * s)
-        return s * (
-            (g - 2.0 * s) * z * z / 2 if self.sets > 1 else (g - s) / 2 + (2.0 * g - 3.0 * s) * (z * z - 1.0) / 6
-        )
+        g = max(self.skewness, self.least * s)
+        return s * (g - 2.0 * s) * z * z / 2 if self.sets > 1 else lean_of_log(s, g, z)
+
+
+@dataclass(frozen=True)
+class SkewMean:
+    """The mean of positive scores as observed, which is skew over test sets."""
+
+    seen: float
+    third: float
+    """Its third central moment."""
+
+    @classmethod
+    def of(cls, scores: FloatArray, shares: FloatArray) -> SkewMean | None:
+        """From the scores of independent labels; None where they are so many, or so good, that nothing is to be corrected."""
+        mean = float(shares @ scores)
+        if not (len(scores) <= SKEW_LABELS and 0 < mean < math.inf):
+            return None
+        away = shares * (scores - mean)
+        return cls(mean, max(float(np.sum(away**3)), _LEAST_OF_SCORES * float(np.sum(away**2)) ** 2 / mean))
+
+
+def above_skew_mean(value: float, far: float, seen: float, lean: float) -> float:
+    """The upper end of a mean that is `far` from it on the scale of the logarithm of the mean `seen`, and leans further."""
+    return value + seen * math.expm1(min(far / seen + lean, 700.0))
+
+
+def lean_of_log(s: float, g: float, z: float) -> float:
+    """How much farther out the upper end of a mean of relative standard error s and skewness g lies, as a logarithm."""
+    return s * max((g - s) / 2 + (2.0 * g - 3.0 * s) * (z * z - 1.0) / 6, 0.0)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from scorebars.answers.score import Declaration, Score
 from scorebars.errors import Censored, Verified
 from scorebars.evaluation.study_data import StudyData, assumed_task
 from scorebars.forecasts import Forecast
+from scorebars.forecasts.given_forecast import forecast_of, is_forecast
 from scorebars.metrics import call
 from scorebars.metrics.registry import Entry, Maker, entry_of
 
@@ -187,6 +188,12 @@ class ChosenMetric:
         return self.declaration.keeps if self.declaration else None
 
     @property
+    def of_quantiles(self) -> bool:
+        """Whether an array holds quantiles to it, a column for each of its levels, and no members."""
+        declared = self.declaration
+        return declared is not None and declared.keeps == "scores" and declared.takes == "labels"
+
+    @property
     def name(self) -> str:
         """Without options."""
         return self.declaration.name if self.declaration else getattr(self.function, "__name__", "")
@@ -282,6 +289,23 @@ def task_of_metrics(metrics: Metric | Iterable[Metric] | None) -> str | None:
     return next((metric.declaration.task for metric in chosen if metric.declaration), None)
 
 
+def require_one_reading(metrics: Sequence[ChosenMetric], models: Mapping[str, Any]) -> None:
+    """Refuse an array of several columns that one metric would take as quantiles, and another one as members."""
+    quantiles = [
+        str(metric) for metric in metrics if metric.of_quantiles and np.ndim(metric.options.get("alpha", 0.5)) > 0
+    ]
+    members = [m.name for m in metrics if m.declaration is not None and m.declaration.takes in ("forecast", "interval")]
+    if not quantiles or not members:
+        return
+    for argument, given in models.items():
+        if not is_forecast(given) and len(np.shape(given)) == 2:
+            raise ValueError(
+                f"{argument} has shape {np.shape(given)}: to {quantiles[0]} its columns are quantiles, to {members[0]} "
+                "members. Say which: scorebars.QuantileForecast(levels, values), with mean_pinball_loss without alpha, or "
+                "scorebars.EnsembleForecast(members)."
+            )
+
+
 def _same(one: ChosenMetric, other: ChosenMetric) -> bool:
     try:
         return bool(one == other)
@@ -295,10 +319,13 @@ def _same(one: ChosenMetric, other: ChosenMetric) -> bool:
 def evaluate_arrays(data: StudyData, metrics: Metric | Sequence[Metric] | None, task: str | None) -> Evaluation:
     """Every metric of every model and group, from one pass over the data for each model."""
     said = task if metrics is None else task or "regression"
+    if metrics is None and task == "forecast":  # an array can only hold members
+        made = {name: forecast_of(p, None, f"y_pred[{name!r}]") for name, p in data.models.items()}
+        data = data._replace(models=made)
     forecasts = [p for p in data.models.values() if isinstance(p, Forecast)]
     if metrics is None and forecasts and task in (None, "forecast"):
         metrics = common_scores(forecasts)
-    if forecasts:
+    if forecasts or task == "forecast":
         said = "regression"
     found, assumed = assumed_task(said, data.labels, data.yerr, list(data.models.values()))
     if isinstance(data.yerr, Censored) and data.yerr.limited:
@@ -310,6 +337,7 @@ def evaluate_arrays(data: StudyData, metrics: Metric | Sequence[Metric] | None, 
     for metric in chosen:
         if metric.declaration is not None:
             metric.require_options("pass functools.partial(scorebars.{name}, {option}=...)")
+    require_one_reading(chosen, {f"y_pred[{name!r}]": p for name, p in data.models.items()})
     makers = [metric.maker for metric in chosen]
     parts = {None: data, **({} if data.by is None else _groups(data))}
     scores: dict[tuple[str, str, str | None], Score] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -283,9 +283,10 @@ def _from_table(
         raise ValueError("pred is missing: name the column, or the list of columns, that holds the predictions.")
     if y is None and not isinstance(yerr, ErrorModel):
         raise ValueError("y is missing: name the column that holds the labels.")
-    chosen, arguments = predicted_columns(pred)
+    chosen, arguments = predicted_columns(pred, tables.column_names(table))
     names: dict[str, Hashable] = {} if y is None else {"y": y}
-    names |= dict(zip(arguments, chosen.values(), strict=True))
+    for argument, given in zip(arguments, chosen.values(), strict=True):
+        names |= columns_named(argument, given)
     pair = error_columns(yerr)
     if pair:
         names |= {"yerr[0]": pair[0], "yerr[1]": pair[1]}
@@ -293,17 +294,35 @@ def _from_table(
         if isinstance(value, str):
             names[argument] = value
     found = tables.select(table, names)
-    models = {model: found[argument] for model, argument in zip(chosen, arguments, strict=True)}
+    models = {
+        model: put_together(given, [found[one] for one in columns_named(argument, given)])
+        for (model, given), argument in zip(chosen.items(), arguments, strict=True)
+    }
     if pair:
         yerr = np.stack([_numbers(found[f"yerr[{k}]"]) for k in (0, 1)])
     weight = found.get("sample_weight", sample_weight)
     return found.get("y"), models, found.get("yerr", yerr), weight, found.get("by", by)
 
 
-def predicted_columns(pred: Any) -> tuple[dict[str, Hashable], list[str]]:
-    """The column of each model (of one name, a list of names, or a mapping from model to name), as messages call it."""
+class SeveralColumns(NamedTuple):
+    """The columns of one model that predicts more than a number: (mean, std), or members or quantiles."""
+
+    names: tuple[Hashable, ...]
+    pair: bool
+    """Whether they are mean and standard deviation."""
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.names))
+
+
+def predicted_columns(pred: Any, known: Collection[Any] | None = None) -> tuple[dict[str, Any], list[str]]:
+    """The column of each model (of one name, a list of names, or a mapping from model to name), as messages call it.
+
+    In a mapping a model may have several columns, as its predictions may be in memory: a list of members or quantiles, or the
+    pair (mean, std). A tuple among the `known` columns is a name.
+    """
     if isinstance(pred, Mapping):
-        chosen = {str(model): name for model, name in pred.items()}
+        chosen = {str(model): _of_model(given, known or ()) for model, given in pred.items()}
     else:
         chosen = {str(name): name for name in (pred if isinstance(pred, list | tuple) else [pred])}
     if not chosen:
@@ -312,9 +331,31 @@ def predicted_columns(pred: Any) -> tuple[dict[str, Hashable], list[str]]:
         if not isinstance(name, Hashable):
             raise ValueError(
                 f"pred holds a {type(name).__name__}: give the name of a column, a list of names, or a mapping from model to "
-                "name. Predictions that are not a column of the table go with the labels: evaluate(y_true, y_pred)."
+                "name, or to the names of several columns: {model: (mean, std)}, {model: [q10, q50, q90]}. Predictions that "
+                "are not a column of the table go with the labels: evaluate(y_true, y_pred)."
             )
     return chosen, [f"pred[{key!r}]" for key in (chosen if isinstance(pred, Mapping) else range(len(chosen)))]
+
+
+def _of_model(given: Any, known: Collection[Any]) -> Any:
+    pair = isinstance(given, tuple) and given not in known and len(given) == 2
+    if not pair and not (isinstance(given, list) and given):
+        return given
+    return SeveralColumns(tuple(given), pair) if all(isinstance(name, Hashable) for name in given) else given
+
+
+def columns_named(argument: str, given: Any) -> dict[str, Any]:
+    """The columns of one model, each by what messages call it."""
+    if not isinstance(given, SeveralColumns):
+        return {argument: given}
+    return {f"{argument}[{k}]": name for k, name in enumerate(given.names)}
+
+
+def put_together(given: Any, columns: Sequence[Any]) -> Any:
+    """The columns of one model as its predictions are passed in memory: a column, the pair (mean, std), or (n, k)."""
+    if not isinstance(given, SeveralColumns):
+        return columns[0]
+    return tuple(columns) if given.pair else np.stack([_numbers(column) for column in columns], axis=1)
 
 
 def error_columns(yerr: Any) -> tuple[str, str] | None:

@@ -8,10 +8,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from glob import has_magic
+from itertools import islice
 from numbers import Real
 from typing import Any
 
-from scorebars.evaluation.study_data import StudyData, error_columns, predicted_columns
+from scorebars._shared.given_data import as_forecast
+from scorebars.evaluation.scoring import common_scores
+from scorebars.evaluation.study_data import (
+    StudyData,
+    columns_named,
+    error_columns,
+    predicted_columns,
+    put_together,
+)
 from scorebars.files.columns import Roles, roles_of
 from scorebars.files.file_labels import load_labels, understood
 from scorebars.files.formats import (
@@ -25,6 +34,7 @@ from scorebars.files.formats import (
 from scorebars.files.guesses import holds_numbers
 from scorebars.files.problem import TableProblem, as_keywords, said_for_python
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
+from scorebars.forecasts import Forecast
 
 _LISTS = ("std", "members", "repeats", "votes", "probabilities")
 FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", *_LISTS, "cov", *SUPPOSED_OPTIONS)
@@ -74,7 +84,7 @@ def file_and_roles(
     if "limits" in given and not isinstance(given["limits"], str):
         given["limits"] = ",".join(given["limits"])
     if pred is not None:
-        given["pred"] = [str(column) for column in predicted_columns(pred)[0].values()]
+        given["pred"] = _every_column(pred)
     named = {"y": y, "weight": columns.get("sample_weight"), "by": columns.get("by"), "groups": columns.get("groups")}
     named |= {"yerr": _error_option(yerr)} if yerr is not None else {}
     for key, value in named.items():
@@ -134,17 +144,27 @@ def study_in_file(
     errors = yerr if given else found.yerr
     data = StudyData(found.y, models, errors, found.weight, found.by, found.omitted, groups=found.groups)
     assumed = ". ".join([said[0], *(f"{one[0].upper()}{one[1:]}" for one in said[1:])])
-    return FileStudy(data, found.task, found.metrics, as_keywords(assumed), data._replace(models=forecasts))
+    given_pairs = [p for p in forecasts.values() if isinstance(p, Forecast)]
+    metrics = found.metrics or (common_scores(given_pairs) if given_pairs else None)
+    return FileStudy(data, found.task, metrics, as_keywords(assumed), data._replace(models=forecasts))
 
 
 def _renamed(predictions: Mapping[str, Any], pred: Any, roles: Roles) -> dict[str, Any]:
     """Predictions under the names that the caller gave them."""
     if pred is None or roles.model is not None:
         return dict(predictions)
-    names = predicted_columns(pred)[0]
-    if len(names) != len(predictions):  # patterns
+    if len(_every_column(pred)) != len(predictions):  # patterns
         return dict(predictions)
-    return dict(zip(names, predictions.values(), strict=True))
+    columns = iter(predictions.values())
+    return {
+        model: as_forecast(put_together(given, list(islice(columns, len(columns_named("", given))))))
+        for model, given in predicted_columns(pred)[0].items()
+    }
+
+
+def _every_column(pred: Any) -> list[str]:
+    """The names of all columns of predictions."""
+    return [str(name) for given in predicted_columns(pred)[0].values() for name in columns_named("", given).values()]
 
 
 def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
@@ -170,7 +190,7 @@ def read_in_pieces(path: Any, y: Any, pred: Any, options: Mapping[str, Any]) -> 
         return False
     with opened(os.fspath(path)) as source:
         files = files_in_pieces(source)
-        columns = [str(y), *map(str, predicted_columns(pred)[0].values())]
+        columns = [str(y), *_every_column(pred)]
         return files is not None and not any(_numbers_as_text(file, columns) for file in files)
 
 

@@ -27,6 +27,8 @@ _MEMBER_NAMES = (
     "draw",
 )
 """What the dimension of the members is called in files of weather, climate and posterior draws."""
+_ONLY_MEMBERS = tuple(name for name in _MEMBER_NAMES if name not in ("sample", "number"))
+"""Names that no dimension of labels has."""
 _TAKES = (
     "A forecast is a NormalForecast, EnsembleForecast, QuantileForecast or LawForecast, the pair (mean, std) of "
     "predict(X, return_std=True), an (n, m) array or table of members, a frozen distribution of scipy.stats, or a Normal of "
@@ -65,7 +67,10 @@ def forecast_of(given: Any, n: int | None = None, argument: str = "forecast", cl
 
 
 def is_forecast(given: Any) -> bool:
-    """Whether this can only be meant as a forecast: a `Forecast`, (mean, std), or a distribution of a library."""
+    """Whether this can only be meant as a forecast: a `Forecast`, (mean, std), a distribution of a library, named members."""
+    dims = getattr(given, "dims", ())
+    if len(dims) > 1 and hasattr(given, "coords") and any(str(dim).lower() in _ONLY_MEMBERS for dim in dims):
+        return True
     if isinstance(given, Forecast) or _is_frozen(given) or hasattr(given, "log_prob"):
         return True
     if isinstance(given, tuple) and len(given) == 2:

@@ -136,7 +136,8 @@ def regression_metric(
             taken = [one for name, one in shown.parameters.items() if name not in not_taken]
             shown = shown.replace(parameters=taken, return_annotation="Score")
         take_over(metric, make, shown)
-        return declares(declaration, None if one_output else make)(metric)
+        whole = one_output or of_forecast is not None  # the function has to see what the user passes
+        return declares(declaration, None if whole else make)(metric)
 
     return public
 

@@ -151,7 +151,7 @@ def mean_error(data: Measured) -> Answers:
     return SignedAnswers.of(_BIAS, losses.SignedError(), data)
 
 
-_PINBALL = regression_declaration("mean_pinball_loss", "Mean pinball loss", 1)
+_PINBALL = regression_declaration("mean_pinball_loss", "Mean pinball loss", 1, keeps="scores")
 _HUBER = regression_declaration("huber_loss", "Mean Huber loss", None)
 _LOG_COSH = regression_declaration("log_cosh_loss", "Mean log-cosh loss", None)
 

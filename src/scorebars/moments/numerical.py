@@ -248,7 +248,8 @@ class _Integrals:
     def _by_label(self, panels: Panels, values: FloatArray, where: BoolArray | None = None) -> FloatArray:
         """Values of panels, (2, panels), added up for each label."""
         chosen = np.isfinite(values) if where is None else where & np.isfinite(values)
-        return np.stack([np.bincount(panels.label[c], v[c], len(self.y)) for c, v in zip(chosen, values, strict=True)])
+        sums = [np.bincount(panels.label[c], v[c], len(self.y)) for c, v in zip(chosen, values, strict=True)]
+        return np.stack(sums).astype(np.float64)  # of no panels NumPy counts whole numbers
 
     def _settled(self, generation: int, panels: Panels, measures: Measures) -> BoolArray:
         """Take what is accurate, or cannot become so; find divergences."""

@@ -34,6 +34,7 @@ from scorebars.engines.store import Store
 from scorebars.errors.measurement_error import ErrorKind
 from scorebars.evaluation.scoring import DEFAULT, ChosenMetric, Evaluation, chosen_metrics, evaluate_arrays
 from scorebars.evaluation.study_data import StudyData, guess_task
+from scorebars.forecasts.quantiles import quantile_levels
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
 from scorebars.metrics.all_labels import EXPLAINED_VARIANCE, R2
 from scorebars.metrics.call import scored
@@ -59,10 +60,15 @@ _NOT_IN_PIECES = ("normalize", "force_finite", "threshold")
 
 def names_by_task() -> dict[str, tuple[str, ...]]:
     """The metrics that an accumulator can sum up, in alphabetical order."""
-    known = {name: one.task for name, one in declarations().items() if one.keeps is not None}
+    known = {name: summed_as(one) for name, one in declarations().items() if one.keeps is not None}
     return {
         task: tuple(name for name in sorted(known) if known[name] == task) for task in DEFAULT if task in known.values()
     }
+
+
+def summed_as(declaration: Declaration) -> str:
+    """The task under which a metric is summed up: as a forecast where its scores are summed, as of predicted quantiles."""
+    return "forecast" if declaration.keeps == "scores" else declaration.task
 
 
 def score_of(metric: ChosenMetric, stored: Store | ClassCounts | ForecastStore, kind: str) -> Score:
@@ -114,11 +120,11 @@ def summed_metrics(metrics: Any, task: str | None) -> tuple[str, tuple[ChosenMet
             f"{twice[0]} is asked for with several options, but a result has one score of each name: use one accumulator for "
             "each."
         )
-    tasks = {cast(Declaration, metric.declaration).task for metric in found}
+    tasks = {summed_as(cast(Declaration, metric.declaration)) for metric in found}
     if len(tasks) > 1 or (task is not None and task not in tasks):
         raise ValueError(
-            f"one accumulator serves regression, classification or forecasts, not both: {', '.join(names)}. Make one for "
-            "each."
+            f"one accumulator serves regression, classification or forecasts (and quantiles), not both: {', '.join(names)}. "
+            "Make one for each."
         )
     return tasks.pop(), found
 
@@ -135,7 +141,6 @@ def _summed(metric: ChosenMetric) -> ChosenMetric:
         raise ValueError(
             f"{name} needs all labels at once, so an accumulator cannot sum it up: use scorebars.evaluate on arrays. An "
             f"accumulator takes: {', '.join(names_by_task()[declaration.task])}."
-            + (" The crps of a QuantileForecast, too: it is twice the loss." if name == "mean_pinball_loss" else "")
         )
     allowed = [option for option in metric.known_options if option not in _NOT_IN_PIECES]
     for option in metric.options:
@@ -145,6 +150,9 @@ def _summed(metric: ChosenMetric) -> ChosenMetric:
     metric.require_options("pass functools.partial(scorebars.{name}, {option}=...)")
     if "tolerance" in metric.options:
         checks.at_least_zero(metric.options["tolerance"], "tolerance")
+    if "alpha" in metric.options:
+        alpha = metric.options["alpha"]
+        checks.fraction(alpha, "alpha") if np.ndim(alpha) == 0 else quantile_levels(np.sort(alpha), "alpha")
     if "average" in metric.options and metric.options["average"] is None:
         raise ValueError(f"{name} with average=None is a score for each class, but a result has one of each name.")
     options = {option: _plain_option(name, option, value) for option, value in metric.options.items()}
@@ -196,7 +204,7 @@ class Accumulator:
     that a label is wrong. Beyond 65,536 labels `truth` of the mean absolute error and of the share within a tolerance is
     not available (it needs all labels), and the standard errors of `truth` and `sampling_std` of R2 are found from sums
     instead of by drawing again. Of forecasts `truth` is then available where it is unbiased: for normal ones that are wider
-    than the label error, and for quadratic scores.
+    than the label error, and for quadratic scores. `mean_pinball_loss` takes predicted quantiles, a column for each level.
 
     Examples
     --------
@@ -216,7 +224,10 @@ class Accumulator:
     def __init__(self, metrics: Any = None, *, task: str | None = None) -> None:
         self.task, self._chosen = summed_metrics(metrics, task)
         self.metrics = tuple(metric if metric.options else metric.name for metric in self._chosen)
-        self._needs = frozenset(str(metric.keeps) for metric in self._chosen)
+        self._needs: Any = frozenset(str(metric.keeps) for metric in self._chosen)
+        """What has to be kept of the labels; of forecasts the metrics themselves, whose scores are summed up."""
+        if self.task == "forecast":
+            self._needs = self._chosen
         self._tolerance: float | None = next(
             (metric.options["tolerance"] for metric in self._chosen if "tolerance" in metric.options), None
         )
@@ -251,10 +262,9 @@ class Accumulator:
         """
         batches: dict[str, Any] = {"regression": NumberBatch, "classification": ClassBatch, "forecast": ForecastBatch}
         checked = batches[self.task].checked
-        batch: Any = checked(y_true, y_pred, yerr, sample_weight, prederr)
+        batch: Any = checked(y_true, y_pred, yerr, sample_weight, prederr, self._needs)
         if batch.n == 0:
             return self
-        batch.require(self._needs)
         with self._lock:
             self._require(tuple(batch.models), batch.kind, batch.classes)
             self._require_prederr(set(batch.prederr or ()))
@@ -419,8 +429,7 @@ class Accumulator:
 
     def _with(self, batches: list[Any], known: dict[str, Any] | None) -> dict[str, Any] | None:
         """The labels of batches summed up, with those that are known already."""
-        needs = self._chosen if self.task == "forecast" else self._needs
-        return _merged(known, _joined(batches).stored(needs, self._tolerance, known))
+        return _merged(known, _joined(batches).stored(self._needs, self._tolerance, known))
 
     # the scores --------------------------------------------------------------------------------
 
@@ -470,7 +479,7 @@ class Accumulator:
             metrics = [partial(entry_of(name).function, **options) for name, options in state["metrics"]]
             found = cls(metrics, task=state["task"])
             found.__dict__.update({name: state[name] for name in _HELD})
-            require_kept(found._stored, found._needs, [str(metric) for metric in found._chosen])
+            require_kept(found._stored, found._needs)
             return found
 
         return accumulator_json.restored(text, made)
@@ -509,10 +518,12 @@ def evaluate_dataset(
     """The scores of a dataset, table or reader of pyarrow, or of the files at a path; arguments name its columns."""
     source = Source(dataset)
     columns = Columns.of(source.schema.names, y, pred, yerr, sample_weight)
+    if metrics is None:
+        task = task or columns.task()
     if task is None and metrics is None:
-        first = source.first_rows([name for name in (y, *columns.models.values(), columns.yerr) if name is not None])
+        first = source.first_rows([name for name in columns.names if name != columns.weight])
         errors = columns.errors if columns.yerr is None else first[columns.yerr]
-        task = guess_task(first[y], errors, [first[name] for name in columns.models.values()])
+        task = guess_task(first[y], errors, [columns.of_model(model, first) for model in columns.models])
     total = Accumulator(metrics, task=task)
     omitted = total._read(source, columns, progress, nan_policy == "omit")
     if total.n == 0 and omitted:

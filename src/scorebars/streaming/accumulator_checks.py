@@ -16,7 +16,8 @@ from scorebars.engines.bins import FOLDED, MOMENTS, MOST_APART, RATIO, SQUARES, 
 from scorebars.engines.class_counts import BINS, ClassCounts
 from scorebars.engines.store import Hits, Store
 from scorebars.engines.sums import LABEL_SUMS, TOLERANCE_SUMS, NormalSums
-from scorebars.streaming.batches import ClassBatch, NumberBatch, with_prediction_errors_of
+from scorebars.forecasts import Forecast
+from scorebars.streaming.batches import ClassBatch, MeasuredBatch, NumberBatch, with_prediction_errors_of
 from scorebars.streaming.forecast_sums import ForecastBatch, ForecastStore, ScoreSums
 
 _SIGNED = ("d", "d_w2", "y1", "d_var_w2", "y_var_w2", "y_d_var_w2", "y_shift")
@@ -93,11 +94,11 @@ _KEPT_IN = {"squares": "squares", "ratio": "gram", "absolute": "absolute", "with
 """The part of a store that a need is met from."""
 
 
-def require_kept(stored: Mapping[str, Any] | None, needs: Iterable[str], metrics: Iterable[str]) -> None:
+def require_kept(stored: Mapping[str, Any] | None, needs: Iterable[Any]) -> None:
     """Refuse stores that lack what the metrics need."""
     for store in (stored or {}).values():
         if isinstance(store, ForecastStore):
-            require(set(store.sums) == set(metrics), "the sums are of other metrics")
+            require(set(store.sums) == set(map(str, needs)), "the sums are of other metrics")
         for need in needs:
             if isinstance(store, Store) and need in _KEPT_IN:
                 require(getattr(store, _KEPT_IN[need]) is not None, f"what {need!r} needs is missing")
@@ -108,7 +109,7 @@ def require_kept(stored: Mapping[str, Any] | None, needs: Iterable[str], metrics
 def _require_batch(batch: Any, models: Iterable[str], kind: str) -> None:
     one_kind = batch.kind == kind and isinstance(batch.models, dict) and set(batch.models) == set(models)
     require(one_kind, "a batch is of other models or errors")
-    numbers = isinstance(batch, NumberBatch | ForecastBatch)
+    numbers = isinstance(batch, MeasuredBatch)
     columns = [batch.y, *(() if isinstance(batch, ForecastBatch) else batch.models.values())]
     columns += [] if batch.weight is None else [batch.weight]
     columns += [batch.error] if isinstance(batch.error, np.ndarray) else []
@@ -119,7 +120,9 @@ def _require_batch(batch: Any, models: Iterable[str], kind: str) -> None:
     require(isinstance(batch.error, np.ndarray | float), "the error of a batch is not a number")
     if isinstance(batch, ForecastBatch):
         for forecast in batch.models.values():
-            require(getattr(forecast, "n", None) == batch.n, "a forecast is of another number of labels")
+            quantiles = isinstance(forecast, np.ndarray) and forecast.ndim in (1, 2) and forecast.dtype == np.float64
+            require(quantiles or isinstance(forecast, Forecast), "a forecast is none")
+            require(len(forecast) == batch.n, "a forecast is of another number of labels")
     batch.diagnose()
 
 
@@ -269,7 +272,7 @@ def _require_counts(counts: ClassCounts, n: int | None = None) -> None:
 
 _TRUTH = ("t", "t_w2", "t2_w2", "tv_w2", "p", "pv_w2")
 """Sums that are NaN where no unbiased term exists, or no perfect model."""
-_POSITIVE = ("n", "w", "w2", "v_w2", "x2_w2", "m2_w2", "t2_w2")
+_POSITIVE = ("n", "w", "w2", "v_w2", "x2_w2", "m2_w2", "t2_w2", "own_w2")
 
 
 def _require_forecast_sums(store: ForecastStore) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -43,7 +44,8 @@ class Batch:
     """Labels, what each model predicts, and the error of each label, or one for all."""
 
     y: NDArray[Any]
-    models: dict[str, NDArray[Any]]
+    models: dict[str, Any]
+    """Arrays of predictions, or forecasts."""
     error: FloatArray | float
     """The standard deviation of a measured number, the probability that a class is wrong."""
     weight: FloatArray | None
@@ -68,7 +70,7 @@ class Batch:
         weight = None
         if any(batch.weight is not None for batch in batches):
             weight = np.concatenate([np.ones(b.n) if b.weight is None else b.weight for b in batches])
-        models = {name: np.concatenate([batch.models[name] for batch in batches]) for name in batches[0].models}
+        models = {name: _all_of([batch.models[name] for batch in batches]) for name in batches[0].models}
         prederr = None
         if batches[0].prederr is not None:
             prederr = {
@@ -77,13 +79,37 @@ class Batch:
         return cls(np.concatenate([batch.y for batch in batches]), models, error, weight, batches[0].kind, prederr)
 
 
-class NumberBatch(Batch):
-    """Measured numbers with independent normal errors."""
+class MeasuredBatch(Batch):
+    """Measured numbers with independent normal errors, whatever is said of them."""
 
     classes: ClassVar[None] = None
 
+    @property
+    def error_model(self) -> Normal:
+        """The errors as a model."""
+        return Normal.trusted(self.error, self.kind)
+
+    def diagnose(self) -> None:
+        """Refuse values that no score can be made of, by their place."""
+        checks.require_finite(self.y, "y_true")
+        for name, p in self.models.items():
+            if isinstance(p, np.ndarray):  # forecasts have looked at their values
+                checks.require_finite(p, argument_of(name, self.models))
+        sigma = np.asarray(self.error)
+        checks.require_finite(sigma, "yerr")
+        checks.require_non_negative(sigma, "yerr", _HINT)
+        if self.weight is not None:
+            checks.require_finite(self.weight, "sample_weight")
+            checks.require_non_negative(self.weight, "sample_weight", _WEIGHT_HINT)
+
+
+class NumberBatch(MeasuredBatch):
+    """Measured numbers, and a predicted number for each."""
+
     @classmethod
-    def checked(cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any = None) -> NumberBatch:
+    def checked(
+        cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any, needs: Collection[str]
+    ) -> NumberBatch:
         """From what a user passes."""
         _refuse_limits(yerr)
         models = _named(y_true, y_pred)
@@ -109,26 +135,11 @@ class NumberBatch(Batch):
         batch = cls(y, predictions, sigma, batch_weights(sample_weight, len(y)), kind, own or None)
         if batch.n <= KEPT:  # larger ones are summed up at once, and sums show bad values
             batch.diagnose()
+        if batch.n:
+            batch._require(needs)
         return batch
 
-    @property
-    def error_model(self) -> ErrorModel:
-        """The errors as a model."""
-        return Normal.trusted(self.error, self.kind)
-
-    def diagnose(self) -> None:
-        """Refuse values that no score can be made of, by their place."""
-        checks.require_finite(self.y, "y_true")
-        for name, p in self.models.items():
-            checks.require_finite(p, argument_of(name, self.models))
-        sigma = np.asarray(self.error)
-        checks.require_finite(sigma, "yerr")
-        checks.require_non_negative(sigma, "yerr", _HINT)
-        if self.weight is not None:
-            checks.require_finite(self.weight, "sample_weight")
-            checks.require_non_negative(self.weight, "sample_weight", _WEIGHT_HINT)
-
-    def require(self, needs: Collection[str]) -> None:
+    def _require(self, needs: Collection[str]) -> None:
         """Refuse labels that some metrics cannot be found from."""
         if "within" in needs and self.weight is not None:
             raise ValueError(
@@ -197,10 +208,11 @@ class ClassBatch(Batch):
     """Class labels that are wrong with some probability."""
 
     @classmethod
-    def checked(cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any = None) -> ClassBatch:
+    def checked(
+        cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any, needs: Collection[str]
+    ) -> ClassBatch:
         """From what a user passes."""
-        if prederr is not None:
-            raise ValueError("prederr is the standard error of a predicted number: predicted classes have none.")
+        refuse_prederr(prederr, "predicted classes have none")
         if sample_weight is not None:
             raise ValueError(
                 f"an accumulator counts class labels and cannot weight them: leave sample_weight out. {_ON_ARRAYS}"
@@ -245,14 +257,18 @@ class ClassBatch(Batch):
             raise ValueError("its parts have classes of different types")
         checks.probabilities(self.error, "q")
 
-    def require(self, needs: Collection[str]) -> None:
-        """All metrics can be found from all classes."""
-
     def stored(
         self, needs: Collection[str], tolerance: float | None, known: Mapping[str, Any] | None
     ) -> dict[str, ClassCounts]:
         """The counts of each model."""
         return {name: ClassCounts.of(self.y, p, self.error, "pairs" in needs) for name, p in self.models.items()}
+
+
+def _all_of(predictions: Sequence[Any]) -> Any:
+    """Predictions of one model for the labels of several batches: arrays, or forecasts."""
+    if all(isinstance(p, np.ndarray) for p in predictions):
+        return np.concatenate(predictions)
+    return reduce(lambda one, other: one.joined(other), predictions)
 
 
 def with_prediction_errors_of(name: str) -> str:
@@ -279,6 +295,12 @@ def _named(y_true: Any, y_pred: Any) -> dict[str, Any]:
                 "list(...))."
             )
     return models
+
+
+def refuse_prederr(prederr: Any, why: str) -> None:
+    """Predictions that are no numbers take no standard errors."""
+    if prederr is not None:
+        raise ValueError(f"prederr is the standard error of a predicted number: {why}.")
 
 
 def _refuse_limits(yerr: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ def accumulate_dask(
         if y is None or pred is None:
             raise ValueError("name the columns of a DataFrame: y= for the labels and pred= for the predictions.")
         columns = Columns.of(y_true.columns, y, pred, yerr, weight)
-        shown = [y_true[name] for name in (y, *columns.models.values())]
+        task = task or columns.task() if metrics is None else task
+        shown = [y_true[name] for name in columns.names if name not in columns.numbers]
         empty = _empty(metrics, task, shown, yerr if columns.yerr is None else y_true[yerr])
         parts = y_true[columns.names].to_delayed()
         level = [dask.delayed(_of_frame)(empty, k, part, columns) for k, part in enumerate(parts)]
@@ -46,12 +48,19 @@ def accumulate_dask(
                 "y_pred is missing: give a dask array of predictions, or a mapping from model name to array."
             )
         models = {str(name): p for name, p in y_pred.items()} if isinstance(y_pred, Mapping) else {"model": y_pred}
+        if metrics is None and task is None and any(isinstance(values, tuple) for values in models.values()):
+            task = "forecast"
         empty = _empty(metrics, task, [y_true, *models.values()], yerr)
         named = {"y_true": y_true, "yerr": yerr, "sample_weight": weight}
-        named |= {f"y_pred[{name!r}]": values for name, values in models.items()}
+        for name, values in models.items():
+            pair = (
+                {f"y_pred[{name!r}][{k}]": part for k, part in enumerate(values)} if isinstance(values, tuple) else {}
+            )
+            named |= pair or {f"y_pred[{name!r}]": values}
         # one argument of a task each: dask needs several times as long to find chunks in lists and dictionaries
         chunks = zip(*(_chunks(values, y_true, name) for name, values in named.items()), strict=True)
-        level = [dask.delayed(_of_arrays)(empty, k, list(models), *part) for k, part in enumerate(chunks)]
+        widths = {name: len(values) if isinstance(values, tuple) else 0 for name, values in models.items()}
+        level = [dask.delayed(_of_arrays)(empty, k, widths, *part) for k, part in enumerate(chunks)]
     while len(level) > 1:
         level = [dask.delayed(_merged)(*level[k : k + _BRANCHES]) for k in range(0, len(level), _BRANCHES)]
     (total,) = dask.compute(level[0])
@@ -98,9 +107,11 @@ def _of_frame(empty: Accumulator, number: int, frame: Any, columns: Columns) -> 
 
 
 def _of_arrays(
-    empty: Accumulator, number: int, models: list[str], y: Any, yerr: Any, weight: Any, *p: Any
+    empty: Accumulator, number: int, widths: dict[str, int], y: Any, yerr: Any, weight: Any, *p: Any
 ) -> Accumulator:
-    named = dict(zip(models, p, strict=True))
+    """`widths` says of each model how many arrays its predictions are a tuple of; 0 for a single one."""
+    parts = iter(p)
+    named = {name: tuple(islice(parts, width)) if width else next(parts) for name, width in widths.items()}
     return _taken(empty, number, str, y_true=y, y_pred=named, yerr=yerr, sample_weight=weight)
 
 
@@ -116,16 +127,20 @@ def _chunks(values: Any, like: Any, argument: str) -> Sequence[Any]:
                 "dask.array.from_array(..., chunks=y_true.chunks)."
             )
         return [values] * count
-    if getattr(values, "ndim", 1) != 1:
+    columns = getattr(values, "ndim", 1) == 2 and argument.startswith("y_pred")  # members or quantiles
+    if getattr(values, "ndim", 1) != 1 and not columns:
         raise ValueError(f"{argument} must have one number for each label, but has shape {values.shape}.")
     if hasattr(values, "chunks") and hasattr(like, "chunks"):
         known = values.size == values.size and like.size == like.size  # NaN: sizes are found only when computed
-        if known and values.shape != like.shape:
+        if known and len(values) != len(like):
             raise ValueError(
-                f"y_true and {argument} have inconsistent numbers of samples: {like.size} and {values.size}."
+                f"y_true and {argument} have inconsistent numbers of samples: {len(like)} and {len(values)}."
             )
-        values = values.rechunk(like.chunks) if known and values.chunks != like.chunks else values
-    if values.npartitions != count:
+        cut = (*like.chunks, *([(values.shape[1],)] if columns else []))
+        values = values.rechunk(cut) if known and values.chunks != cut else values
+        if columns and len(values.chunks[1]) > 1:
+            values = values.rechunk({1: -1})
+    if not columns and values.npartitions != count:
         raise ValueError(f"y_true has {count} chunks and {argument} {values.npartitions}: cut them alike.")
     found: Sequence[Any] = values.to_delayed().ravel() if hasattr(values, "chunks") else values.to_delayed()
     return found

@@ -10,43 +10,46 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from scorebars import tables
+from scorebars import checks, tables
 from scorebars._shared.given_data import named_predictions
 from scorebars.answers.base import Answers, of_law
 from scorebars.answers.evidence import NOT_KEPT
 from scorebars.answers.intervals import Skewed
 from scorebars.answers.limited import CLAIMS_LABEL
-from scorebars.answers.means.forecast_answers import ForecastAnswers
+from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Score, UndefinedEstimate
+from scorebars.arrays import has_unit, to_host
 from scorebars.engines.score_terms import score_terms
-from scorebars.errors import Normal
-from scorebars.evaluation.scoring import ChosenMetric
+from scorebars.evaluation.scoring import ChosenMetric, require_one_reading
 from scorebars.forecasts import forecast_of
+from scorebars.forecasts.given_forecast import is_forecast
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.metrics.call import scored
 from scorebars.moments import label_moments
 from scorebars.streaming.batches import (
-    Batch,
-    NumberBatch,
+    MeasuredBatch,
     argument_of,
     batch_weights,
     normal_errors,
     plain_column,
+    refuse_prederr,
 )
 
 _NO_TRUTH = (
     "of {name} against the truth only unbiased terms can be summed up as labels come, and some of these forecasts have none: "
-    "they are narrower than the label error, or not normal. Use scorebars.evaluate on arrays."
+    "they are quantiles, narrower than the label error, or not normal. Use scorebars.evaluate on arrays."
 )
 
 
 class ScoreSums(NamedTuple):
-    """Sums over the labels of one metric: score x, its mean m and variance v, truth t, a perfect model's score p."""
+    """Sums over the labels of one metric: score x, its mean m and variance v, truth t, a perfect model's score p.
+
+    The last is of the variance of x over the label's own error about its true value.
+    """
 
     n: float
     w: float
@@ -64,6 +67,7 @@ class ScoreSums(NamedTuple):
     tv_w2: float
     p: float
     pv_w2: float
+    own_w2: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,60 +97,33 @@ class ForecastStore:
         return scored(SummedScores(metric.declaration, ScoreSums(*self.sums[str(metric)]), kind, self.claims))
 
 
-class ForecastBatch(Batch):
-    """Measured numbers with independent normal errors, and forecasts of them."""
-
-    classes: ClassVar[None] = None
+class ForecastBatch(MeasuredBatch):
+    """Measured numbers, and a forecast of each; or arrays of predicted quantiles."""
 
     @classmethod
-    def checked(cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any = None) -> ForecastBatch:
-        """From what a user passes; an (n, m) array holds the members of one model."""
-        if prederr is not None:
-            raise ValueError("prederr is the standard error of a predicted number: a forecast has its spread.")
+    def checked(
+        cls, y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: Any, needs: Sequence[ChosenMetric]
+    ) -> ForecastBatch:
+        """From what a user passes; an (n, m) array holds the members of one model, or quantiles for the pinball loss."""
+        refuse_prederr(prederr, "a forecast has its spread")
         models = named_predictions(y_pred) if isinstance(y_pred, Mapping) else {"model": y_pred}
         tables.require_rows(y_true=y_true, yerr=yerr, sample_weight=sample_weight)
         y = plain_column(y_true, "y_true")
         forecasts: dict[str, Any] = {
-            name: forecast_of(given, len(y), argument_of(name, models)) for name, given in models.items()
+            name: _taken(given, len(y), argument_of(name, models), needs) for name, given in models.items()
         }
         for name, forecast in forecasts.items():
-            if forecast.unit is not None:
+            if getattr(forecast, "unit", None) is not None:
                 raise ValueError(f"{argument_of(name, models)} has a unit: an accumulator takes plain numbers.")
         sigma, kind = normal_errors(yerr, y)
         batch = cls(y, forecasts, sigma, batch_weights(sample_weight, len(y)), kind)
         batch.diagnose()
         return batch
 
-    @classmethod
-    def joined(cls, batches: Sequence[Self]) -> Self:
-        if len(batches) == 1:
-            return batches[0]
-        # the labels as usual, with the means in place of the forecasts
-        plain = NumberBatch.joined(
-            [NumberBatch(b.y, dict.fromkeys(b.models, b.y), b.error, b.weight, b.kind) for b in batches]
-        )
-        models: dict[str, Any] = {
-            name: reduce(lambda one, other: one.joined(other), [batch.models[name] for batch in batches])  # type: ignore[attr-defined]
-            for name in batches[0].models
-        }
-        return cls(plain.y, models, plain.error, plain.weight, plain.kind)
-
-    @property
-    def error_model(self) -> Normal:
-        """The errors as a model."""
-        return Normal.trusted(self.error, self.kind)
-
-    def diagnose(self) -> None:
-        """Refuse values that no score can be made of, by their place."""
-        NumberBatch(self.y, {}, self.error, self.weight, self.kind).diagnose()
-
-    def require(self, needs: Any) -> None:
-        """All scores can be found from all forecasts that have them."""
-
     def stored(self, needs: Any, tolerance: Any, known: Any) -> dict[str, ForecastStore]:
         """The store of each model, for the metrics `needs`."""
         return {
-            name: ForecastStore({str(metric): self._sums(metric, p) for metric in needs}, p.claims)  # type: ignore[attr-defined]
+            name: ForecastStore({str(metric): self._sums(metric, p) for metric in needs}, getattr(p, "claims", "truth"))
             for name, p in self.models.items()
         }
 
@@ -156,7 +133,7 @@ class ForecastBatch(Batch):
         answers = metric(
             self.y, forecast, self.error_model, w if counted and self.weight is not None else None
         )._answers
-        if not isinstance(answers, ForecastAnswers):
+        if not isinstance(answers, MeanLoss):
             raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
         data = answers._labels()
         total = np.zeros(len(ScoreSums._fields))
@@ -167,18 +144,38 @@ class ForecastBatch(Batch):
             x, m, v = score_terms(answers.loss, errors, y, p)
             t, tv = answers.truth_terms(y, p, errors)
             total += _added(w[part], x, m, v, t, tv)
-        total[-2:] += _of_perfect(answers, w)
+        total[-3:-1] += _of_perfect(answers, w)
+        total[-1] += answers._label_variance() * w.sum() ** 2
         return tuple(map(float, total))
+
+
+def _taken(given: Any, n: int, argument: str, metrics: Sequence[ChosenMetric]) -> Any:
+    """A forecast of n labels; an array as it is where it holds quantiles at the levels of a metric."""
+    metric = next((metric for metric in metrics if metric.of_quantiles), None)
+    if metric is None or is_forecast(given):
+        return forecast_of(given, n, argument)
+    require_one_reading(metrics, {argument: given})
+    tables.require_rows(**{argument: given})
+    if has_unit(given):
+        raise ValueError(f"{argument} has a unit: an accumulator takes plain numbers.")
+    levels = np.shape(metric.options.get("alpha", 0.5))
+    found = np.asarray(checks.real_array(to_host(given), argument), dtype=np.float64)
+    if found.shape != (n, *levels):
+        each = f"a column for each of the {levels[0]} levels" if levels else "one quantile for each label"
+        raise ValueError(
+            f"{argument} has shape {found.shape}, but {metric} of {n} labels needs {each}, {(n, *levels)}."
+        )
+    return found
 
 
 def _added(w: Any, x: Any, m: Any, v: Any, t: Any, tv: Any) -> Any:
     w2 = np.square(w)
     means = len(w), w.sum(), w2.sum(), w @ x, w @ m, w2 @ v
     squares = w2 @ x, w2 @ np.square(x), w2 @ m, w2 @ np.square(m)
-    return np.array([*means, *squares, w @ t, w2 @ t, w2 @ np.square(t), w2 @ tv, 0.0, 0.0])
+    return np.array([*means, *squares, w @ t, w2 @ t, w2 @ np.square(t), w2 @ tv, 0.0, 0.0, 0.0])
 
 
-def _of_perfect(answers: ForecastAnswers, w: Any) -> Any:
+def _of_perfect(answers: MeanLoss, w: Any) -> Any:
     """Sums of a perfect model's scores and of their variances; NaN where there are none."""
     data = answers._labels()
     errors = data.errors.label_level()
@@ -239,5 +236,4 @@ class SummedScores(Answers):
         return self._scatter(square, single, self._centre)
 
     def _label_variance(self) -> float:
-        s = self._sums
-        return (s.v_w2 if math.isnan(s.tv_w2) else max(s.tv_w2, 0.0)) / s.w**2
+        return max(self._sums.own_w2, 0.0) / self._sums.w**2

@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 
 from scorebars import tables
 from scorebars.errors import ErrorModel
-from scorebars.evaluation.study_data import error_columns, predicted_columns
+from scorebars.evaluation.study_data import (
+    SeveralColumns,
+    columns_named,
+    error_columns,
+    predicted_columns,
+    put_together,
+)
 from scorebars.files.formats import Mark, dataset_of, files_in_pieces, marks_of, opened, require_unchanged
 from scorebars.files.problem import said_for_python
 from scorebars.streaming.batches import argument_of
@@ -55,14 +61,17 @@ class Columns:
     @classmethod
     def of(cls, known: Iterable[Any], y: Hashable, pred: Any, yerr: Any, sample_weight: Any) -> Columns:
         """Those that the arguments name among the known ones."""
-        known, (models, arguments) = list(known), predicted_columns(pred)
+        known = list(known)
+        models, arguments = predicted_columns(pred, known)
         column = yerr if isinstance(yerr, str) else None
         if sample_weight is not None and not isinstance(sample_weight, str):
             raise ValueError(
                 f"sample_weight must be the name of a column, not a {type(sample_weight).__name__}: labels come in pieces, "
                 "and nothing tells which weights belong to which. Put them in a column of the data."
             )
-        named = {"y": y, **dict(zip(arguments, models.values(), strict=True))}
+        named = {"y": y}
+        for argument, given in zip(arguments, models.values(), strict=True):
+            named |= columns_named(argument, given)
         named |= {"yerr": column, "sample_weight": sample_weight}
         named |= {f"yerr[{k}]": name for k, name in enumerate(error_columns(yerr) or ())}
         for argument, name in named.items():
@@ -86,7 +95,19 @@ class Columns:
     @property
     def names(self) -> list[Any]:
         """All columns, each once."""
-        return list(dict.fromkeys([self.y, *self.models.values(), *self.numbers]))
+        predicted = [name for given in self.models.values() for name in columns_named("", given).values()]
+        return list(dict.fromkeys([self.y, *predicted, *self.numbers]))
+
+    def task(self) -> str | None:
+        """What the columns say of it: a mean with its spread is a forecast; None where each model has one column."""
+        several = {model: given for model, given in self.models.items() if isinstance(given, SeveralColumns)}
+        for model, given in several.items():
+            if not given.pair:
+                raise ValueError(
+                    f"pred[{model!r}] names {len(given.names)} columns: members or quantiles? Say metrics='crps' for members, "
+                    "or metrics=functools.partial(scorebars.mean_pinball_loss, alpha=[...]) for quantiles at these levels."
+                )
+        return "forecast" if several else None
 
     @property
     def numbers(self) -> list[Any]:
@@ -97,10 +118,15 @@ class Columns:
         """The columns of a piece as the arguments of `Accumulator.update`."""
         return {
             "y_true": arrays[self.y],
-            "y_pred": {model: arrays[name] for model, name in self.models.items()},
+            "y_pred": {model: self.of_model(model, arrays) for model in self.models},
             "yerr": self.errors if self.yerr is None else arrays[self.yerr],
             "sample_weight": None if self.weight is None else arrays[self.weight],
         }
+
+    def of_model(self, model: str, columns: Mapping[Any, Any]) -> Any:
+        """The predictions of a model, of one column or several."""
+        given = self.models[model]
+        return put_together(given, [columns[name] for name in columns_named("", given).values()])
 
     def by_column(self, message: str) -> str:
         """A message about an argument as one about its column."""
@@ -108,7 +134,10 @@ class Columns:
         called |= {argument_of(model, self.models): name for model, name in self.models.items()}
         argument, space, rest = message.partition(" ")
         name = called.get(argument)
-        return message if name is None else f"column {name!r}{space}{rest}"
+        if name is None:
+            return message
+        what = f"the table of columns {name}" if isinstance(name, SeveralColumns) else f"column {name!r}"
+        return f"{what}{space}{rest}"
 
 
 @contextmanager

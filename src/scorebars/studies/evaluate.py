@@ -50,7 +50,8 @@ def evaluate(
         Predictions of one model, or of several: columns, or a mapping from name to predictions.
     y, pred : names
         In a table: the column of labels, and the column or list of columns of predictions, one for each model, or a
-        mapping from model to column.
+        mapping from model to column. There a forecast has several: ``{"gp": ("mean", "std")}``, or a list of the columns of
+        members or quantiles, ``{"qr": ["q10", "q50", "q90"]}``.
     yerr : number, (n,), (2, n) or error model, optional
         Label errors, as in every metric; in a table also the name of a column, or those of lower and upper errors.
     prederr : number, (n,) or mapping, optional
@@ -67,7 +68,7 @@ def evaluate(
         By default the common ones of the task; ``"rmse"``, ``"mae"``, ``"r2"`` and other short names do. Options go with
         the function, ``functools.partial(sb.fraction_within, tolerance=0.1)``; scores of one function with several options
         have names such as ``fraction_within(tolerance=0.1)``.
-    task : {"regression", "classification"}, optional
+    task : {"regression", "classification", "forecast"}, optional
         Guessed from labels, predictions and errors where no metrics are named: texts, booleans, models of class errors, and
         whole numbers of few values that the predictions share mean classes. The result says so where numbers were taken
         as classes.

@@ -20,7 +20,7 @@ import numpy as np
 
 from scorebars.answers.base import EXPECTED, TRUTH, Level
 from scorebars.answers.evidence import Evidence, sampling_variance, weighted_mean
-from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, affine
+from scorebars.answers.intervals import SKEW_LABELS, IntervalAt, Skewed, SkewMean, Symmetric, affine
 from scorebars.answers.limited import CLAIMS_LABEL
 from scorebars.answers.means.mean_loss import MeanLoss, WithinAnswers
 from scorebars.answers.means.squared import invert, squared_law
@@ -49,6 +49,7 @@ _NO_SIGMA = "{count} of {n} labels have no error: a perfect model is certain of 
 _NO_DENSITY = (
     "labels with {errors!r} errors take single values, so what a perfect model says of a label has no density."
 )
+_HEAVY_TAILS = "{errors!r} errors have no finite variance, so a perfect model's score cannot be integrated."
 _NARROW = (
     "the forecast's spread is below the label error for {share} of the labels, where no unbiased estimate exists; for the "
     "others it is unbiased. For these labels: {note}"
@@ -95,6 +96,8 @@ class ForecastAnswers(MeanLoss):
         if errors.normal is not None or isinstance(loss, DawidSebastiani):
             std = np.sqrt(errors.variance(y))
             self._require_errors(std)
+            if not np.all(np.isfinite(std)):
+                raise UndefinedEstimate(_HEAVY_TAILS.format(errors=errors))
             return NormalForecast.trusted(errors.mean(y), std)
         return EnsembleForecast(y[:, None])._seen(errors)
 
@@ -130,6 +133,8 @@ class ForecastAnswers(MeanLoss):
         else:
             self._require_errors(np.sqrt(errors.variance(y)))
             mean, variance = self._ideal_moments(errors, y)
+        if not np.all(np.isfinite(mean[a > 0])):
+            raise UndefinedEstimate(_HEAVY_TAILS.format(errors=errors))
         total = float(np.sum(np.square(a * scale) * variance))
         return NormalLaw(float(np.sum(a * scale * mean)), math.sqrt(total), "delta")
 
@@ -150,10 +155,6 @@ class ForecastAnswers(MeanLoss):
         return np.full(len(y), float(np.mean(found.mean))), np.full(len(y), float(np.mean(found.variance)))
 
     # back --------------------------------------------------------------------------------------
-
-    def truth_terms(self, y: FloatArray, p: Any, errors: MeasurementError) -> tuple[FloatArray, FloatArray]:
-        """What each label adds to an unbiased truth, and its variance; NaN where there is none."""
-        return np.full(len(y), math.nan), np.full(len(y), math.nan)
 
     def _plain_back(self, level: Level) -> Estimate:
         """The estimate against the truth by the way that serves any loss."""
@@ -233,10 +234,15 @@ class CrpsAnswers(ForecastAnswers):
             return self._symmetric(value, std, "unbiased")
         total = math.sqrt(sampling_variance(data, terms, value) + self._shared_variance())  # type: ignore[arg-type]
         seen = weighted_mean(data, lambda y, p, errors: self.loss(y, p))
-        population = Skewed(value, total, *self._range, self._df, seen - value)
+        population = Skewed(value, total, *self._range, self._df, seen - value, self._skewness(data, total), least=0.0)
         note = "" if value >= 0 else _BELOW
         interval = Symmetric(value, std, *self._range)
         return Estimate(value, std, method="unbiased", note=note, interval=interval, total_interval=population)
+
+    def _skewness(self, data: Measured, std: float) -> float | None:
+        """Of the estimate over test sets: label errors add no third moment, as they fall to either side alike."""
+        few = SkewMean.of(self.loss(data.labels, data.p), data.shares) if data.n <= SKEW_LABELS else None
+        return None if few is None or std == 0 else few.third / std**3
 
 
 def _carried_variance(level: Level, y: FloatArray, p: NormalForecast, errors: MeasurementError) -> FloatArray:

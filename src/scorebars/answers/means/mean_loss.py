@@ -156,6 +156,10 @@ class MeanLoss(Answers):
     def _remeasured(self, repeats: float) -> Estimate:
         return self._back(Level("remeasured", repeats))
 
+    def truth_terms(self, y: FloatArray, p: Any, errors: MeasurementError) -> tuple[FloatArray, FloatArray]:
+        """What each label adds to an unbiased truth, and its variance; NaN where there is none."""
+        return np.full(len(y), math.nan), np.full(len(y), math.nan)
+
     def _back(self, level: Level) -> Estimate:
         """The estimate at the noise level `truth` or `remeasured`."""
         again = level.repeats == 1 and bool(np.all(np.equal(self.repeats, 1))) and math.isfinite(self.observed)

@@ -9,12 +9,14 @@ best still tell how much the answer may change.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from scorebars.answers.intervals import SkewMean, above_skew_mean, half_width_in_std, lean_of_log
 from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals, enough_labels, labels_to_fit
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
@@ -55,6 +57,18 @@ class MeanOfForecastLoss(MeanOfLoss):
     def _known_at(self, away: float) -> FloatArray:
         assert self.known_losses is not None
         return np.asarray(self.known_losses[int(away)])
+
+    observed: SkewMean | None = None
+    """The mean score on the labels themselves; None where it has two tails alike."""
+
+    def _for_population(self, level: float, up: bool) -> float:
+        """The mean of positive scores is skew: the upper end lies farther out, as on the scale of its logarithm."""
+        end = super()._for_population(level, up)
+        if not up or self.observed is None or not end > self.value:
+            return end
+        far, z, seen = end - self.value, half_width_in_std(level), max(self.observed.seen, self.value)
+        std = far / z
+        return above_skew_mean(self.value, far, seen, lean_of_log(std / seen, self.observed.third / std**3, z))
 
     @cached_property
     def _trend_variance(self) -> float:
@@ -149,4 +163,5 @@ class _Judged:
             matrix=np.where(np.isfinite(values), values, 0.0),
             known_losses=np.array(beside),
             with_trend=self.with_trend,
+            observed=SkewMean.of(self.loss(self.y, forecast), self.share) if self.limits == (0.0, math.inf) else None,  # type: ignore[arg-type]
         )

@@ -504,14 +504,20 @@ def _models_on_same_labels(metric: ComparedMetric, given: StudyData, shared_pred
     if given.sample_weight is not None:
         metric.require_weights_taken("Compare without weights, or by another metric.")
     found: ModelsOnSameLabels
+    of_forecasts = metric.declaration.task == "forecast" or (
+        metric.of_quantiles
+        and (
+            np.ndim(metric.options.get("alpha", 0.5)) > 0 or any(isinstance(p, Forecast) for p in given.models.values())
+        )
+    )
     if isinstance(given.yerr, Verified):
         found = VerifiedModels(metric, given)
-    elif metric.declaration.task == "regression":
+    elif metric.declaration.task == "regression" and not of_forecasts:
         found = _with_numbers(metric, given, shared_prederr)
     elif given.prederr:
         raise ValueError(f"{metric.name} takes no prederr: only metrics of measured numbers have prediction errors.")
     else:
-        found = (_with_forecasts if metric.declaration.task == "forecast" else _with_classes)(metric, given)
+        found = (_with_forecasts if of_forecasts else _with_classes)(metric, given)
     return (found if given.groups is None else found.with_groups(group_codes(given.groups, found.n))).checked()
 
 
@@ -566,7 +572,12 @@ def _with_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLab
     data: dict[str, Measured] = {}
     loss: Loss | None = None
     for name, forecast in given.models.items():
-        answers = metric.score(given.y_true, forecast, given.yerr, given.sample_weight)._answers
+        judge = metric
+        if (
+            metric.of_quantiles and not isinstance(forecast, Forecast) and np.ndim(forecast) == 1
+        ):  # one level, as of others
+            judge, forecast = metric.with_levels([metric.options.get("alpha", 0.5)]), np.asarray(forecast)[:, None]
+        answers = judge.score(given.y_true, forecast, given.yerr, given.sample_weight)._answers
         if not isinstance(answers, MeanLoss | LimitedLoss):
             raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
         data[name], loss = answers.data if isinstance(answers, LimitedLoss) else answers._labels(), answers.loss
@@ -579,7 +590,7 @@ def _with_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLab
         )
     first = next(iter(data.values()))
     arguments = (
-        metric,
+        metric.with_levels(None) if metric.of_quantiles else metric,  # quantiles have their levels
         ComparedNumbers(first.y, first.errors),
         {name: one.p for name, one in data.items()},
         first.weight,

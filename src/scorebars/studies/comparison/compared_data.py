@@ -64,6 +64,10 @@ class ComparedMetric(ChosenMetric):
         except (ValueError, ZeroDivisionError, OverflowError):
             return float("nan")
 
+    def with_levels(self, alpha: Any) -> ComparedMetric:
+        """The same metric of quantiles at these levels; None where the forecasts say them."""
+        return ComparedMetric(self.function, {} if alpha is None else {"alpha": alpha})
+
     def with_all_classes(self, classes: NDArray[Any], prediction: NDArray[Any]) -> ComparedMetric:
         """The same metric, told of all classes: redrawn labels need not show each of them."""
         known, fixed = self.parameters, {}
