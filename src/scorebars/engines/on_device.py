@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scorebars import checks
 from scorebars.arrays import FloatArray, library_of, to_host
 from scorebars.engines.array_sums import array_sums, device_of, in_doubles, namespace
-from scorebars.engines.engine import collect, is_ordinary, normal_sums, typical
+from scorebars.engines.engine import collect, collect_higher, higher_rows, is_ordinary, normal_sums, typical
 from scorebars.engines.store import Store
-from scorebars.engines.sums import NormalSums
+from scorebars.engines.sums import NAMES, HigherSums, NormalSums
 from scorebars.errors import Normal
 from scorebars.measured import Measured
 
@@ -66,6 +66,16 @@ class OnDevice(Measured):
             self.shelf[key] = found
         sums: NormalSums = self.shelf[key]
         return sums
+
+    def higher_sums(self, need: str) -> HigherSums | None:
+        """The sums behind the higher cumulants of a metric; None for labels of extreme size."""
+        sums = self.sums_of(need == "ratio", None)
+        rows = higher_rows(need, sums)
+        if rows is None:
+            return None
+        reference = None if math.isnan(sums.y_shift) else sums.y_shift
+        found = _engine(self.columns.y)(*self.columns, None, reference, *rows)
+        return collect_higher(rows, sums, found[len(NAMES) :])
 
     def summary(self, need: str) -> Store | None:
         """Bins for a distribution, filled on the device; None where the host has to do it."""
