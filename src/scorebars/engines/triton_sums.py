@@ -11,6 +11,7 @@ in float64 altogether. Higher sums (`sums.HIGHER`) come from the same pass where
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -32,6 +33,7 @@ _WARPS = 4
 _STAGES = 3  # blocks that are on their way from memory while one is summed
 _PROGRAMS_PER_PROCESSOR = 64
 _JOINED = 1024  # programs whose numbers are joined at a time
+_FEW_BLOCKS, _FEW_PROGRAMS = 256, 64  # of so few labels the host joins the numbers: that is quicker than another launch
 
 # Where g(z), the normal tail and the normal numbers end.
 _SINGLE = {"FOLD_END": 6.0, "TAIL_END": 13.0, "TINY": 1.1754943508222875e-38, "VECTOR": 4}
@@ -319,27 +321,39 @@ def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, **options:
     n, device, stored = columns[0].shape[0], columns[0].device, _STORED[higher.kind]
     even = n // _ALIGNED * _ALIGNED
     block = _THREADS * options["VECTOR"]
-    programs = min(-(-even // block), _PROGRAMS_PER_PROCESSOR * processors(device))
-    out = torch.empty((programs + (even < n), len(stored)), dtype=torch.float64, device=device)
+    blocks = -(-even // block)
+    few = blocks <= _FEW_BLOCKS
+    programs = min(blocks, _FEW_PROGRAMS if few else _PROGRAMS_PER_PROCESSOR * processors(device))
+    rows = programs + (even < n)
+    out = torch.empty((rows if few else rows + 1, len(stored)), dtype=torch.float64, device=device)
     steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
 
-    def launch(columns: list[Any], rows: Any, count: int, number: int) -> None:
+    def launch(columns: list[Any], to: Any, count: int, number: int) -> None:
         rounds = -(-count // (block * number))
         _kernel[(number,)](
-            *columns, *numbers, rows, count, *steps, rounds, higher.per_unit, higher.per_weight, KIND=higher.kind,
+            *columns, *numbers, to, count, *steps, rounds, higher.per_unit, higher.per_weight, KIND=higher.kind,
             COUNT=len(stored), BLOCK=block, STAGES=_STAGES, num_warps=_WARPS, **options,
         )  # fmt: skip
 
-    with torch.cuda.device_of(columns[0]):
+    first = len(stored) - len(_LARGEST)
+    with _current(device):
         if even:
             launch(columns, out, even, programs)
         if even < n:
             rest = [column if column is None or column.ndim == 0 else column[even:] for column in columns]
             launch(rest, out[programs:], n - even, 1)
-        total = torch.empty(len(stored), dtype=torch.float64, device=device)
-        first = len(stored) - len(_LARGEST)
-        _join[(len(stored),)](out, total, out.shape[0], COUNT=len(stored), SUMS=first, BLOCK=_JOINED)
-    return dict(zip(stored, total.tolist(), strict=True))
+        if few:
+            found = out.cpu().numpy()
+            return dict(zip(stored, (*found[:, :first].sum(0).tolist(), *found[:, first:].max(0).tolist()), strict=True))
+        total = out[rows]
+        _join[(len(stored),)](out, total, rows, COUNT=len(stored), SUMS=first, BLOCK=_JOINED)
+        return dict(zip(stored, total.tolist(), strict=True))
+
+
+def _current(device: Any) -> AbstractContextManager[Any]:
+    """Kernels are launched on the current device: this one, unless it is that already."""
+    here = device.type != "cuda" or device.index == torch.cuda.current_device()
+    return nullcontext() if here else torch.cuda.device(device)
 
 
 def _fits_single(found: dict[str | int, float]) -> bool:
