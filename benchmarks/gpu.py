@@ -31,6 +31,7 @@ from scorebars.engines.sums import NAMES, SUMS
 from scorebars.engines.triton_sums import triton_sums
 
 Work = tuple[str, int, int, Callable[[], Any]]  # name, labels, bytes of the arrays, what to run
+INTERVALS = ("mean_squared_error", "root_mean_squared_error", "mean_absolute_error", "r2_score")
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
@@ -99,11 +100,16 @@ def doubles(n: int) -> Iterator[Work]:
 
 
 def intervals(n: int) -> Iterator[Work]:
-    """The same call with its 95 % interval, which needs the distribution: bins on the device, the rest on the host."""
+    """Calls without and with the 95 % interval, which needs a second pass on the device."""
     y, p, sigma = data(n, torch.float32)
-    yield "sb.mean_absolute_error: observed, expected, std, float32", n, 12 * n, lambda: mae(y, p, sigma)
-    for name in ("mean_squared_error", "root_mean_squared_error", "mean_absolute_error", "r2_score"):
+    for name in INTERVALS:
         metric = getattr(sb, name)
+        yield (
+            f"sb.{name}: observed, expected, std, float32",
+            n,
+            12 * n,
+            lambda metric=metric: metric(y, p, yerr=sigma).std,
+        )
         yield f"sb.{name}: 95 % interval, float32", n, 12 * n, lambda metric=metric: metric(y, p, yerr=sigma).interval()
 
 
@@ -153,10 +159,26 @@ def table(result: dict[str, Any]) -> str:
         ]
         cells = " | ".join(f"{ms:.2f} | {share:.0%}" for ms, share in shown)
         lines.append(f"| {row['what']} | {row['labels']:.0e} | {cells} |")
+    lines += ["", "Ratios of least times, and what they are to be at most:", "", "| work | against | ratio | target |"]
+    lines += ["|---|---|---|---|", *ratios({(row["what"], row["labels"]): row["ms"] for row in result["timings"]})]
     lines += ["", "Largest relative error of any sum over 1e7 labels, against the CPU engine:", ""]
     lines += ["| engine, input | error |", "|---|---|"]
     lines += [f"| {name} | {error:.1e} |" for name, error in result["largest_relative_error"].items()]
     return "\n".join(lines) + "\n"
+
+
+def ratios(least: dict[tuple[str, int], float]) -> list[str]:
+    """Rows of a table: what an interval adds to its pass, and what a small call costs."""
+    lines = []
+    for (what, n), ms in least.items():
+        name = what.partition(":")[0]
+        one_pass = least.get((f"{name}: observed, expected, std, float32", n))
+        if "95 % interval" in what and one_pass is not None:
+            lines.append(f"| {what}, without its pass | the pass | {(ms - one_pass) / one_pass:.2g} | 2 |")
+        blind = least.get(("torch l1_loss and its value on the host, float32", n))
+        if what == "sb.mean_absolute_error: observed, expected, std, float32" and blind is not None:
+            lines.append(f"| {what}, {n:.0e} labels | l1_loss and its value | {ms / blind:.2g} | 2 |")
+    return lines
 
 
 def main() -> None:

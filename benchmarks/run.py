@@ -1,13 +1,16 @@
 """All benchmarks as ratios against peers, in one process but for those of memory and workers. Run: make bench, or python benchmarks/run.py [--quick]
 
 Writes results/bench.json and results/bench.md with the machine's description, results/growth.md with every metric at every
-size, the figure results/growth.png of the cost from 1e2 to 1e8 labels, and the rows that users care about most into the README.
+size, the figure results/growth.png of the cost from 1e2 to 1e8 labels, where there is a GPU results/gpu.md, and the rows that
+users care about most into the README.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import dask_scaling
@@ -28,8 +31,8 @@ IN_README = (
     ("mean_absolute_error: observed, expected, std", 10_000_000),
     ("evaluate: six metrics with expected and std", 10_000_000),
     ("mean_absolute_error: value, std and interval", 10_000),
+    ("mean_absolute_error: interval, the first, of arrays in memory", 10_000_000),
     ("huber_loss: value, std and interval", 10_000),
-    ("mean_squared_log_error: value, std and interval", 10_000),
     ("median_absolute_error: value, std and interval", 10_000),
     ("spearman_correlation: value, std and interval", 10_000),
     ("accuracy_score, a q each: exact law and interval", 1_000_000),
@@ -127,6 +130,16 @@ def into_readme(text: str) -> None:
     README.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
+def has_gpu() -> bool:
+    """Whether the rows of gpu.py can be measured here."""
+    try:
+        import torch
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, nothing written")
@@ -145,6 +158,8 @@ def main() -> None:
     (RESULTS / "bench.json").write_text(json.dumps(record, indent=1) + "\n")
     (RESULTS / "bench.md").write_text(text + "\n")
     draw(curves, RESULTS / "growth.png")
+    if has_gpu():
+        subprocess.run([sys.executable, HERE / "gpu.py"], check=True)
     into_readme(f"{table(for_readme(rows))}\n\nMeasured on {described()}")
 
 

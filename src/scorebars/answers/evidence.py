@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from scorebars.arrays import FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.bins import Labels
 from scorebars.engines.class_counts import ClassCounts
-from scorebars.engines.engine import normal_sums, over_chunks, threads
+from scorebars.engines.engine import Changed, higher_sums, normal_sums, over_chunks, threads
 from scorebars.engines.on_device import OnDevice
 from scorebars.engines.score_terms import score_terms
 from scorebars.engines.store import Hits, Store, chances_of, summarise
-from scorebars.engines.sums import NormalSums
+from scorebars.engines.sums import HigherSums, NormalSums
 from scorebars.errors import MeasurementError, Normal
 from scorebars.forecasts import Forecast
+from scorebars.laws.law import Law
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
 from scorebars.measured import SAFE, Measured, near_one
 from scorebars.moments import label_moments
@@ -42,6 +43,9 @@ _CHANGED = (
 )
 _SUMS = {"engine sums": False, "engine sums of corrected errors": True}
 """Names under which data keep their sums, and whether these are the sums for absolute errors."""
+
+
+AnyLaw = TypeVar("AnyLaw", bound=Law)
 
 
 class Evidence:
@@ -113,6 +117,29 @@ class Evidence:
         assert self._summary is not None and self._summary.hits is not None
         return self._summary.hits
 
+    def by_cumulants(self, need: str, law: Callable[[HigherSums], AnyLaw | None]) -> AnyLaw | None:
+        """The distribution of a metric of very many labels, by sums that a second pass over these adds to the first.
+
+        None where labels are few or err in other ways, and where a few of them have most of the errors.
+        """
+        data = self.data
+        if data is None or not self._very_many:
+            return None
+        key = f"higher sums: {need}"
+        if key not in data.shelf:
+            data.shelf[key] = data.higher_sums(need) if isinstance(data, OnDevice) else self._higher_sums(data, need)
+        return None if data.shelf[key] is None else law(data.shelf[key])
+
+    def _higher_sums(self, data: Measured, need: str) -> HigherSums | None:
+        """On the host; the pass tells also whether the arrays were changed since the score was made."""
+        sums, errors = sums_of(data, labels=need == "ratio"), cast(Normal, data.errors.normal)
+        if self._trace is not None and (self._trace[0] is None or self._trace[1][:3] != _few(sums)[:3]):
+            self.labels(need)
+        try:
+            return higher_sums(data.y, data.p, errors.sigma, data.weight, need, sums)
+        except Changed:
+            raise RuntimeError(_CHANGED) from None
+
     def summary(self, need: str) -> Store | None:
         """Bins for a distribution ("squares", "absolute", "ratio"); None where labels are few or err in other ways."""
         data = self.data
@@ -133,16 +160,23 @@ class Evidence:
         return cast("Store | None", data.shelf[key])
 
     @property
-    def _fits_bins(self) -> bool:
-        """Whether there are very many labels of plain normal errors, which the bins can read as they lie in memory."""
+    def _very_many(self) -> bool:
+        """Whether there are very many labels of plain normal errors, each measured once."""
         data = self.data
         if data is None or data.n < _MANY or not data.plain_normal:
             return False
         if data.on_device:
             return True
         errors = cast(Normal, data.errors.normal)
-        single = not errors.estimated and np.ndim(errors.repeats) == 0 and errors.repeats == 1
-        return single and all(map(_readable, (data.y, data.p, errors.sigma, data.weight)))
+        return not errors.estimated and np.ndim(errors.repeats) == 0 and bool(errors.repeats == 1)
+
+    @property
+    def _fits_bins(self) -> bool:
+        """Whether bins can read these labels as they lie in memory."""
+        data = self.data
+        if data is None or not self._very_many or data.on_device:
+            return data is not None and self._very_many
+        return all(map(_readable, (data.y, data.p, cast(Normal, data.errors.normal).sigma, data.weight)))
 
     def chances(self, tolerance: float, perfect: bool) -> ClassCounts | None:
         """Chances of the labels to be within a tolerance, counted; None where labels are few, weighted or err otherwise."""

@@ -405,7 +405,10 @@ class Score(float):
 
     @property
     def method(self) -> str:
-        """How the distribution was found: "exact", "quadrature", "saddlepoint", "delta" or "simulation"."""
+        """How the distribution was found: "exact", "quadrature", "saddlepoint", "delta" or "simulation".
+
+        By "saddlepoint" probabilities err by at most `distribution.error`, which is below 1e-9.
+        """
         return self.distribution.method
 
     @property

@@ -20,6 +20,9 @@
  * Nothing is checked label by label: a value that is not finite makes a sum not finite, and negative
  * errors or weights show in the smallest ones. The Python side looks at the sums.
  *
+ * With "higher" sums the pass also forms those behind the cumulants 3 to 6 of a metric (sums.HIGHER), of labels and weights
+ * divided by their unit, so that no power of them leaves the doubles. The other sums do not change with that.
+ *
  * The array functions of array_sums.py give the same sums in the same order.
  */
 #include "_extension.h"
@@ -74,6 +77,14 @@ static const char *const NAMES[N_SUMS + N_EXTREMES] = {
     "y_d_var_w2", "max_abs_d", "max_sigma", "max_weight", "max_abs_y", "min_sigma", "min_weight",
 };
 
+/* Higher sums, for each order r from 3 to 6, with u = w s^2:
+ *     SQUARES    u^r, u^(r-1) w d^2
+ *     RATIO      the same, and u^(r-1) w times 1, d, c, c d, c^2
+ *     ABSOLUTE   (w s)^r, (w s)^r times the cumulant of |Z + z|; after all orders w s */
+enum { NONE, SQUARES, RATIO, ABSOLUTE };
+enum { FIRST_ORDER = 3, LAST_ORDER = 6, ORDERS = 4, MOST_HIGHER = 7 * ORDERS, LAYOUT = 2 };
+static const int N_HIGHER[] = {0, 2 * ORDERS, 7 * ORDERS, 2 * ORDERS + 1};
+
 /* ------------------------------------------------------------------ one block of labels */
 
 enum { BLOCK = 512 };
@@ -83,13 +94,13 @@ typedef struct {
     const double *y, *p, *sigma, *weight;   /* where the block's numbers lie: the caller's arrays or copies */
     ALIGNED double d[BLOCK];                /* prediction - label */
     ALIGNED double fold[BLOCK];             /* s g(z) */
-    double sum[N_SUMS];
+    double sum[N_SUMS + MOST_HIGHER];
     double extreme[N_EXTREMES];
 } Block;
 
 typedef struct {
-    double sum[N_SUMS];
-    double lost[N_SUMS]; /* what rounding took from the sums so far */
+    double sum[N_SUMS + MOST_HIGHER];
+    double lost[N_SUMS + MOST_HIGHER]; /* what rounding took from the sums so far */
     double extreme[N_EXTREMES];
 } Totals;
 
@@ -266,10 +277,114 @@ static void sum_labels(Block *restrict block, double reference)
     block->extreme[MAX_ABS_Y] = max_abs_y;
 }
 
-/* Add the block to the totals; two-sum gives the rounding error of each addition exactly. */
-static void add_block(Totals *restrict totals, const Block *restrict block)
+/* The higher sums of one order: of `power` = (w s^2)^(r-1) w, which the next order multiplies by w s^2. */
+FOR_EACH_CPU
+static void sum_squares(Block *restrict block, double *restrict power, double per_unit, double per_weight, double *out)
 {
-    for (int k = 0; k < N_SUMS; k++) {
+    WEIGHTED_COLUMNS(block);
+    double own = 0, offset = 0;
+#pragma omp simd reduction(+ : own, offset)
+    for (int i = 0; i < count; i++) {
+        const double d = ds[i] * per_unit, s = sigmas[i] * per_unit, w = weights[i] * per_weight, t = power[i];
+        own += t * s * s;
+        offset += t * d * d;
+        power[i] = t * (w * s * s);
+    }
+    out[0] = own;
+    out[1] = offset;
+}
+
+FOR_EACH_CPU
+static void sum_ratio(Block *restrict block, double *restrict power, double per_unit, double per_weight, double reference,
+                      double *out)
+{
+    WEIGHTED_COLUMNS(block);
+    const double *restrict ys = block->y;
+    double own = 0, offset = 0, one = 0, sum_d = 0, sum_c = 0, sum_cd = 0, sum_cc = 0;
+#pragma omp simd reduction(+ : own, offset, one, sum_d, sum_c, sum_cd, sum_cc)
+    for (int i = 0; i < count; i++) {
+        const double d = ds[i] * per_unit, s = sigmas[i] * per_unit, w = weights[i] * per_weight, t = power[i];
+        const double c = (ys[i] - reference) * per_unit, td = t * d, tc = t * c;
+        own += t * s * s;
+        offset += td * d;
+        one += t;
+        sum_d += td;
+        sum_c += tc;
+        sum_cd += tc * d;
+        sum_cc += tc * c;
+        power[i] = t * (w * s * s);
+    }
+    const double sums[] = {own, offset, one, sum_d, sum_c, sum_cd, sum_cc};
+    memcpy(out, sums, sizeof sums);
+}
+
+/* Cumulants of |Z + z| with f = phi(z), m = z + g its mean and h = m^2 - z^2 = g (2 z + g). */
+FOR_EACH_CPU
+static void sum_absolute(Block *restrict block, double per_unit, double per_weight, double *out)
+{
+    WEIGHTED_COLUMNS(block);
+    const double *restrict folds = block->fold;
+    const double end = FOLD_END;
+    double own3 = 0, own4 = 0, own5 = 0, own6 = 0, k3 = 0, k4 = 0, k5 = 0, k6 = 0, first = 0;
+#pragma omp simd reduction(+ : own3, own4, own5, own6, k3, k4, k5, k6, first)
+    for (int i = 0; i < count; i++) {
+        const double s = sigmas[i], per_sigma = 1 / (s + SMALLEST_NORMAL), away = fabs(ds[i]) * per_sigma;
+        const double near = away < end ? 1 : 0, z = away < end ? away : end, g = folds[i] * per_sigma;
+        const double f = near * 0.39894228040143267794 * gauss(z), zz = z * z, m = z + g, h = near * g * (2 * z + g);
+        const double a = weights[i] * per_weight * (s * per_unit), a2 = a * a, a4 = a2 * a2;
+        const double a3 = a2 * a, a5 = a4 * a, a6 = a4 * a2;
+        first += a;
+        own3 += a3;
+        own4 += a4;
+        own5 += a5;
+        own6 += a6;
+        k3 += a3 * (2 * (m * h - f));
+        k4 += a4 * (8 * m * f - h * (6 * h + 4 * zz));
+        k5 += a5 * (f * (6 - 40 * h - 22 * zz) + 8 * m * h * (3 * h + zz));
+        k6 += a6 * (m * f * (240 * h + 52 * zz - 36) - h * (120 * h * (h + zz) + 16 * zz * zz) - 40 * f * f);
+    }
+    const double sums[] = {own3, k3, own4, k4, own5, k5, own6, k6, first};
+    memcpy(out, sums, sizeof sums);
+}
+
+FOR_EACH_CPU
+static void first_powers(Block *restrict block, double *restrict power, double per_unit, double per_weight)
+{
+    WEIGHTED_COLUMNS(block);
+    (void)ds;
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        const double s = sigmas[i] * per_unit, w = weights[i] * per_weight, u = w * s * s;
+        power[i] = u * u * w;
+    }
+}
+
+typedef struct {
+    int kind;
+    double per_unit, per_weight;
+} Higher;
+
+static void sum_higher(Block *block, const Higher *higher, double reference)
+{
+    double power[BLOCK], *out = block->sum + N_SUMS;
+    if (higher->kind == ABSOLUTE) {
+        sum_absolute(block, higher->per_unit, higher->per_weight, out);
+        return;
+    }
+    first_powers(block, power, higher->per_unit, higher->per_weight);
+    for (int r = FIRST_ORDER; r <= LAST_ORDER; r++) {
+        if (higher->kind == SQUARES)
+            sum_squares(block, power, higher->per_unit, higher->per_weight, out);
+        else
+            sum_ratio(block, power, higher->per_unit, higher->per_weight, reference, out);
+        out += N_HIGHER[higher->kind] / ORDERS;
+    }
+}
+
+/* Add the block to the totals; two-sum gives the rounding error of each addition exactly. */
+static void add_block(Totals *restrict totals, const Block *restrict block, int sums)
+{
+    for (int k = 0; k < sums; k++) {
         const double before = totals->sum[k], addend = block->sum[k];
         const double after = before + addend, added = after - before;
         totals->lost[k] += (before - (after - added)) + (addend - added);
@@ -297,6 +412,7 @@ typedef struct {
     Py_ssize_t count;
     int with_tolerance, with_labels;
     double tolerance, reference;
+    Higher higher;
 } Task;
 
 FOR_EACH_CPU
@@ -361,7 +477,9 @@ static void add_up(const Task *task, Totals *totals)
             sum_within(&block, task->tolerance);
         if (task->with_labels)
             sum_labels(&block, task->reference);
-        add_block(totals, &block);
+        if (task->higher.kind)
+            sum_higher(&block, &task->higher, task->reference);
+        add_block(totals, &block, N_SUMS + N_HIGHER[task->higher.kind]);
     }
 }
 
@@ -400,7 +518,23 @@ static int fits(const Column *column, Py_ssize_t count)
     return column->constant || column->buffer.shape[0] == count;
 }
 
-static int take_task(PyObject *const *args, Task *task)
+static int take_higher(PyObject *const *args, Task *task)
+{
+    Higher *higher = &task->higher;
+    double kind;
+    if (take_number(args[0], &kind) < 0 || take_number(args[1], &higher->per_unit) < 0 ||
+        take_number(args[2], &higher->per_weight) < 0)
+        return -1;
+    higher->kind = kind >= NONE && kind <= ABSOLUTE ? (int)kind : -1;
+    if (higher->kind < 0 || (higher->kind == RATIO && !task->with_labels)) {
+        higher->kind = NONE;
+        PyErr_SetString(PyExc_ValueError, "higher sums are of kind 0 to 3, and those of kind 2 need a reference");
+        return -1;
+    }
+    return 0;
+}
+
+static int take_task(PyObject *const *args, Py_ssize_t n_args, Task *task)
 {
     if (take_column(args[0], "y", &task->y) < 0 || take_column(args[1], "prediction", &task->prediction) < 0 ||
         take_column(args[2], "sigma", &task->sigma) < 0 || take_column(args[3], "weight", &task->weight) < 0)
@@ -421,7 +555,7 @@ static int take_task(PyObject *const *args, Task *task)
     if ((task->with_tolerance && take_number(args[4], &task->tolerance) < 0) ||
         (task->with_labels && take_number(args[5], &task->reference) < 0))
         return -1;
-    return 0;
+    return n_args > 6 ? take_higher(args + 6, task) : 0;
 }
 
 static void give_back(Task *task)
@@ -432,11 +566,14 @@ static void give_back(Task *task)
             PyBuffer_Release(&columns[k]->buffer);
 }
 
-static PyObject *as_tuple(const Totals *totals)
+static PyObject *as_tuple(const Totals *totals, int higher)
 {
-    PyObject *result = PyTuple_New(N_SUMS + N_EXTREMES);
-    for (int k = 0; result != NULL && k < N_SUMS + N_EXTREMES; k++) {
-        const double value = k < N_SUMS ? totals->sum[k] + totals->lost[k] : totals->extreme[k - N_SUMS];
+    const int named = N_SUMS + N_EXTREMES;
+    PyObject *result = PyTuple_New(named + higher);
+    for (int k = 0; result != NULL && k < named + higher; k++) {
+        const int at = k < named ? k : k - N_EXTREMES;
+        const int extreme = k >= N_SUMS && k < named;
+        const double value = extreme ? totals->extreme[k - N_SUMS] : totals->sum[at] + totals->lost[at];
         PyObject *number = PyFloat_FromDouble(value);
         if (number == NULL || PyTuple_SetItem(result, k, number) < 0)
             Py_CLEAR(result);
@@ -445,26 +582,28 @@ static PyObject *as_tuple(const Totals *totals)
 }
 
 PyDoc_STRVAR(chunk_sums_doc,
-             "chunk_sums(y, prediction, sigma, weight, tolerance, reference) -> tuple of floats\n\n"
+             "chunk_sums(y, prediction, sigma, weight, tolerance, reference[, kind, per_unit, per_weight]) -> floats\n\n"
              "The sums named in NAMES. sigma may be a float, weight None, tolerance and reference None\n"
-             "(their sums are then 0). Other threads run meanwhile.");
+             "(their sums are then 0). The higher sums of a kind follow, of labels times per_unit and weights times\n"
+             "per_weight. Other threads run meanwhile.");
 
 static PyObject *chunk_sums(PyObject *module, PyObject *const *args, Py_ssize_t n_args)
 {
     (void)module;
-    if (n_args != 6) {
-        PyErr_SetString(PyExc_TypeError, "chunk_sums(y, prediction, sigma, weight, tolerance, reference)");
+    if (n_args != 6 && n_args != 9) {
+        PyErr_SetString(PyExc_TypeError, "chunk_sums(y, prediction, sigma, weight, tolerance, reference[, kind, "
+                                         "per_unit, per_weight])");
         return NULL;
     }
     Task task;
     Totals totals;
     memset(&task, 0, sizeof task);
     PyObject *result = NULL;
-    if (take_task(args, &task) == 0) {
+    if (take_task(args, n_args, &task) == 0) {
         Py_BEGIN_ALLOW_THREADS
         add_up(&task, &totals);
         Py_END_ALLOW_THREADS
-        result = as_tuple(&totals);
+        result = as_tuple(&totals, N_HIGHER[task.higher.kind]);
     }
     give_back(&task);
     return result;
@@ -496,7 +635,8 @@ static int add_names(PyObject *module)
         if (name == NULL || PyTuple_SetItem(names, k, name) < 0)
             Py_CLEAR(names);
     }
-    const int failed = names == NULL || PyModule_AddObjectRef(module, "NAMES", names) < 0;
+    const int failed = names == NULL || PyModule_AddObjectRef(module, "NAMES", names) < 0 ||
+                       PyModule_AddIntConstant(module, "LAYOUT", LAYOUT) < 0;
     Py_XDECREF(names);
     return failed ? -1 : 0;
 }

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from scorebars.arrays import library_of, to_host
 from scorebars.engines.coefficients import FOLD_END, FOLD_ROOT, TAIL_BOTTOM, TAIL_END, TAIL_TOP
-from scorebars.engines.sums import NAMES, combine
+from scorebars.engines.sums import NAMES, ORDERS, HigherRows, combine
 
 AnyArray = Any  # of any of the libraries
 
@@ -25,21 +25,36 @@ _CACHED = 1 << 12  # labels of a block for NumPy
 _CHUNK = 1 << 22  # labels on a device: 32 MB for each temporary array
 _ROWS = 256  # partial sums of a chunk: libraries that sum one number after the other lose digits over long rows
 _SMALLEST_NORMAL = 2.2250738585072014e-308  # stands in for sigma = 0 in a division
+_PHI = 0.3989422804014327
 
 
 def numpy_sums(
-    y: AnyArray, p: AnyArray, sigma: AnyArray, weight: AnyArray | None, tolerance: float | None, reference: float | None
+    y: AnyArray,
+    p: AnyArray,
+    sigma: AnyArray,
+    weight: AnyArray | None,
+    tolerance: float | None,
+    reference: float | None,
+    *higher: float,
 ) -> tuple[float, ...]:
-    """The numbers of NAMES for a chunk of NumPy arrays; those that need a missing tolerance or reference are 0."""
+    """The numbers of NAMES for a chunk of NumPy arrays; those that need a missing tolerance or reference are 0.
+
+    The `higher` sums follow (`HigherRows`: kind, per_unit, per_weight).
+    """
+    asked = _asked(higher)
     rows = []
     with np.errstate(all="ignore"):
         for start in range(0, len(y), _CACHED):
             part = slice(start, start + _CACHED)
             cut: list[Any] = [c[part] if isinstance(c, np.ndarray) and c.ndim else c for c in (y, p, sigma, weight)]
             block = [None if column is None else np.asarray(column, dtype=np.float64) for column in cut]
-            found = _numbers(np, tolerance, reference, *block)
-            rows.append(tuple(float(found.get(name, 0.0)) for name in NAMES))
+            found, more = _numbers(np, tolerance, asked, reference, *block)
+            rows.append((*(float(found.get(name, 0.0)) for name in NAMES), *map(float, more)))
     return combine(rows)
+
+
+def _asked(higher: tuple[float, ...]) -> HigherRows | None:
+    return HigherRows(int(higher[0]), *higher[1:]) if higher else None
 
 
 def array_sums(
@@ -49,11 +64,12 @@ def array_sums(
     weight: AnyArray | None,
     tolerance: float | None = None,
     reference: float | None = None,
+    *higher: float,
 ) -> tuple[float, ...]:
     """The same for arrays of torch, JAX or CuPy; `sigma` is one of them too, of no dimension where it serves all labels."""
     with in_doubles(y):
         xp = namespace(y)
-        numbers = _compiled(library_of(y), xp, tolerance, reference is not None)
+        numbers = _compiled(library_of(y), xp, tolerance, _asked(higher), reference is not None)
         if reference is not None:
             numbers = partial(numbers, xp.asarray(reference, dtype=xp.float64, device=device_of(y)))
         rows = [numbers(*columns) for columns in _chunks(xp, y, p, sigma, weight)]
@@ -98,9 +114,12 @@ def _chunks(xp: Any, *columns: AnyArray | None) -> Iterator[list[AnyArray | None
 
 
 @cache
-def _compiled(library: str | None, xp: Any, tolerance: float | None, labels: bool) -> Callable[..., AnyArray]:
+def _compiled(
+    library: str | None, xp: Any, tolerance: float | None, higher: HigherRows | None, labels: bool
+) -> Callable[..., AnyArray]:
     """JAX forms one program of the whole chunk; the others go operation by operation."""
-    numbers = partial(_stacked, xp, tolerance) if labels else partial(_stacked, xp, tolerance, None)
+    numbers = partial(_stacked, xp, tolerance, higher)
+    numbers = numbers if labels else partial(numbers, None)
     if library != "jax":
         return numbers
     import jax
@@ -108,17 +127,30 @@ def _compiled(library: str | None, xp: Any, tolerance: float | None, labels: boo
     return jax.jit(numbers)
 
 
-def _stacked(xp: Any, tolerance: float | None, reference: AnyArray | None, *columns: AnyArray | None) -> AnyArray:
+def _stacked(
+    xp: Any,
+    tolerance: float | None,
+    higher: HigherRows | None,
+    reference: AnyArray | None,
+    *columns: AnyArray | None,
+) -> AnyArray:
     """All numbers of one chunk as one array."""
-    found = _numbers(xp, tolerance, reference, *columns)
+    found, more = _numbers(xp, tolerance, higher, reference, *columns)
     nothing = xp.zeros_like(found["d"])
-    return xp.stack([nothing + found.get(name, 0.0) for name in NAMES])
+    return xp.stack([nothing + found.get(name, 0.0) for name in NAMES] + more)
 
 
 def _numbers(
-    xp: Any, tolerance: float | None, reference: Any, y: AnyArray, p: AnyArray, s: AnyArray, w: AnyArray | None
-) -> dict[str, Any]:
-    """The numbers of one chunk by their names, as far as they are asked for."""
+    xp: Any,
+    tolerance: float | None,
+    higher: HigherRows | None,
+    reference: Any,
+    y: AnyArray,
+    p: AnyArray,
+    s: AnyArray,
+    w: AnyArray | None,
+) -> tuple[dict[str, Any], list[Any]]:
+    """The numbers of one chunk by their names, as far as they are asked for, and the higher sums."""
     d = p - y
     s = xp.broadcast_to(s, d.shape)
     a, sq, var = xp.abs(d), d * d, s * s
@@ -162,7 +194,46 @@ def _numbers(
             "y_d_var_w2": _sum(xp, w2_var * c * d),
             "max_abs_y": xp.max(xp.where(weight > 0, xp.abs(c), zero)),
         }
-    return found
+    if higher is None:
+        return found, []
+    s, d, a, fold = (x * higher.per_unit for x in (s, d, a, fold))
+    if higher.need == "absolute":
+        return found, _absolute(xp, weight * higher.per_weight, s, xp.where(near, z, zero), near, fold)
+    c = None if higher.need == "squares" else (y - reference) * higher.per_unit
+    return found, _quadratic(xp, weight * higher.per_weight, s, d, c)
+
+
+def _quadratic(xp: Any, w: AnyArray, s: AnyArray, d: AnyArray, c: AnyArray | None) -> list[AnyArray]:
+    """The higher sums of squares; with c those of ratios."""
+    rows, u = [], w * s * s
+    t = u * u * w
+    for _ in ORDERS:
+        rows += [_sum(xp, t * s * s), _sum(xp, t * d * d)]
+        if c is not None:
+            td, tc = t * d, t * c
+            rows += [_sum(xp, x) for x in (t, td, tc, tc * d, tc * c)]
+        t = t * u
+    return rows
+
+
+def _absolute(xp: Any, w: AnyArray, s: AnyArray, z: AnyArray, near: AnyArray, fold: AnyArray) -> list[AnyArray]:
+    """The higher sums of absolute errors: f = phi(z), m = z + g the mean of |Z + z|, h = m^2 - z^2."""
+    zero, zz = xp.zeros_like(z), z * z
+    g = fold / (s + _SMALLEST_NORMAL)
+    f = xp.where(near, _PHI * xp.exp(-0.5 * zz), zero)
+    m, h = z + g, g * (2.0 * z + g)
+    cumulants = (
+        2.0 * (m * h - f),
+        8.0 * m * f - h * (6.0 * h + 4.0 * zz),
+        f * (6.0 - 40.0 * h - 22.0 * zz) + 8.0 * m * h * (3.0 * h + zz),
+        m * f * (240.0 * h + 52.0 * zz - 36.0) - h * (120.0 * h * (h + zz) + 16.0 * zz * zz) - 40.0 * f * f,
+    )
+    size, rows = w * s, []
+    power = size * size
+    for cumulant in cumulants:
+        power = power * size
+        rows += [_sum(xp, power), _sum(xp, power * xp.where(near, cumulant, zero))]
+    return [*rows, _sum(xp, size)]
 
 
 def _within(xp: Any, a: AnyArray, s: AnyArray, tolerance: float) -> tuple[AnyArray, AnyArray]:

@@ -27,15 +27,27 @@ from numpy.typing import NDArray
 
 from scorebars.arrays import FloatArray
 from scorebars.engines import array_sums
-from scorebars.engines.sums import LABEL_SUMS, NAMES, SMALLEST, SUMS, TOLERANCE_SUMS, NormalSums, combine
+from scorebars.engines.sums import (
+    HIGHER,
+    LABEL_SUMS,
+    NAMES,
+    SMALLEST,
+    SUMS,
+    TOLERANCE_SUMS,
+    HigherRows,
+    HigherSums,
+    NormalSums,
+    combine,
+)
 
 _MOST_THREADS = 8
 _MOST_ASKED = 1024
 _OTHER_VERSION = "it was built from another version of the sources; install the package again"
-_LAYOUTS = {"_bins": 3, "_scores": 3}
+_LAYOUTS = {"_kernel": 2, "_bins": 3, "_scores": 3}
 """Version of the arguments that the compiled loops take."""
 
-# y, prediction, sigma (array or float), weight, tolerance, reference -> the numbers named in NAMES
+# y, prediction, sigma (array or float), weight, tolerance, reference -> the numbers named in NAMES; with three more arguments
+# (place in HIGHER counted from 1, per_unit, per_weight) higher sums follow
 ChunkSums = Callable[..., tuple[float, ...]]
 
 
@@ -56,7 +68,7 @@ def compiled(name: str) -> Compiled:
         module = importlib.import_module(f"scorebars.engines.{name}")
     except ImportError as error:
         return Compiled(None, str(error))
-    if (module.NAMES != NAMES) if name == "_kernel" else (_LAYOUTS[name] != module.LAYOUT):
+    if getattr(module, "NAMES", NAMES) != NAMES or _LAYOUTS[name] != module.LAYOUT:
         return Compiled(None, _OTHER_VERSION)
     return Compiled(module, module.instruction_set() if name == "_kernel" else "")
 
@@ -245,17 +257,73 @@ def normal_sums(
     return collect(len(y), numbers, tolerance, reference)._replace(scale=scale, weight_scale=weight_scale)
 
 
+def higher_sums(
+    y: NDArray[Any],
+    p: NDArray[Any],
+    sigma: NDArray[Any] | float,
+    weight: NDArray[Any] | None,
+    need: str,
+    of: NormalSums,
+) -> HigherSums | None:
+    """The higher sums that serve `need`, with the sums of the same pass, given those of an earlier one.
+
+    None where labels, errors and weights are of extreme size. Raises Changed where they are not those of the earlier pass.
+    """
+    rows = higher_rows(need, of)
+    if rows is None:
+        return None
+    columns = (y, p, sigma if isinstance(sigma, np.ndarray) and sigma.ndim else float(sigma), weight)
+    reference = None if math.isnan(of.y_shift) else of.y_shift
+    numbers = _one_pass(columns, None, reference, None, rows)
+    sums = collect(len(y), numbers[: len(NAMES)], None, reference)
+    if (sums.d, sums.sq, sums.var, sums.w) != (of.d, of.sq, of.var, of.w):
+        raise Changed
+    return collect_higher(rows, sums, numbers[len(NAMES) :])
+
+
+def higher_rows(need: str, of: NormalSums) -> HigherRows | None:
+    """In which units higher sums are formed; None for labels of extreme size."""
+    largest = max(of.max_abs_d, of.max_abs_y if need == "ratio" else 0.0, of.max_sigma, of.max_weight)
+    if not (
+        largest < _LARGE and min(of.max_sigma, of.max_weight) > 1.0 / _LARGE and of.scale == of.weight_scale == 1.0
+    ):
+        return None
+    power, lighter = (math.frexp(largest)[1] for largest in (of.max_sigma, of.max_weight))
+    power, lighter = (0 if abs(x) <= most else x for x, most in ((power, 6), (lighter, 2)))
+    return HigherRows(list(HIGHER).index(need) + 1, math.ldexp(1.0, -power), math.ldexp(1.0, -lighter))
+
+
+def collect_higher(rows: HigherRows, sums: NormalSums, found: tuple[float, ...]) -> HigherSums | None:
+    """Higher sums with the other ones in the same units; None where one is not finite."""
+    if not math.isfinite(sum(found)):
+        return None
+    power, lighter = (1 - math.frexp(per)[1] for per in (rows.per_unit, rows.per_weight))
+    sums = sums.divided(power) if power else sums
+    return HigherSums(rows.need, sums.with_lighter(lighter) if lighter else sums, found, power)
+
+
+_LARGE = math.ldexp(1.0, 60)
+
+
+class Changed(Exception):
+    """The arrays are not those of an earlier pass."""
+
+
 def _one_pass(
-    columns: tuple[Any, ...], tolerance: float | None, reference: float | None, wished: int | None
+    columns: tuple[Any, ...],
+    tolerance: float | None,
+    reference: float | None,
+    wished: int | None,
+    higher: tuple[float, ...] = (),
 ) -> tuple[float, ...]:
     """The numbers of NAMES: at once for few labels, else chunk by chunk, so that no column is copied as a whole."""
     engine, n = chunk_sums(), len(columns[0])
     if n <= CHUNK:
-        return engine(*map(_readable, columns), tolerance, reference)
+        return engine(*map(_readable, columns), tolerance, reference, *higher)
 
     def work(start: int, stop: int) -> tuple[float, ...]:
         part = (column[start:stop] if isinstance(column, np.ndarray) else column for column in columns)
-        return engine(*map(_readable, part), tolerance, reference)
+        return engine(*map(_readable, part), tolerance, reference, *higher)
 
     return combine(over_chunks(work, n, wished or threads()))
 

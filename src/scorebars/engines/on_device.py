@@ -1,9 +1,10 @@
 """Labels and predictions of torch, JAX or CuPy on a device: summed where they are, copied to the host only when asked for.
 
 (Arrays in the host's own memory are read there as NumPy arrays, without a copy, by the compiled kernel.) The sums give
-observed, expected and std of MSE, MAE, bias and the fraction within a tolerance, and for very many labels of RMSE and R2. Of
-many torch tensors the bins behind their intervals are filled on the device too. What needs the labels one by one (truth,
-other metrics) copies the arrays to the host, once, when it is first asked for.
+observed, expected and std of MSE, MAE, bias and the fraction within a tolerance, and for very many labels of RMSE and R2. Their
+intervals come from higher sums of a second pass; where a few labels dominate, the bins behind intervals of torch tensors are
+filled on the device too. What needs the labels one by one (truth, other metrics) copies the arrays to the host, once, when it
+is first asked for.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from scorebars import checks
 from scorebars.arrays import FloatArray, library_of, to_host
 from scorebars.engines.array_sums import array_sums, device_of, in_doubles, namespace
-from scorebars.engines.engine import collect, is_ordinary, normal_sums, typical
+from scorebars.engines.engine import collect, collect_higher, higher_rows, is_ordinary, normal_sums, typical
 from scorebars.engines.store import Store
-from scorebars.engines.sums import NormalSums
+from scorebars.engines.sums import NAMES, HigherSums, NormalSums
 from scorebars.errors import Normal
 from scorebars.measured import Measured
 
@@ -66,6 +67,16 @@ class OnDevice(Measured):
             self.shelf[key] = found
         sums: NormalSums = self.shelf[key]
         return sums
+
+    def higher_sums(self, need: str) -> HigherSums | None:
+        """The sums behind the higher cumulants of a metric; None for labels of extreme size."""
+        sums = self.sums_of(need == "ratio", None)
+        rows = higher_rows(need, sums)
+        if rows is None:
+            return None
+        reference = None if math.isnan(sums.y_shift) else sums.y_shift
+        found = _engine(self.columns.y)(*self.columns, None, reference, *rows)
+        return collect_higher(rows, sums, found[len(NAMES) :])
 
     def summary(self, need: str) -> Store | None:
         """Bins for a distribution, filled on the device; None where the host has to do it."""
@@ -165,13 +176,13 @@ def _column(values: Any, like: Any) -> Any | None:
             kept = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
             values = namespace(like).asarray(kept, device=device_of(like))
     library = library_of(values)
-    if library != library_of(like) or device_of(values) != device_of(like):
+    if library != library_of(like):
         return None
     if library == "torch":  # asked directly: the GPU waits meanwhile
-        values = values.detach()
-        if values.is_complex():
+        if values.device != like.device or values.is_complex():
             return None
-    elif namespace(like).isdtype(values.dtype, "complex floating"):
+        values = values.detach() if values.requires_grad else values
+    elif device_of(values) != device_of(like) or namespace(like).isdtype(values.dtype, "complex floating"):
         return None
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

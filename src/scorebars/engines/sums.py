@@ -4,6 +4,8 @@ Label i has the value y, the error sigma, the weight w and the prediction p; d =
 the label differs from the prediction by d + sigma Z with Z standard normal. For the mean absolute error, for instance,
 
     observed = abs / w,    expected = (abs + fold) / w,    variance = foldvar_w2 / w^2.
+
+A second pass, made when a distribution is asked for, adds the higher sums behind the cumulants 3 to 6 of a metric (`HIGHER`).
 """
 
 from __future__ import annotations
@@ -106,6 +108,12 @@ class NormalSums(NamedTuple):
         moved: dict[str, Any] = {k: math.ldexp(getattr(self, k), -power * unit) for k, unit in _LABEL_POWERS.items()}
         return self._replace(**moved)
 
+    def with_lighter(self, power: int) -> NormalSums:
+        """The sums with all weights divided by 2^power."""
+        names = (*SUMS, "max_weight")
+        moved: dict[str, Any] = {k: math.ldexp(getattr(self, k), -power * (2 if "w2" in k else 1)) for k in names}
+        return self._replace(**moved)
+
 
 SUMS: tuple[str, ...] = NormalSums._fields[1:25]
 LARGEST: tuple[str, ...] = NormalSums._fields[25:29]
@@ -126,14 +134,57 @@ _LABEL_POWERS = {
 """The power of the label unit in each number that has one."""
 
 
+ORDERS = (3, 4, 5, 6)
+"""Of the cumulants that higher sums give."""
+HIGHER: dict[str, tuple[str, ...]] = {
+    "squares": ("own", "d2") * len(ORDERS),
+    "ratio": ("own", "d2", "one", "d", "c", "cd", "c2") * len(ORDERS),
+    "absolute": ("own", "folded") * len(ORDERS) + ("errors",),
+}
+"""Higher sums by what they serve, order by order. Of order r with u = w s^2 and c = y - y_shift:
+
+"squares"     own = sum u^r,  d2 = sum u^(r-1) w d^2
+"ratio"       the same, and sums of u^(r-1) w times 1, d, c, c d and c^2
+"absolute"    own = sum (w s)^r,  folded = sum (w s)^r kr(|Z + z|), kr the r-th cumulant; errors = sum w s
+"""
+
+
+class HigherRows(NamedTuple):
+    """Which higher sums an engine is to form, of labels times `per_unit` and weights times `per_weight`."""
+
+    kind: int
+    """The place in HIGHER, counted from 1."""
+    per_unit: float
+    per_weight: float
+
+    @property
+    def need(self) -> str:
+        return list(HIGHER)[self.kind - 1]
+
+
+class HigherSums(NamedTuple):
+    """Higher sums of one pass, and its other sums, all of labels divided by 2^power and weights by a power of their own."""
+
+    need: str
+    sums: NormalSums
+    rows: tuple[float, ...]
+    power: int
+
+    def by_order(self) -> list[tuple[float, ...]]:
+        """The rows of order 3, 4, 5 and 6."""
+        width = len(HIGHER[self.need]) // len(ORDERS)
+        return [self.rows[width * i : width * (i + 1)] for i in range(len(ORDERS))]
+
+
 def combine(results: list[tuple[float, ...]]) -> tuple[float, ...]:
-    """The numbers of NAMES for all chunks together."""
+    """The numbers of NAMES for all chunks together, and higher sums that may follow them."""
     columns = list(zip(*results, strict=True))
-    largest = len(SUMS), len(SUMS) + len(LARGEST)
+    largest, smallest = len(SUMS), len(SUMS) + len(LARGEST)
     return (
-        *map(exact_sum, columns[: largest[0]]),
-        *map(max, columns[slice(*largest)]),
-        *map(min, columns[largest[1] :]),
+        *map(exact_sum, columns[:largest]),
+        *map(max, columns[largest:smallest]),
+        *map(min, columns[smallest : len(NAMES)]),
+        *map(exact_sum, columns[len(NAMES) :]),
     )
 
 

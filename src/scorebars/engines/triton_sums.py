@@ -3,14 +3,15 @@
 Arrays of float64 are computed in float64. Where all arrays are float32 each label's part is computed in float32, four
 neighbours are added in float32, and all further sums are in float64: each label's part has a relative error of about 1e-7,
 of either sign. Which labels are within a tolerance is decided in float64, and data too large or too small for float32 go
-in float64 altogether.
+in float64 altogether. Higher sums (`sums.HIGHER`) come from the same pass where they are asked for.
 """
-# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, assignment"
 # (what Triton compiles has no Python types)
 
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -20,7 +21,7 @@ import triton
 import triton.language as tl
 
 from scorebars.engines import coefficients
-from scorebars.engines.sums import LABEL_SUMS, NAMES, TOLERANCE_SUMS
+from scorebars.engines.sums import HIGHER, LABEL_SUMS, NAMES, TOLERANCE_SUMS, HigherRows
 
 _FOLD_ROOT = tl.constexpr(coefficients.FOLD_ROOT)
 _SINGLE_FOLD_TOP = tl.constexpr(coefficients.SINGLE_FOLD_TOP)
@@ -32,6 +33,7 @@ _WARPS = 4
 _STAGES = 3  # blocks that are on their way from memory while one is summed
 _PROGRAMS_PER_PROCESSOR = 64
 _JOINED = 1024  # programs whose numbers are joined at a time
+_FEW_BLOCKS, _FEW_PROGRAMS = 256, 64  # of so few labels the host joins the numbers: that is quicker than another launch
 
 # Where g(z), the normal tail and the normal numbers end.
 _SINGLE = {"FOLD_END": 6.0, "TAIL_END": 13.0, "TINY": 1.1754943508222875e-38, "VECTOR": 4}
@@ -49,8 +51,9 @@ _SINGLE_LOWEST, _SINGLE_HIGHEST = 2.0**-16, 2.0**30
 _SUMS = ("d", "abs", "sq", "var", "fold", "fourth_w2", "var2_w2", "sqvar_w2", "foldvar_w2")
 _WEIGHTED_SUMS = ("w", "w2", "d_w2", "expabs_w2", "sq_w2", "var_w2")
 _LARGEST = ("max_abs_d", "max_sigma", "-min_sigma", "max_weight", "-min_weight", "max_abs_y")
-_STORED = (*_SUMS, *_WEIGHTED_SUMS, *TOLERANCE_SUMS, *LABEL_SUMS, *_LARGEST)
-_COUNT = tl.constexpr(len(_STORED))
+_NAMED_SUMS = (*_SUMS, *_WEIGHTED_SUMS, *TOLERANCE_SUMS, *LABEL_SUMS)
+_SQUARES, _RATIO, _ABSOLUTE = (tl.constexpr(list(HIGHER).index(need) + 1) for need in ("squares", "ratio", "absolute"))
+_PHI = tl.constexpr(0.3989422804014327)
 
 
 @triton.jit
@@ -93,10 +96,25 @@ def _larger(largest, x, VECTOR: tl.constexpr):
     return tl.maximum(largest, tl.max(_rows(x, VECTOR), axis=1))
 
 
+@triton.jit
+def _add_two(own, offset, t, s, d, VECTOR: tl.constexpr):
+    """Higher sums of squares, of one order."""
+    return _added(own, t * s * s, VECTOR), _added(offset, t * d * d, VECTOR)
+
+
+@triton.jit
+def _add_five(one, d_sum, c_sum, cd_sum, cc_sum, t, d, c, VECTOR: tl.constexpr):
+    """Those of ratios besides."""
+    td, tc = t * d, t * c
+    one, d_sum, c_sum = _added(one, t, VECTOR), _added(d_sum, td, VECTOR), _added(c_sum, tc, VECTOR)
+    return one, d_sum, c_sum, _added(cd_sum, tc * d, VECTOR), _added(cc_sum, tc * c, VECTOR)
+
+
 # fmt: off
 @triton.jit
 def _kernel(
-    y_at, p_at, s_at, w_at, tolerance_at, reference_at, out_at, n, y_step, p_step, s_step, w_step, rounds,
+    y_at, p_at, s_at, w_at, tolerance_at, reference_at, out_at, n, y_step, p_step, s_step, w_step, rounds, per_unit, per_weight,
+    KIND: tl.constexpr, COUNT: tl.constexpr,
     WEIGHTED: tl.constexpr, WITHIN: tl.constexpr, LABELS: tl.constexpr, NUMBER: tl.constexpr, FOLD_END: tl.constexpr,
     TAIL_END: tl.constexpr, TINY: tl.constexpr, VECTOR: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):
@@ -107,6 +125,10 @@ def _kernel(
     w_, w2_, d_w2_, expabs_, sq_w2_, var_w2_ = zero, zero, zero, zero, zero, zero
     within_, within_p_, within_var_ = zero, zero, zero
     y1_, y2_, d_var_, y_var_, y2_var_, y_d_var_ = zero, zero, zero, zero, zero, zero
+    own3_, own4_, own5_, own6_, two3_, two4_, two5_, two6_ = zero, zero, zero, zero, zero, zero, zero, zero
+    one3_, one4_, one5_, one6_, hd3_, hd4_, hd5_, hd6_ = zero, zero, zero, zero, zero, zero, zero, zero
+    hc3_, hc4_, hc5_, hc6_, cd3_, cd4_, cd5_, cd6_ = zero, zero, zero, zero, zero, zero, zero, zero
+    cc3_, cc4_, cc5_, cc6_, errors_ = zero, zero, zero, zero, zero
     least = tl.full([BLOCK // VECTOR], float("-inf"), NUMBER)
     max_d, max_s, min_s, max_w, min_w, max_c = least, least, least, least, least, least
 
@@ -120,7 +142,8 @@ def _kernel(
         d = p - y
         a, sq, var = tl.abs(d), d * d, s * s
         z = a / (s + TINY)
-        fold = tl.where(z < FOLD_END, s * _fold(tl.minimum(z, FOLD_END)), 0.0)
+        gain = tl.where(z < FOLD_END, _fold(tl.minimum(z, FOLD_END)), 0.0)
+        fold = s * gain
         foldvar = var - fold * (a + a + fold)
         if WEIGHTED:
             w = tl.load(w_at + at * w_step, mask=here, other=0).to(NUMBER)
@@ -168,13 +191,61 @@ def _kernel(
             )
             y_var_, y2_var_ = _added(y_var_, w2_var * c, VECTOR), _added(y2_var_, w2_var * c * c, VECTOR)
             y_d_var_, max_c = _added(y_d_var_, w2_var * c * d, VECTOR), _larger(max_c, tl.abs(c), VECTOR)
+        if KIND > 0:
+            if KIND == _ABSOLUTE:
+                near = tl.minimum(z, FOLD_END)
+                f = tl.where(z < FOLD_END, tl.exp(-0.5 * near * near) * _PHI, 0.0)
+                zz, m, h = near * near, near + gain, gain * (2.0 * near + gain)
+                size = (w * per_weight) * (s * per_unit)
+                a3 = size * size * size
+                a4 = a3 * size
+                a5 = a4 * size
+                a6 = a5 * size
+                errors_ = _added(errors_, size, VECTOR)
+                own3_, own4_ = _added(own3_, a3, VECTOR), _added(own4_, a4, VECTOR)
+                own5_, own6_ = _added(own5_, a5, VECTOR), _added(own6_, a6, VECTOR)
+                two3_ = _added(two3_, a3 * (2.0 * (m * h - f)), VECTOR)
+                two4_ = _added(two4_, a4 * (8.0 * m * f - h * (6.0 * h + 4.0 * zz)), VECTOR)
+                cumulant = f * (6.0 - 40.0 * h - 22.0 * zz) + 8.0 * m * h * (3.0 * h + zz)
+                two5_ = _added(two5_, a5 * cumulant, VECTOR)
+                cumulant = m * f * (240.0 * h + 52.0 * zz - 36.0) - h * (120.0 * h * (h + zz) + 16.0 * zz * zz) - 40.0 * f * f
+                two6_ = _added(two6_, a6 * cumulant, VECTOR)
+            else:
+                su, du, wu = s * per_unit, d * per_unit, w * per_weight
+                u = wu * su * su
+                t3 = u * u * wu
+                t4 = t3 * u
+                t5 = t4 * u
+                t6 = t5 * u
+                own3_, two3_ = _add_two(own3_, two3_, t3, su, du, VECTOR)
+                own4_, two4_ = _add_two(own4_, two4_, t4, su, du, VECTOR)
+                own5_, two5_ = _add_two(own5_, two5_, t5, su, du, VECTOR)
+                own6_, two6_ = _add_two(own6_, two6_, t6, su, du, VECTOR)
+                if KIND == _RATIO:
+                    cu = tl.where(w > 0, y - tl.load(reference_at).to(NUMBER), 0.0) * per_unit
+                    one3_, hd3_, hc3_, cd3_, cc3_ = _add_five(one3_, hd3_, hc3_, cd3_, cc3_, t3, du, cu, VECTOR)
+                    one4_, hd4_, hc4_, cd4_, cc4_ = _add_five(one4_, hd4_, hc4_, cd4_, cc4_, t4, du, cu, VECTOR)
+                    one5_, hd5_, hc5_, cd5_, cc5_ = _add_five(one5_, hd5_, hc5_, cd5_, cc5_, t5, du, cu, VECTOR)
+                    one6_, hd6_, hc6_, cd6_, cc6_ = _add_five(one6_, hd6_, hc6_, cd6_, cc6_, t6, du, cu, VECTOR)
 
     plain = (d_, abs_, sq_, var_, fold_, fourth_, var2_, sqvar_, foldvar_)
     weighted = (w_, w2_, d_w2_, expabs_, sq_w2_, var_w2_)
     labels = (y1_, y2_, d_var_, y_var_, y2_var_, y_d_var_)
     sums = plain + weighted + (within_, within_p_, within_var_) + labels
+    if KIND == _SQUARES:
+        squares = (own3_, two3_, own4_, two4_, own5_, two5_, own6_, two6_)
+        sums = sums + squares
+    if KIND == _ABSOLUTE:
+        absolute = (own3_, two3_, own4_, two4_, own5_, two5_, own6_, two6_, errors_)
+        sums = sums + absolute
+    if KIND == _RATIO:
+        third = (own3_, two3_, one3_, hd3_, hc3_, cd3_, cc3_)
+        fourth = (own4_, two4_, one4_, hd4_, hc4_, cd4_, cc4_)
+        fifth = (own5_, two5_, one5_, hd5_, hc5_, cd5_, cc5_)
+        sixth = (own6_, two6_, one6_, hd6_, hc6_, cd6_, cc6_)
+        sums = sums + third + fourth + fifth + sixth
     largest = (max_d, max_s, min_s, max_w, min_w, max_c)
-    out_at += program * _COUNT
+    out_at += program * COUNT
     for k in tl.static_range(len(sums)):
         tl.store(out_at + k, tl.sum(sums[k]))
     for k in tl.static_range(len(largest)):
@@ -196,12 +267,20 @@ def _join(out_at, total_at, rows, COUNT: tl.constexpr, SUMS: tl.constexpr, BLOCK
 
 
 def triton_sums(
-    y: Any, p: Any, sigma: Any, weight: Any | None, tolerance: float | None = None, reference: float | None = None
+    y: Any,
+    p: Any,
+    sigma: Any,
+    weight: Any | None,
+    tolerance: float | None = None,
+    reference: float | None = None,
+    *higher: float,
 ) -> tuple[float, ...]:
     """The numbers in the order of `sums.NAMES`; those that need a missing tolerance or reference are 0.
 
-    `sigma` is a tensor like y, or one of no dimension that holds for all labels.
+    `sigma` is a tensor like y, or one of no dimension that holds for all labels. The `higher` sums follow (`HigherRows`:
+    kind, per_unit, per_weight).
     """
+    rows = HigherRows(int(higher[0]), *higher[1:]) if higher else _NO_ROWS
     columns = [None if column is None else readable(column) for column in (y, p, sigma, weight)]
     options = {"WEIGHTED": weight is not None, "WITHIN": tolerance is not None, "LABELS": reference is not None}
     numbers = [
@@ -209,10 +288,18 @@ def triton_sums(
         for number in (tolerance, reference)
     ]
     if all(column.dtype == torch.float32 for column in columns if column is not None and column.ndim):
-        found = _pass(columns, numbers, NUMBER=tl.float32, **options, **_SINGLE)
+        found = _pass(columns, numbers, rows, NUMBER=tl.float32, **options, **_SINGLE)
         if _fits_single(found):
-            return _in_order(found, y.shape[0], weight is not None)
-    return _in_order(_pass(columns, numbers, NUMBER=tl.float64, **options, **_DOUBLE), y.shape[0], weight is not None)
+            return _in_order(found, y.shape[0], weight is not None, rows)
+    found = _pass(columns, numbers, rows, NUMBER=tl.float64, **options, **_DOUBLE)
+    return _in_order(found, y.shape[0], weight is not None, rows)
+
+
+_NO_ROWS = HigherRows(0, 1.0, 1.0)
+_STORED: tuple[tuple[str | int, ...], ...] = tuple(
+    (*_NAMED_SUMS, *range(count), *_LARGEST) for count in (0, *map(len, HIGHER.values()))
+)
+"""What the kernel stores, by the kind of higher sums; these have numbers for names."""
 
 
 def readable(column: Any) -> Any:
@@ -226,37 +313,50 @@ def processors(device: Any) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-def _pass(columns: list[Any], numbers: list[Any], **options: Any) -> dict[str, float]:
+def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, **options: Any) -> dict[str | int, float]:
     """All labels; the number of programs depends on n and the device alone, so a result does not change.
 
     The last few labels go alone: numbers are read four at a time only where the kernel knows that n allows it.
     """
-    n, device = columns[0].shape[0], columns[0].device
+    n, device, stored = columns[0].shape[0], columns[0].device, _STORED[higher.kind]
     even = n // _ALIGNED * _ALIGNED
     block = _THREADS * options["VECTOR"]
-    programs = min(-(-even // block), _PROGRAMS_PER_PROCESSOR * processors(device))
-    out = torch.empty((programs + (even < n), len(_STORED)), dtype=torch.float64, device=device)
+    blocks = -(-even // block)
+    few = blocks <= _FEW_BLOCKS
+    programs = min(blocks, _FEW_PROGRAMS if few else _PROGRAMS_PER_PROCESSOR * processors(device))
+    rows = programs + (even < n)
+    out = torch.empty((rows if few else rows + 1, len(stored)), dtype=torch.float64, device=device)
     steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
 
-    def launch(columns: list[Any], rows: Any, count: int, number: int) -> None:
+    def launch(columns: list[Any], to: Any, count: int, number: int) -> None:
         rounds = -(-count // (block * number))
         _kernel[(number,)](
-            *columns, *numbers, rows, count, *steps, rounds, BLOCK=block, STAGES=_STAGES, num_warps=_WARPS, **options
-        )
+            *columns, *numbers, to, count, *steps, rounds, higher.per_unit, higher.per_weight, KIND=higher.kind,
+            COUNT=len(stored), BLOCK=block, STAGES=_STAGES, num_warps=_WARPS, **options,
+        )  # fmt: skip
 
-    with torch.cuda.device_of(columns[0]):
+    first = len(stored) - len(_LARGEST)
+    with _current(device):
         if even:
             launch(columns, out, even, programs)
         if even < n:
             rest = [column if column is None or column.ndim == 0 else column[even:] for column in columns]
             launch(rest, out[programs:], n - even, 1)
-        total = torch.empty(len(_STORED), dtype=torch.float64, device=device)
-        first = len(_STORED) - len(_LARGEST)
-        _join[(len(_STORED),)](out, total, out.shape[0], COUNT=len(_STORED), SUMS=first, BLOCK=_JOINED)
-    return dict(zip(_STORED, total.tolist(), strict=True))
+        if few:
+            found = out.cpu().numpy()
+            return dict(zip(stored, (*found[:, :first].sum(0).tolist(), *found[:, first:].max(0).tolist()), strict=True))
+        total = out[rows]
+        _join[(len(stored),)](out, total, rows, COUNT=len(stored), SUMS=first, BLOCK=_JOINED)
+        return dict(zip(stored, total.tolist(), strict=True))
 
 
-def _fits_single(found: dict[str, float]) -> bool:
+def _current(device: Any) -> AbstractContextManager[Any]:
+    """Kernels are launched on the current device: this one, unless it is that already."""
+    here = device.type != "cuda" or device.index == torch.cuda.current_device()
+    return nullcontext() if here else torch.cuda.device(device)
+
+
+def _fits_single(found: dict[str | int, float]) -> bool:
     """Whether products of fourth powers and squared weights in float32 neither overflowed nor lost their digits.
 
     The largest weight and label are minus infinity where they were not looked at.
@@ -269,7 +369,7 @@ def _fits_single(found: dict[str, float]) -> bool:
 _named = itemgetter(*NAMES)
 
 
-def _in_order(found: dict[str, float], n: int, weighted: bool) -> tuple[float, ...]:
+def _in_order(found: dict[str | int, float], n: int, weighted: bool, higher: HigherRows) -> tuple[float, ...]:
     found["min_sigma"] = -found["-min_sigma"]
     found["min_weight"] = -found["-min_weight"]
     if not weighted:
@@ -277,4 +377,4 @@ def _in_order(found: dict[str, float], n: int, weighted: bool) -> tuple[float, .
         found |= {"d_w2": found["d"], "sq_w2": found["sq"], "var_w2": found["var"]}
         found["expabs_w2"] = found["abs"] + found["fold"]
     found["max_abs_y"] = max(found["max_abs_y"], 0.0)
-    return _named(found)
+    return _named(found) + tuple(found[k] for k in range(len(_STORED[higher.kind]) - len(_STORED[0])))

@@ -35,7 +35,7 @@ from scorebars.answers.truth.true_residuals import MeanOfLoss, mean_of_family, t
 from scorebars.arrays import FloatArray
 from scorebars.engines.class_counts import rows_of
 from scorebars.errors import MeasurementError
-from scorebars.laws import from_summary
+from scorebars.laws import from_summary, many_labels
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.folded.folded_correlated import correlated_law, shared_law
@@ -323,8 +323,12 @@ class AbsoluteAnswers(MeanLoss):
     """Mean of |y - p|. No unbiased estimate of it against the truth exists, since |.| has a kink."""
 
     def _forward(self, level: Level) -> Law:
+        perfect = level is PERFECT
+        law = self._store.by_cumulants("absolute", partial(many_labels.absolute_law_of_many, perfect=perfect))
+        if law is not None:
+            return law
         if (summary := self._store.summary("absolute")) is not None:
-            return from_summary.absolute_law(summary, perfect=level is PERFECT)
+            return from_summary.absolute_law(summary, perfect=perfect)
         data = self._labels()
         residual = data.residual if level is EXPECTED else np.zeros(data.n)
         errors = (data.errors if level is EXPECTED else data.errors.absolute_level()).normal

@@ -34,10 +34,11 @@ from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal, StudentT
 from scorebars.errors.estimated_sizes import CommonScale
-from scorebars.laws import from_summary
+from scorebars.laws import from_summary, many_labels
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.fourier import FourierLaw
 from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.many_labels import ManyLabelsLaw
 from scorebars.laws.mean_loss_law import OneLabelLaw
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot, interval_from_nodes
 from scorebars.laws.quadratic.quadratic_form import compress_nodes
@@ -68,8 +69,12 @@ class SquaredAnswers(MeanLoss):
         return 0.0
 
     def _forward(self, level: Level) -> Law:
+        perfect = level is PERFECT
+        law = self._store.by_cumulants("squares", partial(many_labels.squared_law_of_many, perfect=perfect))
+        if law is not None:
+            return law
         if (summary := self._store.summary("squares")) is not None:
-            return from_summary.squared_law_of_store(summary, perfect=level is PERFECT)
+            return from_summary.squared_law_of_store(summary, perfect=perfect)
         data = self._labels()
         errors = level.errors(data.errors).normal
         if errors is None:
@@ -316,7 +321,7 @@ def root_law(squared: Law) -> Law:
     """The law of the square root, from that of the square or from its draws."""
     if isinstance(squared, SampleLaw):
         return _root_of_draws(squared)
-    if isinstance(squared, OneLabelLaw | FourierLaw):
+    if isinstance(squared, OneLabelLaw | FourierLaw | ManyLabelsLaw):
         return squared.root()
     return SquareRoot(squared) if isinstance(squared, GeneralizedChiSquare) else NormalLaw(math.sqrt(squared.mean), 0.0)
 

@@ -40,6 +40,7 @@ from scorebars.engines.sums import NormalSums
 from scorebars.errors import MeasurementError, Normal
 from scorebars.laws.from_summary import ratio_law
 from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.many_labels import explained_law
 from scorebars.laws.quadratic.ratio import RatioLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.measured import Measured, between, near_one
@@ -170,9 +171,12 @@ class AllLabelsAnswers(Answers):
     def _own_law(self) -> Law:
         if not self._store.kept and self._exact:
             return NormalLaw(self.observed, 0.0)
-        summary = None if self.metric.ratio_law is None else self._store.summary("ratio")
-        if summary is not None and self.metric.ratio_law is not None:
-            return ratio_law(self.metric.ratio_law, summary)
+        if self.metric.ratio_law is not None:
+            law = self._store.by_cumulants("ratio", partial(explained_law, centred=self.metric.centred))
+            if law is not None:
+                return law
+            if (summary := self._store.summary("ratio")) is not None:
+                return ratio_law(self.metric.ratio_law, summary)
         data = self._data
         return self._law_of(data.errors, data.labels, data.predictions, data.weight)
 
