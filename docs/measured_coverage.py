@@ -75,12 +75,12 @@ def lowest_judges(number: int = 10, sets: int = 150) -> Markdown:
     return _table(["known from", "how many", "wrong labels", "score", "classes", "95 % held"], lines)
 
 
-def shapes(topic: str, residuals: str = "residuals", number: str = "labels") -> Markdown:
-    """How far estimates were off on average, with the standard error of that, and how often 95 % intervals held."""
+def shapes(topic: str, residuals: str = "residuals", number: str = "labels", held: str = "95 % held") -> Markdown:
+    """How far estimates were off on average, with the standard error of that, and how often intervals held."""
     rows = [row for row in _rows("tests/statistical/shapes.csv") if row["topic"] == topic]
     lines = []
     for row in sorted(rows, key=lambda row: (row["metric"], row["residuals"], row["setting"], int(row["n"]))):
         off = f"{float(row['bias']):+.2f} ± {float(row['bias_error']):.2f}"
         cells = [row["residuals"], row["setting"], row["n"], off, f"{float(row['held']):.0%} of {row['count']}"]
         lines.append([f"`{row['metric']}`", *cells])
-    return _table(["score", residuals, "", number, "off by", "95 % held"], lines)
+    return _table(["score", residuals, "", number, "off by", held], lines)

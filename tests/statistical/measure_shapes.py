@@ -15,6 +15,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ RESIDUALS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "two points": lambda rng, n: rng.choice([-1.0, 1.0], n),
 }
 """Residuals of variance 1."""
+LAWS = RESIDUALS | {
+    "t5": lambda rng, n: math.sqrt(0.6) * rng.standard_t(5, n),
+    "exponential": lambda rng, n: rng.exponential(size=n) - 1.0,
+}
 SPREADS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "alike": lambda rng, n: np.ones(n),
     "1 and 5": lambda rng, n: rng.choice([1.0, 5.0], n),
@@ -86,11 +91,23 @@ def groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metri
     return found.total_interval(0.95), float(found), population(residuals, common, metric)
 
 
+def unequal_groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
+    """n groups of 3 to 50 items, of which many are small, which share half of the residuals' variance, at some level."""
+    level = float(setting.removesuffix(" %")) / 100
+    of = np.repeat(np.arange(n), np.exp(rng.uniform(math.log(3), math.log(50), n)).round().astype(int))
+    d = math.sqrt(0.5) * (LAWS[residuals](rng, n)[of] + LAWS[residuals](rng, len(of)))
+    y = 2.0 * rng.standard_normal(len(of))
+    found = getattr(sb, metric)(y, y - d, groups=of).truth
+    right = 0.75 if metric == "r2_score" else population(residuals, 0.5, metric)
+    return found.total_interval(level), float(found), right
+
+
+@cache
 def population(residuals: str, common: float, metric: str) -> float:
-    if metric == "mean_squared_error":
-        return 1.0
+    if metric in ("mean_squared_error", "mean_error"):
+        return float(metric == "mean_squared_error")
     rng = np.random.default_rng(0)
-    one, two = (RESIDUALS[residuals](rng, 1_000_000) for _ in range(2))
+    one, two = (LAWS[residuals](rng, 1_000_000) for _ in range(2))
     return METRICS[metric](math.sqrt(common) * one + math.sqrt(1 - common) * two)
 
 
@@ -113,7 +130,7 @@ def medians(rng: np.random.Generator, residuals: str, n: int, setting: str, metr
     return found.interval(0.95), float(found), METRICS[metric](d)
 
 
-TOPICS = {"limits": limits, "groups": groups, "members": members, "medians": medians}
+TOPICS = {"limits": limits, "groups": groups, "unequal groups": unequal_groups, "members": members, "medians": medians}
 ABSOLUTE, SQUARED, MEDIAN, *OTHERS = METRICS
 ORDER = "concordance_index"
 
@@ -149,6 +166,11 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
             for n in (5, 10, 30, 100):
                 for metric in (SQUARED, ABSOLUTE):
                     yield "groups", residuals, n, f"{common} common", metric
+    for residuals in ("normal", "Laplace", "t5", "exponential"):
+        for n in (5, 30, 100):
+            for metric in (SQUARED, ABSOLUTE, "mean_error", "r2_score"):
+                for level in (68, 95):
+                    yield "unequal groups", residuals, n, f"{level} %", metric
     for spreads in SPREADS:
         for count in (3, 5):
             for n in (20, 200):

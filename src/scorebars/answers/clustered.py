@@ -5,9 +5,10 @@ item i on the metric (for a mean loss its share times its loss less the mean), t
 
     V = G/(G - 1) sum over groups of (sum of r_i in the group)^2,
 
-and intervals are Student's with G - 1 degrees of freedom. Few groups show too little scatter of squares, which are skew: where
-their mean is small by chance their scatter is small too. So intervals of squares leave out each group in turn, count the
-degrees of freedom that unequal groups have, and lean upwards by the skewness (docs/theory/new-test-sets.md).
+and intervals are Student's with G - 1 degrees of freedom. Where groups are unequal, intervals leave out each group in turn and
+count the degrees of freedom that such groups have. Few groups show too little scatter of squares, which are skew: where their
+mean is small by chance their scatter is small too. So intervals of squares lean upwards by the skewness besides
+(docs/theory/new-test-sets.md).
 
 Label errors of different items stay independent: what grouping adds, V less the variance of independent items, is the same for
 the observed score and for that against the truth, and comes on top of whatever scatter of the items an interval holds already.
@@ -74,7 +75,7 @@ def grouped(found: Any, groups: Any, sample_weight: Any = None) -> Any:
         )
     codes = group_codes(groups, found.n)
     counted = codes if sample_weight is None else codes[np.asarray(to_host(sample_weight)) > 0]
-    answers = ClusteredAnswers(found._answers, codes, len(np.unique(counted)))
+    answers = ClusteredAnswers(found._answers, codes, len(np.unique(counted)), sample_weight)
     answers.unit = found._answers.unit
     return type(found)(answers)
 
@@ -135,9 +136,9 @@ def _farther(
 class ClusteredAnswers(ChangedAnswers):
     """The answers of a metric whose items come in groups; only what test sets scatter by differs."""
 
-    def __init__(self, inner: Answers, codes: NDArray[np.intp], count: int) -> None:
+    def __init__(self, inner: Answers, codes: NDArray[np.intp], count: int, weight: Any = None) -> None:
         super().__init__(inner)
-        self._codes, self.groups = codes, count
+        self._codes, self.groups, self._weight = codes, count, None if weight is None else np.asarray(to_host(weight))
 
     # what groups do not change -----------------------------------------------------------------
 
@@ -179,8 +180,21 @@ class ClusteredAnswers(ChangedAnswers):
         return self._variances[0]
 
     @cached_property
-    def _clusters(self) -> Clusters:
+    def _unequal(self) -> tuple[float, float]:
+        """Variance over test sets of groups and its degrees of freedom, where some groups are larger than others."""
         grouped, single = self._variances
+        try:
+            each = self.inner.influences()
+        except UndefinedEstimate:
+            return grouped, self._df
+        if len(each) != self.n or not (math.isfinite(grouped) and single > 0):
+            return grouped, self._df
+        weight = np.ones(self.n) if self._weight is None else self._weight
+        return unequal_groups(each, weight / np.add.reduce(weight), self._codes)
+
+    @cached_property
+    def _clusters(self) -> Clusters:
+        single, (grouped, df) = self._variances[1], self._unequal
         # where no item differs from another each group counts as one
         ratio = of_truth = grouped / single if single > 0 else self.n / max(self.groups, 1)
         if single > 0 and (sampling := self.inner.sampling_std() ** 2) > 0:
@@ -189,14 +203,14 @@ class ClusteredAnswers(ChangedAnswers):
         squares = self.inner._skew_groups(self._codes) if self.groups > 1 else None
         if squares is not None:
             return Clusters(squares.variance - single, ratio, of_truth, squares.df, self.inner._df, squares.skewness)
-        return Clusters(grouped - single, ratio, of_truth, self._df, self.inner._df)
+        return Clusters(grouped - single, ratio, of_truth, df, self.inner._df)
 
     @cached_property
     def _inside(self) -> ClusteredAnswers | None:
         """The metric that this one is a function of, its items in the same groups; None where it is none."""
         if not isinstance(self.inner, TransformedAnswers):
             return None
-        return ClusteredAnswers(self.inner.inner, self._codes, self.groups)
+        return ClusteredAnswers(self.inner.inner, self._codes, self.groups, self._weight)
 
     def _with_known_sizes(self) -> Estimate:
         found = self.inner._truth_in_groups(self._codes)
@@ -243,6 +257,27 @@ class ClusteredAnswers(ChangedAnswers):
         else:
             found = answers._next_test_set(answers.std**2 / 2 if self._berkson else answers._shared_variance())
         return self._clusters.spread(found, answers._centre, self._range, sets=2.0)(level)
+
+
+def unequal_groups(each: FloatArray, shares: FloatArray, codes: NDArray[np.intp]) -> tuple[float, float]:
+    """Variance of a mean over test sets of groups, and its degrees of freedom, from the influences of items.
+
+    A large group pulls the mean towards itself, so that its own deviation looks too small: without it the mean moves by
+    r/(1 - A), with A the share of the group. The sum of these squares has the degrees of freedom (sum v)^2/sum v^2 - 1, with v
+    the variance that each group would have if items differed in their shares only, and were as alike in groups as these are.
+    Groups of one size have G - 1.
+    """
+    counted = np.bincount(codes, shares) > 0
+    sums, part, squares = (np.bincount(codes, x)[counted] for x in (each, shares, np.square(shares)))
+    count = len(sums)
+    left = np.square(sums / np.maximum(1.0 - part, 0.5 / count))
+    pairs, own = float(np.add.reduce(np.square(part) - squares)), float(each @ each)
+    alike = 0.0
+    if pairs > 0 and own > 0:
+        alike = (float(sums @ sums) - own) / pairs * float(np.add.reduce(squares)) / own
+    v = squares + min(max(alike, 0.0), 1.0) * (np.square(part) - squares)
+    df = float(np.add.reduce(v)) ** 2 / float(v @ v) - 1.0
+    return float(np.add.reduce(left)) * (count - 1) / count, max(df, 1.0)
 
 
 Values = Callable[[NDArray[np.intp]], float]
