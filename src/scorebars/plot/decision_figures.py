@@ -43,12 +43,11 @@ def forest(comparison: sb.Comparison, *, reference: str | None = None, unit: str
     unit : text, optional
         Unit of the labels; the axis shows that of the metric.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        One row for each model: its difference from the reference, with intervals.
 
     Examples
     --------
@@ -105,12 +104,11 @@ def ranking(comparison: sb.Comparison | sb.Ranking, *, ax: Any = None) -> Axes:
     ----------
     comparison : what `compare` returns, or its `ranking()`
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The probability of each rank for each model.
 
     Examples
     --------
@@ -163,12 +161,11 @@ def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> A
     metric : name, optional
         Which metric of an Evaluation; by default its first.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        One bar for each model, split into label error and the rest.
 
     Examples
     --------
@@ -215,12 +212,11 @@ def plan(plan: sb.Plan, *, repeats: Sequence[int] | None = None, unit: str | Non
     unit : text, optional
         Unit of the labels: the mean squared error, whose std is planned, has its square.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The power, or the standard error, against the number of labels.
 
     Examples
     --------

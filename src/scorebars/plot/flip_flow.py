@@ -46,12 +46,11 @@ def flip_flow(
     most : whole number
         How many arrows are drawn, the largest ones.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The confusion matrix, with arrows for the items that move.
 
     Examples
     --------

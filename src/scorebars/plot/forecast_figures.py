@@ -33,12 +33,11 @@ def calibration(found: sb.Calibration, *, show: str = "pit", bins: int | None = 
     bins : whole number, optional
         Bins of the histogram, or of the spread; by default they grow with the number of labels.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        One panel, of the kind that `show` names.
 
     Examples
     --------

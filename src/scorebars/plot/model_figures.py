@@ -53,12 +53,11 @@ def parity(
         With more labels than this, cells are coloured by the number (weight) of the labels in them, none is left out,
         and one error bar shows the median error.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        Labels from left to right, predictions upwards, the score in the corner.
 
     Examples
     --------
@@ -167,12 +166,11 @@ def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None
     bins : whole number, optional
         Number of bins between -5 and 5; by default it grows with the number of labels.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The histogram of the pulls, with the curve that right errors would give.
 
     Examples
     --------
@@ -238,12 +236,11 @@ def distribution(score: sb.Score, *, level: float = 0.95, unit: str | None = Non
     unit : text, optional
         Unit of the labels, where they bring none of their own; the mean squared error has its square.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        One row for each answer.
 
     Examples
     --------
@@ -333,12 +330,11 @@ def sensitivity(
     unit : text, optional
         Unit of the labels, where they bring none of their own.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        The score against the factor that all label errors are multiplied by.
 
     Examples
     --------
@@ -401,12 +397,11 @@ def accuracy_vs_q(
     level : probability
         Of the band in which the metric falls when the labels flip.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib Axes
-        The axes that hold the figure.
+        Observed, expected, truth and perfect against the probability of a wrong label.
 
     Examples
     --------
