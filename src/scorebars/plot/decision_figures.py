@@ -48,7 +48,7 @@ def forest(comparison: sb.Comparison, *, reference: str | None = None, unit: str
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        One row for each model: its difference from the reference, with intervals.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def ranking(comparison: sb.Comparison | sb.Ranking, *, ax: Any = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        The probability of each rank for each model.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def noise_budget(scores: Any, *, metric: str | None = None, ax: Any = None) -> A
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        One bar for each model, split into label error and the rest.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def plan(plan: sb.Plan, *, repeats: Sequence[int] | None = None, unit: str | Non
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        The power, or the standard error, against the number of labels.
 
     Examples
     --------

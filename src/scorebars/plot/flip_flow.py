@@ -51,7 +51,7 @@ def flip_flow(
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        The confusion matrix, with arrows for the items that move.
 
     Examples
     --------

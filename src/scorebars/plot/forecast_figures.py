@@ -38,7 +38,7 @@ def calibration(found: sb.Calibration, *, show: str = "pit", bins: int | None = 
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        One panel, of the kind that `show` names.
 
     Examples
     --------

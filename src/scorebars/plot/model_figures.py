@@ -58,7 +58,7 @@ def parity(
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        Labels from left to right, predictions upwards, the score in the corner.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def pulls(y_true: Any, y_pred: Any, yerr: Any = None, *, bins: int | None = None
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        The histogram of the pulls, with the curve that right errors would give.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def distribution(score: sb.Score, *, level: float = 0.95, unit: str | None = Non
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        One row for each answer.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def sensitivity(
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        The score against the factor that all label errors are multiplied by.
 
     Examples
     --------
@@ -406,7 +406,7 @@ def accuracy_vs_q(
     Returns
     -------
     matplotlib Axes
-        The axes with the figure.
+        Observed, expected, truth and perfect against the probability of a wrong label.
 
     Examples
     --------
