@@ -269,9 +269,9 @@ class AllLabelsAnswers(Answers):
 
     def _perfect_law(self) -> Law:
         data = self._data
-        errors, y, weight, own = data.errors, data.labels, data.weight, data.errors.label_level()
-        if self.metric.scale == "lost" or self.metric.rank == 0.5:  # of absolute errors
-            own = data.errors.absolute_level()
+        errors, y, weight = data.errors, data.labels, data.weight
+        absolute = self.metric.scale == "lost" or self.metric.rank == 0.5
+        own = errors.absolute_level() if absolute else errors.label_level()
         if self.metric.rank is not None:
             return self._law_of(own, y, y, weight)  # only the errors themselves count
         rng = np.random.default_rng(_SEED)
