@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sklearn.metrics
 from scipy import stats
+from scipy.special import beta
 
 import scorebars as sb
 
@@ -227,3 +228,24 @@ def test_truth_of_weighted_correlations_holds(metric):
         low, high = metric(y, p, yerr=s, sample_weight=w).truth.interval(0.95)
         held += low <= metric(truth, p, sample_weight=w).observed <= high
     assert 0.90 <= held / 300 <= 0.99
+
+
+@pytest.mark.parametrize("df", [1.02, 1.5, 2.0])
+def test_mean_of_the_largest_error_without_variance(df):
+    """One label and no residual: E|t| in closed form; draws without a variance miss it by per cent."""
+    with pytest.warns(UserWarning, match="std of max_error is infinite"):
+        score = sb.max_error([1.0], [1.0], yerr=sb.StudentT(0.3, df))
+    assert score == pytest.approx(0.6 * math.sqrt(df) / ((df - 1) * beta(df / 2, 0.5)), rel=1e-8)
+    assert score.std == math.inf
+    assert float(score.perfect) == pytest.approx(float(score), rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", [sb.d2_absolute_error_score, sb.median_absolute_error])
+def test_perfect_model_where_sizes_of_errors_are_estimates(metric):
+    """Standard deviations from few repeats are too small on average; absolute errors of a perfect model are not."""
+    rng, dof, n = np.random.default_rng(2), 4, 400
+    y, p = rng.normal(size=(2, n))
+    c4 = math.sqrt(2 / dof) * math.gamma((dof + 1) / 2) / math.gamma(dof / 2)
+    estimated = float(metric(y, p, yerr=sb.Normal(np.full(n, 0.3), dof=dof)).perfect)
+    raised, known = (float(metric(y, p, yerr=sb.Normal(size)).perfect) for size in (0.3 / c4, 0.3))
+    assert abs(estimated - raised) < 0.2 * abs(raised - known)

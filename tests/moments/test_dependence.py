@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import scorebars as sb
 from scorebars.moments.deconvolution import fitted_trend
 
 
@@ -77,3 +78,18 @@ def test_a_spread_that_tells_the_error_is_followed_once():
     assert len(trend.tilted()) == 2
     equal = np.ones(50)
     assert fitted_trend(np.random.default_rng(6).standard_normal(50), equal, equal, equal) is None
+
+
+def test_large_factors_are_said():
+    """Estimates behind labels that are wrong by large factors are too small on average; the note says so."""
+    rng = np.random.default_rng(4)
+    truth = np.exp(2 + 0.5 * rng.standard_normal(60))
+    p = truth * np.exp(0.3 * rng.standard_normal(60))
+    notes = {}
+    for size in (0.1, 0.5):
+        y = truth * np.exp(size * rng.standard_normal(60))
+        notes[size] = sb.mean_absolute_error(y, p, yerr=sb.LogNormal(size)).truth.note
+    assert "wrong by large factors" in notes[0.5]
+    assert "wrong by large factors" not in notes[0.1]
+    wide = sb.mean_absolute_error(truth, p, yerr=sb.Laplace(20.0)).truth.note
+    assert "wrong by large factors" not in wide

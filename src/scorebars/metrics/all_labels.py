@@ -27,6 +27,7 @@ from scorebars.laws.ranking.rank_correlations import kendall_law, somers_law, sp
 from scorebars.measured import Measured
 from scorebars.metrics.call import (
     of_all_labels,
+    of_one_label,
     regression_declaration,
     regression_metric,
 )
@@ -94,26 +95,19 @@ _MEDIAN = AllLabelsMetric(_MIDDLE, statistics.median_absolute, partial(_order_la
 _WEIGHTED_MEDIAN = replace(_MEDIAN, law=None)
 
 
-def _explained(metric: AllLabelsMetric, data: Measured, force_finite: bool = True) -> Answers:
-    """The share explained; of exact labels that leave it undefined, what scikit-learn gives."""
-    one = data.n < metric.least
-    if data.limited or not (one or (not force_finite and np.ptp(data.labels) == 0)):
+def _explained(metric: AllLabelsMetric, data: Measured, force_finite: bool) -> Answers:
+    """The share explained; of exact labels that do not vary, what scikit-learn gives."""
+    if force_finite or data.limited or np.ptp(data.labels) > 0:
         return of_all_labels(metric, data)
     data.require_valid()
     if not data.errors.error_free(data.labels):
-        if one:
-            return of_all_labels(metric, data)  # refuses it
         raise ValueError("y_true does not vary: the share explained is not finite. force_finite=True gives 0 or 1.")
-    name = metric.declaration.name
-    if one:
-        why = f"{name} is not well-defined with less than two samples."
-        value = 1.0 if metric.centred and force_finite else math.nan
-    else:
-        why = f"y_true does not vary, so {name} is not finite."
-        lost = float(metric.values(data.labels[None], data.predictions, data.weight)[0]) < 1.0
-        value = -math.inf if lost else math.nan
+    if data.n < metric.least:
+        return of_one_label(metric, data, math.nan)
+    lost = float(metric.values(data.labels[None], data.predictions, data.weight)[0]) < 1.0
+    why = f"y_true does not vary, so {metric.declaration.name} is not finite."
     warn_undefined(why)
-    return WithoutValue(metric.declaration, data.n, value, why)
+    return WithoutValue(metric.declaration, data.n, -math.inf if lost else math.nan, why)
 
 
 @regression_metric(R2.declaration, by_variance=True)
@@ -192,7 +186,7 @@ def d2_absolute_error_score(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.2021 0.20 ± 0.02 (labels) ± 0.33 (sample)
     """
-    return _explained(_D2, data)
+    return of_all_labels(_D2, data)
 
 
 @regression_metric(_R, one_output=True)

@@ -186,6 +186,8 @@ def of_all_labels(metric: AllLabelsMetric, data: Measured) -> Answers:
     if metric.from_sums is None or data.n < metric.least:  # sums show bad values by themselves
         data.require_valid()
     if data.n < metric.least:
+        if metric.scale == "lost" and data.errors.error_free(data.labels):
+            return of_one_label(metric, data, 1.0 if metric.centred else math.nan)
         raise ValueError(
             f"{name} is not defined with {data.n} label(s): it needs at least {metric.least}, since it compares labels "
             "with each other."
@@ -193,6 +195,13 @@ def of_all_labels(metric: AllLabelsMetric, data: Measured) -> Answers:
     if metric.needs_variation and np.ptp(data.predictions) == 0:
         warn_undefined(f"y_pred does not vary, so {name} is undefined and taken as 0.")
     return AllLabelsAnswers.of(metric, data)
+
+
+def of_one_label(metric: AllLabelsMetric, data: Measured, value: float) -> Answers:
+    """A share explained of one exact label: the value that scikit-learn gives."""
+    why = f"{metric.declaration.name} is not well-defined with less than two samples."
+    warn_undefined(why)
+    return WithoutValue(metric.declaration, data.n, value, why)
 
 
 def _with_limits(metric: AllLabelsMetric, data: Measured) -> Answers:

@@ -41,6 +41,7 @@ from scorebars.errors import MeasurementError, Normal
 from scorebars.laws.from_summary import ratio_law
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.many_labels import explained_law
+from scorebars.laws.order.largest import mean_of_largest
 from scorebars.laws.quadratic.ratio import RatioLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.measured import Measured, between, near_one
@@ -191,20 +192,27 @@ class AllLabelsAnswers(Answers):
         step = max(1, _CELLS // 10 // y.size)
         sizes = (min(step, count - start) for start in range(0, count, step))
         law = _of_draws([self.metric.values(*errors.sample_both(y, p, size, rng), weight) for size in sizes])
-        return law if self.metric.rank is None else self._without_missing_moments(law, errors, y.size, weight)
+        return law if self.metric.rank is None else self._without_missing_moments(law, errors, y, p, weight)
 
-    def _without_missing_moments(self, law: Law, errors: MeasurementError, n: int, weight: FloatArray | None) -> Law:
+    def _without_missing_moments(
+        self, law: Law, errors: MeasurementError, y: FloatArray, p: FloatArray, weight: FloatArray | None
+    ) -> Law:
         """The same distribution; a mean or variance that does not exist is infinite, though draws have one.
 
-        The value is beyond x only if so many labels err by as much together: x^-df to the power of their number.
+        The value is beyond x only if so many labels err by as much together: x^-df to the power of their number. The mean of
+        draws without a variance is poor, so that of the largest error is an integral.
         """
+        n = y.size
         together = 1
         if self.metric.rank == 0.5:
             heaviest = np.sort(np.ones(n) if weight is None else weight)[::-1]
             together = int(np.searchsorted(np.cumsum(heaviest), 0.5 * float(heaviest.sum()))) + 1
         if errors.has_moment(2.0 / together) or not isinstance(law, SampleLaw):
             return law
-        return SampleLaw(law.draws, mean=None if errors.has_moment(1.0 / together) else math.inf, var=math.inf)
+        mean = None if errors.has_moment(1.0 / together) else math.inf
+        if mean is None and together == 1 and errors.independent and errors.of_predictions() is None:
+            mean = mean_of_largest(errors, y, p, float(law.ppf(0.5)))
+        return SampleLaw(law.draws, mean=mean, var=math.inf)
 
     # against the truth -------------------------------------------------------------------------
 
@@ -265,7 +273,9 @@ class AllLabelsAnswers(Answers):
 
     def _perfect_law(self) -> Law:
         data = self._data
-        errors, y, weight, own = data.errors, data.labels, data.weight, data.errors.label_level()
+        errors, y, weight = data.errors, data.labels, data.weight
+        absolute = self.metric.scale == "lost" or self.metric.rank == 0.5
+        own = errors.absolute_level() if absolute else errors.label_level()
         if self.metric.rank is not None:
             return self._law_of(own, y, y, weight)  # only the errors themselves count
         rng = np.random.default_rng(_SEED)

@@ -58,6 +58,13 @@ _LEAST_SPREAD = 0.05
 _TOO_FAR = 4.0
 """A trend that makes the labels less probable by this in log likelihood is left aside."""
 
+_LARGE_FACTORS = (
+    "labels are wrong by large factors: where predictions are too, the estimate is somewhat too small and the interval holds "
+    "less often than its level"
+)
+_LARGE, _GROWS = 0.3, 1.5
+"""Errors of more than this part of the label are large; those of a factor grow by more than this where the label doubles."""
+
 
 @dataclass(frozen=True, eq=False)
 class TrueResiduals:
@@ -87,7 +94,12 @@ class TrueResiduals:
 
     @property
     def note(self) -> str:
-        """What the law assumes of residuals and label errors."""
+        """What the law assumes of residuals and label errors, and where that is known to fail."""
+        large = self.family is not None and self.family.large_factors
+        return "; ".join(text for text in (self._assumed, _LARGE_FACTORS if large else "") if text)
+
+    @property
+    def _assumed(self) -> str:
         if self.trend is None and self.family is not None:
             return ""
         if self.trend is None:
@@ -228,6 +240,14 @@ class FamilyLabels:
         """How probable each label is for each of its candidates, relative to the best one, and how probable for that."""
         allowed = truth > self.least_truth if math.isfinite(self.least_truth) else None
         return label_likelihood(self.errors, self.y, truth, allowed)
+
+    @property
+    def large_factors(self) -> bool:
+        """Whether labels are wrong by large factors: errors grow as the label does, and are a large part of it."""
+        bar = self.errors.error_bar(self.y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part, growth = np.median(bar / np.abs(self.y)), np.median(self.errors.error_bar(2.0 * self.y) / bar)
+        return bool(part > _LARGE and growth > _GROWS)
 
     @cached_property
     def sizes(self) -> FloatArray:

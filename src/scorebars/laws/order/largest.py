@@ -16,8 +16,9 @@ from numpy.polynomial import Chebyshev
 
 from scorebars.arrays import FloatArray
 from scorebars.engines.normal_chances import normal_below
+from scorebars.errors import MeasurementError
 from scorebars.laws.law import Law
-from scorebars.numerics.integration import moments_of_tail
+from scorebars.numerics.integration import integral, moments_of_tail
 from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import folded_cdf, folded_pdf
 
@@ -31,6 +32,11 @@ _DEGREES = (24, 48, 96)  # of the interpolating polynomial, tried in turn
 _MANY = 10_000  # labels for which the smallest degree never serves
 _HARDLY = 1e-10  # log(1 - t) = -t for smaller t
 _TOGETHER = 1 << 14  # labels times x whose chances stay in the cache
+_CELLS = 1 << 20  # labels times x whose chances are held at once
+_REACH, _PANELS = (
+    (-14.0, 16.0),
+    11,
+)  # logarithm of x, in units of the median, between which tails of powers are integrated
 
 
 class MaxErrorLaw(Law):
@@ -159,3 +165,27 @@ def _log_all_below(x: FloatArray, size: FloatArray, sigma: FloatArray) -> FloatA
                     log[unlikely] = np.log(folded_cdf(*picked))
             out[start : start + rows] += np.add.reduce(log, axis=1)
     return out
+
+
+def mean_of_largest(errors: MeasurementError, y: FloatArray, p: FloatArray, typical: float) -> float:
+    """The mean of the largest |label - p| under independent errors whose tails fall as a power of x, from that of P(max > x).
+
+    It is an integral over the logarithm of x; beyond the last x the tail goes on with the power that it has there.
+    """
+
+    def above(x: FloatArray) -> FloatArray:
+        chunk = max(1, _CELLS // y.size)
+        parts = [x[start : start + chunk, None] for start in range(0, len(x), chunk)]
+        chances = [errors.sf(y, p + part) + errors.below(y, p - part) for part in parts]
+        return np.concatenate([-np.expm1(np.sum(np.log1p(-np.minimum(t, 1.0)), axis=1)) for t in chances])
+
+    def rows(u: FloatArray) -> FloatArray:
+        x = np.exp(u)
+        return np.asarray((x * above(typical * x))[None])
+
+    with np.errstate(divide="ignore"):  # log 0 where a label is surely above x
+        body = float(integral(rows, np.linspace(*_REACH, _PANELS), 1e-9)[0])
+        last = math.exp(_REACH[1])
+        ends = above(typical * last * np.array([1.0, 2.0]))
+    power = math.log2(ends[0] / ends[1])
+    return typical * (math.exp(_REACH[0]) + body + last * float(ends[0]) / (power - 1.0))
