@@ -68,7 +68,7 @@ def test_sums(engine: Any, n: int, weighted: bool, tolerance: float | None) -> N
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("need", HIGHER)
 def test_higher_sums(engine: Any, need: str, weighted: bool, size: float, dtype: str) -> None:
-    columns = {name: (column * size).astype(dtype) for name, column in draw(5003).items()}
+    columns = {name: (column * size).astype(dtype) for name, column in draw(1003).items()}
     columns |= {} if weighted else {"weight": None}
     sums = normal_sums(**columns, labels=True)
     rows, exact = higher_rows(need, sums), higher_sums(**columns, need=need, of=sums)
@@ -79,6 +79,25 @@ def test_higher_sums(engine: Any, need: str, weighted: bool, size: float, dtype:
     scale = np.append(np.broadcast_to(np.abs(each).max(axis=1, keepdims=True), each.shape), exact.rows[each.size :])
     error = np.abs(np.subtract(found[len(NAMES) :], exact.rows)) / scale
     assert error.max() < (1e-12 if dtype == "float64" else 3e-6)
+
+
+@pytest.mark.parametrize("need", [None, *HIGHER])
+def test_many_programs_are_joined_on_the_device(monkeypatch: pytest.MonkeyPatch, need: str | None) -> None:
+    """Of few labels the host joins what the programs found; here the kernel for many does it."""
+    pytest.importorskip("triton")
+    from scorebars.engines import triton_sums
+
+    if not GPU:
+        monkeypatch.setattr(triton_sums, "processors", lambda device: 1)
+        monkeypatch.setattr(triton_sums, "_PROGRAMS_PER_PROCESSOR", 2)
+    columns = draw(2003)
+    rows = () if need is None else higher_rows(need, normal_sums(**columns, labels=True))
+    assert rows is not None
+    found = []
+    for few in (triton_sums._FEW_BLOCKS, 0):
+        monkeypatch.setattr(triton_sums, "_FEW_BLOCKS", few)
+        found.append(triton_sums.triton_sums(*tensors(columns), 0.5, 3.0, *rows))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-11)
 
 
 @pytest.mark.parametrize("need", HIGHER)
