@@ -358,6 +358,10 @@ class MeasurementError(ErrorModel):
         """Unbiased estimate of the true value behind the label y."""
         return 2.0 * y - self.mean(y)
 
+    def without_ties(self, y: FloatArray) -> tuple[FloatArray, MeasurementError]:
+        """Labels whose order can be asked for, and their errors: those at hand, unless errors make many of them equal."""
+        return y, self
+
     def unbiased_square(self, y: FloatArray, p: FloatArray) -> FloatArray:
         """Unbiased estimate of (truth - p)^2 from the label y."""
         return np.square(self.unbiased_label(y) - p) - self.label_variance(y)

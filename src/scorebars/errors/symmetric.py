@@ -13,11 +13,14 @@ from scipy.special import poch, stdtr, stdtrit
 from scorebars.arrays import FloatArray
 from scorebars.errors.measurement_error import (
     LocationScale,
+    MeasurementError,
     check_kind,
     non_negative,
     positive_parameter,
     require_common_size,
 )
+
+_SEED = 20240517
 
 
 class OneWidth(LocationScale):
@@ -131,6 +134,14 @@ class Rounding(Uniform):
     def step(self) -> FloatArray | float:
         """Distance of neighbouring values that a label may take."""
         return 2.0 * self.halfwidth
+
+    def without_ties(self, y: FloatArray) -> tuple[FloatArray, MeasurementError]:
+        """Labels moved by lot within their step: rounding and lot together make a triangular error.
+
+        That is independent of the true value, as rounding alone is not, and leaves no ties.
+        """
+        rng = np.random.default_rng(_SEED)
+        return y + self.halfwidth * rng.uniform(-1.0, 1.0, len(y)), Triangular(self.step, kind=self.kind)
 
 
 class Triangular(Tolerance):

@@ -251,6 +251,11 @@ class AllLabelsAnswers(Answers):
             if residuals is not None:
                 found = MedianOfResiduals(residuals, float(np.median(np.sqrt(data.label_variance))))
                 return found.estimate(found.value, residuals.note)
+        if self.metric.scale == "ratio" and isinstance(self._way, StandIns):
+            labels, errors = self._data.errors.without_ties(self._data.labels)
+            if errors is not self._data.errors:
+                data = Measured(labels, self._data.predictions, errors, self._data.weight)
+                return StandIns(data, self.metric.values, self.metric.scale, *self._range, follows=True).truth()
         return self._way.truth()
 
     def _remeasured(self, repeats: float) -> Estimate:
