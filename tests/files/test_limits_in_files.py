@@ -9,7 +9,7 @@ Y = [5.2, 0.5, 7.45, 10.0, 3.3, 6.6]
 E = [0.2, 0.1, 0.45, 0.3, 0.2, 0.2]
 P = [5.3, 0.7, 7.1, 9.0, 3.0, 6.1]
 LABELS = sb.Censored([5.2, None, 7.45, 10.0, 3.3, 6.6], [5.2, 0.5, 7.45, None, 3.3, 6.6], E)
-SAID = "Of 6 labels 1 is upper limit and 1 is lower limit"
+SAID = "Of 6 labels 1 is an upper limit and 1 is a lower limit"
 
 
 def written(tmp_path, head, *columns):
@@ -43,12 +43,19 @@ def test_errors_in_cells(tmp_path):
     same(found, sb.Censored(LABELS.lower, LABELS.upper, [0.2, 0.2, 0.45, 0.2, 0.2, 0.2]))
 
 
+def test_errors_in_cells_that_others_replace_are_said(tmp_path):
+    cells = ["5.2 ± 0.2", "<0.5", "7.45(45)", "> 10", "3.3 ± 0.2", "6.6 ± 0.2"]
+    found = sb.evaluate(written(tmp_path, "y,pred_a", cells, P), yerr=0.3)
+    assert "The errors in the cells of y are not used, since others were given" in found.assumed
+    same(found, sb.Censored(LABELS.lower, LABELS.upper, 0.3))
+
+
 @pytest.mark.parametrize("flags", [[0, 1, 0, -1, 0, 0], ["", "<", "", ">", "", ""]])
 @pytest.mark.parametrize("name", ["y_lim", "y_ul", "is_ul"])
 def test_marked(tmp_path, flags, name):
     found = sb.evaluate(written(tmp_path, f"y,y_err,{name},pred_a", Y, E, flags, P))
     same(found)
-    assert f"{name} marks limits of y" in found.assumed.replace("Y_", "y_").replace("Is_", "is_")
+    assert f"The column {name} marks limits of y" in found.assumed
 
 
 def test_limits_without_an_error_have_the_median_one(tmp_path):

@@ -156,7 +156,8 @@ class Censored(MeasurementError):
     def said(self) -> str:
         """Which labels are limits, in words: "37 of 400 labels are upper limits"."""
         counts = [(name, k) for name, k in self.counts().items() if k and name != "number"]
-        parts = [f"{k} {'is' if k == 1 else 'are'} {name}{'' if k == 1 else 's'}" for name, k in counts]
+        one = {"upper limit": "an upper limit", "lower limit": "a lower limit", "range": "a range"}
+        parts = [f"1 is {one[name]}" if k == 1 else f"{k} are {name}s" for name, k in counts]
         return f"of {len(self.lower)} labels {' and '.join(parts) or 'none is a limit'}"
 
     def labels(self) -> FloatArray:

@@ -64,6 +64,9 @@ class TableRows:
         for name in roles.predictions:
             if name in cells and cells[name].upper is not None:
                 remarks.append(f"the errors in the cells of {name} are those of predictions and are not used")
+        for name in roles.label_columns:
+            if name in cells and cells[name].upper is not None and not roles.in_cells:
+                remarks.append(f"the errors in the cells of {name} are not used, since others were given")
         remarks += _odd_values(columns, roles)
         n = len(next(iter(columns.values()))) if columns else 0
         if n == 0:
@@ -162,7 +165,7 @@ class TableRows:
         except ValueError as why:
             raise TableProblem(f"column {flag!r} looks like marks of limits of {name!r}: {why}") from None
         if side.any():
-            self.remarks.append(f"{flag} marks limits of {name}")
+            self.remarks.append(f"the column {flag} marks limits of {name}")
         return side
 
     # rows ------------------------------------------------------------------------------------------
