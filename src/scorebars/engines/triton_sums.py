@@ -114,8 +114,8 @@ def _add_five(one, d_sum, c_sum, cd_sum, cc_sum, t, d, c, VECTOR: tl.constexpr):
 @triton.jit
 def _kernel(
     y_at, p_at, s_at, w_at, tolerance_at, reference_at, out_at, n, y_step, p_step, s_step, w_step, rounds, per_unit, per_weight,
-    KIND: tl.constexpr, COUNT: tl.constexpr,
-    WEIGHTED: tl.constexpr, WITHIN: tl.constexpr, LABELS: tl.constexpr, NUMBER: tl.constexpr, FOLD_END: tl.constexpr,
+    KIND: tl.constexpr, COUNT: tl.constexpr, NUMBER: tl.constexpr,
+    WEIGHTED: tl.constexpr, WITHIN: tl.constexpr, LABELS: tl.constexpr, FOLD_END: tl.constexpr,
     TAIL_END: tl.constexpr, TINY: tl.constexpr, VECTOR: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):
     # fmt: on
@@ -330,10 +330,8 @@ def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, **options:
 
     def launch(columns: list[Any], to: Any, count: int, number: int) -> None:
         rounds = -(-count // (block * number))
-        _kernel[(number,)](
-            *columns, *numbers, to, count, *steps, rounds, higher.per_unit, higher.per_weight, KIND=higher.kind,
-            COUNT=len(stored), BLOCK=block, STAGES=_STAGES, num_warps=_WARPS, **options,
-        )  # fmt: skip
+        numeric = (*columns, *numbers, to, count, *steps, rounds, higher.per_unit, higher.per_weight)
+        _launch(number, numeric, {"KIND": higher.kind, "COUNT": len(stored), **options, "BLOCK": block, "STAGES": _STAGES})
 
     first = len(stored) - len(_LARGEST)
     with _current(device):
@@ -348,6 +346,30 @@ def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, **options:
         total = out[rows]
         _join[(len(stored),)](out, total, rows, COUNT=len(stored), SUMS=first, BLOCK=_JOINED)
         return dict(zip(stored, total.tolist(), strict=True))
+
+
+_compiled: dict[tuple[Any, ...], Any] = {}
+
+
+def _launch(programs: int, arguments: tuple[Any, ...], constants: dict[str, Any]) -> None:
+    """Launch the kernel; with arguments of a kind that was launched before, the compiled one, which is found faster here.
+
+    Triton compiles anew where pointers are no longer aligned, or a whole number is 1 or stops being a multiple of 16.
+    """
+    device = arguments[0].device
+    key = (device, *constants.values(), *map(_kind, arguments))
+    compiled = _compiled.get(key)
+    if compiled is None:
+        _compiled[key] = _kernel[(programs,)](*arguments, **constants, num_warps=_WARPS)
+    else:
+        compiled[programs, 1, 1](*arguments, *constants.values())  # constants stand in the order of the kernel's
+
+
+def _kind(argument: Any) -> Any:
+    """What Triton compiles a kernel for."""
+    if isinstance(argument, int):
+        return argument == 1, argument % 16 == 0, argument >= 1 << 31
+    return None if argument is None or isinstance(argument, float) else (argument.dtype, argument.data_ptr() % 16)
 
 
 def _current(device: Any) -> AbstractContextManager[Any]:
