@@ -244,3 +244,16 @@ REFUSED = [
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_law_that_many_labels_share_is_tabulated_once(monkeypatch):
+    """A score's distribution needs each forecast at hundreds of values of its label."""
+    rows, whole = [], sb.LawForecast._tabulated
+    monkeypatch.setattr(sb.LawForecast, "_tabulated", lambda self: (rows.append(len(self)), whole(self))[1])
+    repeated = sb.LawForecast(stats.gamma([2.0, 3.0], scale=0.5))[[0, 1, 1, 0, 1]]
+    y = np.array([0.1, 0.5, 1.0, 2.0, 9.0])
+    alone = [
+        float(sb.LawForecast(stats.gamma(a, scale=0.5)).crps([x])[0]) for a, x in zip([2, 3, 3, 2, 3], y, strict=True)
+    ]
+    assert repeated.crps(y) == pytest.approx(alone, rel=1e-13)
+    assert rows == [1, 1, 1, 1, 1, 2]
