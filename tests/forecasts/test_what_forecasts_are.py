@@ -146,7 +146,16 @@ def test_pairs_members_and_distributions():
     class Normal:  # as torch.distributions has it
         loc, scale, log_prob = MEAN, STD, None
 
+    class Independent:
+        base_dist, log_prob = Normal(), None
+
+    class Gumbel:
+        loc, scale, log_prob = MEAN, STD, None
+
     assert sb.crps(y, Normal(), yerr=0.1) == pytest.approx(float(normal))
+    assert sb.crps(y, Independent(), yerr=0.1) == pytest.approx(float(normal))
+    with pytest.raises(ValueError, match="forecast is a Gumbel of .*, of which only Normal is known"):
+        sb.crps(y, Gumbel())
 
 
 def test_members_of_xarray():

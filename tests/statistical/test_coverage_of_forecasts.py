@@ -5,6 +5,7 @@ the population, of normal forecasts and of members.
 """
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -86,3 +87,11 @@ def test_many_whatever_the_spread_tells(kind, world):
 @pytest.mark.parametrize(("kind", "metric"), [("normal", "crps"), ("members", "crps"), ("normal", "log_score")])
 def test_many(kind, metric, n, ratio):
     check(kind, metric, n, ratio, DRAWS[n])
+
+
+if __name__ == "__main__":  # python tests/statistical/test_coverage_of_forecasts.py members crps 200 1.0 185
+    asked, score, *numbers = sys.argv[1:]
+    differences, shares = measure(asked, score, int(numbers[0]), float(numbers[1]), int(numbers[2]), *numbers[3:])
+    print(f"off by {differences.mean():.4f} of a scatter of {differences.std():.4f}")
+    for (what, level), share in shares.items():
+        print(f"{level:.0%} intervals for {what}: {share:.1%} of {numbers[2]} runs")
