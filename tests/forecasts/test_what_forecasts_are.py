@@ -154,7 +154,7 @@ def test_pairs_members_and_distributions():
 
     assert sb.crps(y, Normal(), yerr=0.1) == pytest.approx(float(normal))
     assert sb.crps(y, Independent(), yerr=0.1) == pytest.approx(float(normal))
-    with pytest.raises(ValueError, match="forecast is a Gumbel of .*, of which only Normal is known"):
+    with pytest.raises(ValueError, match=r"forecast is a Gumbel of .*, of which only Normal is known"):
         sb.crps(y, Gumbel())
 
 

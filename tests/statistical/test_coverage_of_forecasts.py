@@ -20,6 +20,10 @@ WORLDS = ("in proportion", "equal errors", "spread tells nothing")
 WEAK = {("spread tells nothing", 2.0): 0.06}
 """Behind errors of twice the spread 200 labels seldom show that true errors do not follow it: 91 % and 61 % were held."""
 
+# Short as well, inside what `check` allows: 200 ensembles of 10 members in proportion, label errors as large as the spread. In 185
+# runs 68 % intervals held 62 % and 95 % intervals 92 to 93 %: ten members only estimate the spread that true errors follow, so the
+# truth comes out too low by a third of its scatter. With 2000 labels nothing is missing (24 runs).
+
 
 def items(kind, n, ratio, rng, world="in proportion"):
     std = rng.uniform(0.5, 1.5, n)
