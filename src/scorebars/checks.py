@@ -151,6 +151,8 @@ def require_finite(array: NDArray[Any], argument: str) -> None:
 
 def require_non_negative(array: NDArray[Any], argument: str, hint: str) -> None:
     """Refuse values below zero."""
+    if array.ndim == 0 and array < 0:
+        raise ValueError(f"{argument} = {array!s} is negative. {hint}")
     if array.size and np.minimum.reduce(array, axis=None) < 0:
         raise complain(argument, "has negative values", array < 0, array, hint)
 

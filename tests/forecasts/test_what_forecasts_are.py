@@ -146,7 +146,16 @@ def test_pairs_members_and_distributions():
     class Normal:  # as torch.distributions has it
         loc, scale, log_prob = MEAN, STD, None
 
+    class Independent:
+        base_dist, log_prob = Normal(), None
+
+    class Gumbel:
+        loc, scale, log_prob = MEAN, STD, None
+
     assert sb.crps(y, Normal(), yerr=0.1) == pytest.approx(float(normal))
+    assert sb.crps(y, Independent(), yerr=0.1) == pytest.approx(float(normal))
+    with pytest.raises(ValueError, match=r"forecast is a Gumbel of .*, of which only Normal is known"):
+        sb.crps(y, Gumbel())
 
 
 def test_members_of_xarray():
@@ -244,3 +253,16 @@ REFUSED = [
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_law_that_many_labels_share_is_tabulated_once(monkeypatch):
+    """A score's distribution needs each forecast at hundreds of values of its label."""
+    rows, whole = [], sb.LawForecast._tabulated
+    monkeypatch.setattr(sb.LawForecast, "_tabulated", lambda self: (rows.append(len(self)), whole(self))[1])
+    repeated = sb.LawForecast(stats.gamma([2.0, 3.0], scale=0.5))[[0, 1, 1, 0, 1]]
+    y = np.array([0.1, 0.5, 1.0, 2.0, 9.0])
+    alone = [
+        float(sb.LawForecast(stats.gamma(a, scale=0.5)).crps([x])[0]) for a, x in zip([2, 3, 3, 2, 3], y, strict=True)
+    ]
+    assert repeated.crps(y) == pytest.approx(alone, rel=1e-13)
+    assert rows == [1, 1, 1, 1, 1, 2]

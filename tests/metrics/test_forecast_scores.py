@@ -13,6 +13,7 @@ from scorebars.losses import Crps, IntervalScore, LogScore, QuantileLoss
 from scorebars.moments import label_moments
 from scorebars.moments.folded_pairs import covariance_at_one, covariance_of_absolute
 from scorebars.moments.numerical import integrate_loss
+from scorebars.studies import capabilities as table
 
 N = 40
 RNG = np.random.default_rng(8)
@@ -234,6 +235,51 @@ def test_pinball_of_the_quantiles_of_a_forecast():
     labels = sb.mean_pinball_loss(Y, sb.NormalForecast(MEAN, STD, claims="label"), alpha=levels, yerr=0.3)
     with pytest.raises(sb.UndefinedEstimate):
         _ = labels.truth
+
+
+MODELS = {name: model for _, name, model in table.pairs() if isinstance(model, sb.errors.MeasurementError)}
+
+
+@pytest.mark.parametrize("model", [None, *MODELS.values()], ids=["exact", *MODELS])
+def test_one_level_is_the_same_alone_in_a_list_and_as_a_forecast(model):
+    column = table.P[:, None]
+    alone = sb.mean_pinball_loss(table.Y, table.P, alpha=0.9, yerr=model)
+    listed = sb.mean_pinball_loss(table.Y, column, alpha=[0.9], yerr=model)
+    forecast = sb.mean_pinball_loss(table.Y, sb.QuantileForecast([0.9], column), yerr=model)
+    twice = sb.crps(table.Y, sb.QuantileForecast([0.9], column), yerr=model)
+    for other, factor in ((listed, 1.0), (forecast, 1.0), (twice, 2.0)):
+        assert other.observed == pytest.approx(factor * alone.observed, rel=1e-12)
+        assert other.expected == pytest.approx(factor * alone.expected, rel=1e-9)
+        assert other.std == pytest.approx(factor * alone.std, rel=1e-7)
+        assert float(other.perfect) == pytest.approx(factor * float(alone.perfect), rel=1e-9, abs=0.0)
+        assert math.isfinite(other.truth) and other.truth.interval(0.9).low <= other.truth.interval(0.9).high
+    assert (float(alone.perfect) == 0.0) == (model is None)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+def test_no_prediction_of_a_quantile_beats_the_perfect_one(model, alpha):
+    """Not the true value, and none next to the quantile of the label."""
+    least = float(sb.mean_pinball_loss(table.Y, table.P, alpha=alpha, yerr=model).perfect)
+    errors = model.for_labels(table.Y)
+    best = errors.ppf(table.Y, np.full(len(table.Y), alpha))
+    for p in (table.Y, best - 0.05, best + 0.05):
+        assert least <= sb.mean_pinball_loss(table.Y, p, alpha=alpha, yerr=model).expected + 1e-12
+
+
+@pytest.mark.parametrize(("alpha", "side"), [(0.0, "below"), (1.0, "above")])
+def test_the_first_and_the_last_quantile_have_no_best_prediction(alpha, side):
+    for yerr in (None, 0.3, sb.Uniform(0.3)):
+        with pytest.raises(sb.UndefinedEstimate, match=f"any that is {side} all labels has no loss"):
+            _ = sb.mean_pinball_loss(Y, MEAN, alpha=alpha, yerr=yerr).perfect
+
+
+@pytest.mark.parametrize("levels", [[0.1], [0.1, 0.5, 0.8], [0.02, 0.3, 0.7, 0.98]])
+def test_perfect_quantiles_of_exact_labels_score_nothing(levels):
+    forecast = sb.QuantileForecast(levels, MEAN[:, None] + STD[:, None] * stats.norm.ppf(levels))
+    for yerr in (None, 0.0):
+        assert float(sb.crps(Y, forecast, yerr=yerr).perfect) == 0.0
+        assert float(sb.mean_pinball_loss(Y, forecast, yerr=yerr).perfect) == 0.0
 
 
 def test_groups_and_prediction_errors_of_several_quantiles():

@@ -5,6 +5,7 @@ the population, of normal forecasts and of members.
 """
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +19,10 @@ WORLDS = ("in proportion", "equal errors", "spread tells nothing")
 
 WEAK = {("spread tells nothing", 2.0): 0.06}
 """Behind errors of twice the spread 200 labels seldom show that true errors do not follow it: 91 % and 61 % were held."""
+
+# Short as well, inside what `check` allows: 200 ensembles of 10 members in proportion, label errors as large as the spread. In 185
+# runs 68 % intervals held 62 % and 95 % intervals 92 to 93 %: ten members only estimate the spread that true errors follow, so the
+# truth comes out too low by a third of its scatter. With 2000 labels nothing is missing (24 runs).
 
 
 def items(kind, n, ratio, rng, world="in proportion"):
@@ -86,3 +91,11 @@ def test_many_whatever_the_spread_tells(kind, world):
 @pytest.mark.parametrize(("kind", "metric"), [("normal", "crps"), ("members", "crps"), ("normal", "log_score")])
 def test_many(kind, metric, n, ratio):
     check(kind, metric, n, ratio, DRAWS[n])
+
+
+if __name__ == "__main__":  # python tests/statistical/test_coverage_of_forecasts.py members crps 200 1.0 185
+    asked, score, *numbers = sys.argv[1:]
+    differences, shares = measure(asked, score, int(numbers[0]), float(numbers[1]), int(numbers[2]), *numbers[3:])
+    print(f"off by {differences.mean():.4f} of a scatter of {differences.std():.4f}")
+    for (what, level), share in shares.items():
+        print(f"{level:.0%} intervals for {what}: {share:.1%} of {numbers[2]} runs")

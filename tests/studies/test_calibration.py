@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
 import scorebars as sb
+from scorebars.studies import capabilities as table
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "reference_forecasts.json"
 RNG = np.random.default_rng(1)
@@ -268,6 +269,51 @@ def test_correlated_label_errors_are_allowed_for():
     assert apart.pit == pytest.approx(plain.pit, abs=1e-9) and float(apart.bias) == pytest.approx(float(plain.bias))
 
 
+def test_errors_that_batches_share_are_a_covariance():
+    batch, size = np.arange(N) // 7, np.linspace(0.4, 0.9, N)
+    found = sb.calibration(Y, (CENTRE, SPREAD), yerr=sb.Normal(SIGMA, batch=batch, batch_sigma=size))
+    cov = np.diag(SIGMA**2) + np.outer(size, size) * np.equal.outer(batch, batch)
+    full = sb.calibration(Y, (CENTRE, SPREAD), yerr=sb.Normal(cov=cov))
+    assert found.verdict == full.verdict
+    assert found.pit == pytest.approx(full.pit, abs=1e-9)
+    for name in ("spread_factor", "bias", "chi_squared", "miscalibration_area"):
+        assert float(getattr(found, name)) == pytest.approx(float(getattr(full, name)), rel=1e-7), name
+
+
+MODELS = {name: model for _, name, model in table.pairs() if isinstance(model, sb.errors.MeasurementError)}
+STD = np.linspace(0.3, 0.6, len(table.P))
+KINDS = {
+    "normal": sb.NormalForecast(table.P, STD),
+    "members": sb.EnsembleForecast(table.P[:, None] + STD[:, None] * np.array([-1.3, -0.2, 0.1, 0.4, 1.1])),
+    "quantiles": sb.QuantileForecast([0.1, 0.5, 0.9], table.P[:, None] + STD[:, None] * np.array([-1.3, 0.0, 1.2])),
+    "law": sb.LawForecast(stats.gamma(np.square(table.P / STD), scale=np.square(STD) / table.P)),
+}
+
+
+@pytest.mark.parametrize("model", [None, *MODELS.values()], ids=["exact", *MODELS])
+@pytest.mark.parametrize("claims", ["truth", "label"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_attribute_under_every_error_model(kind, claims, model):
+    """Numbers, or a reason."""
+    try:
+        found = sb.calibration(table.Y, KINDS[kind].claiming(claims), yerr=model)
+    except ValueError as why:
+        assert "correlated" in str(why) and kind != "normal" and claims == "truth"
+        return
+    assert found.verdict and found.naive.verdict and found.calibrated in (True, False)
+    curve = found.curve([0.5, 0.9])
+    numbers = [found.pit, curve.found, found.miscalibration_area, found.area_pvalue, found.chi_squared, found.sharpness]
+    for name in ("spread_factor", "spread_factor_without_bias", "bias"):
+        estimate = getattr(found, name)
+        low, high = estimate.interval(0.9)
+        assert low <= float(estimate) <= high
+        numbers += [float(estimate), low, high]
+    numbers += [found.normalised_error, *found.pvalues.values()]
+    assert all(np.all(np.isfinite(one)) for one in numbers)
+    shown = f"{found} {found.explain()} {found.by_spread()}"
+    assert "nan" not in shown.split()
+
+
 def test_correlated_label_errors_need_normal_forecasts_and_not_too_many():
     with pytest.raises(ValueError, match="with normal forecasts only: this one is a EnsembleForecast"):
         sb.calibration(Y, MEMBERS, yerr=sb.Normal(SIGMA, shared=SIGMA))
@@ -368,7 +414,8 @@ def test_hardly_any_labels(n):
         found = sb.calibration(Y[:n], forecast, yerr=SIGMA[:n])
         assert "nan" not in str(found) and found.calibrated in (True, False)
         assert all(0 <= p <= 1 for p in found.pvalues.values())
-    assert "which are few" in sb.calibration(Y[:n], (Y[:n] + np.arange(n) - 1, 1.0)).verdict
+    said = "a single label gives no" if n == 1 else f"these {n} labels, which are few, give no"
+    assert said in sb.calibration(Y[:n], (Y[:n] + np.arange(n) - 1, 1.0)).verdict
     assert "nan" not in str(sb.calibration(Y[:n], (Y[:n] + 0.1, 1.0)))
     if n == 1:
         with pytest.raises(sb.UndefinedEstimate, match="one label"):

@@ -52,7 +52,7 @@ def forecast_of(given: Any, n: int | None = None, argument: str = "forecast", cl
         raise ValueError(f"{argument} is missing. {_TAKES}")
     elif _is_frozen(given) or (isinstance(given, list | tuple) and len(given) > 0 and all(map(_is_frozen, given))):
         found = _from_frozen(given, n, claims)
-    elif hasattr(given, "loc") and hasattr(given, "scale") and hasattr(given, "log_prob"):  # torch.distributions
+    elif hasattr(given, "log_prob"):  # torch.distributions
         found = NormalForecast(*_torch_normal(given, argument), claims=claims)
     elif isinstance(given, tuple):
         if len(given) != 2:
@@ -91,6 +91,8 @@ def _from_frozen(given: Any, n: int | None, claims: str) -> Forecast:
 
 
 def _torch_normal(given: Any, argument: str) -> tuple[Any, Any]:
+    if type(given).__name__ == "Independent":  # says only which axes belong to one draw
+        return _torch_normal(given.base_dist, argument)
     if type(given).__name__ != "Normal":
         raise ValueError(
             f"{argument} is a {type(given).__name__} of {type(given).__module__.partition('.')[0]}.distributions, of which "

@@ -167,6 +167,13 @@ class LawForecast(Forecast):
 
     @cached_property
     def _table(self) -> Distances:
+        """Of each law once: a label that is scored at many values repeats its own."""
+        different, place = np.unique(self._rows, axis=0, return_inverse=True)
+        if len(different) == len(self):
+            return self._tabulated()
+        return self._changed(_rows=different)._tabulated().of(place.reshape(-1))
+
+    def _tabulated(self) -> Distances:
         """Partial means up to each node, by Gauss's rule; those beyond the outermost nodes from the mean."""
         law, n = self.frozen, len(self)
         at = np.broadcast_to(_SCORES[:, None], (len(_SCORES), n))

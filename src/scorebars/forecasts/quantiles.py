@@ -170,7 +170,7 @@ class QuantileForecast(Forecast):
         """A distribution with these quantiles, normal between neighbours and beyond the outermost two."""
         if len(self.levels) < 2:
             raise ValueError(
-                "one quantile does not tell how wide a forecast is: calibration with label errors needs at least two levels."
+                "one quantile does not tell how wide a forecast is: calibration needs at least two levels."
             )
         return CompletedQuantiles(self)
 

@@ -16,7 +16,7 @@ from scorebars.answers.base import Answers
 from scorebars.answers.combined import in_units
 from scorebars.answers.evidence import by_engine, sums_of
 from scorebars.answers.means.forecast_answers import ForecastAnswers
-from scorebars.answers.means.mean_loss import AbsoluteAnswers, MeanLoss, SignedAnswers, WithinAnswers
+from scorebars.answers.means.mean_loss import AbsoluteAnswers, MeanLoss, PinballAnswers, SignedAnswers, WithinAnswers
 from scorebars.answers.means.squared import RootAnswers, SquaredAnswers
 from scorebars.answers.score import Declaration, Score, Scores
 from scorebars.errors.measurement_error import LabelErrors
@@ -195,7 +195,8 @@ def mean_pinball_loss(data: Measured, *, alpha: float | Sequence[float] = 0.5) -
 
     (and with :math:`1-\alpha` for :math:`\alpha` below), :math:`g(z) = 2[\varphi(z) - zQ(z)]`,
     :math:`g_2(z) = (1+z^2)Q(z) - z\varphi(z)`. Other error families are integrated. The loss has a kink, so the score
-    against the truth has no unbiased estimate; `truth` says how it was estimated.
+    against the truth has no unbiased estimate; `truth` says how it was estimated. A perfect model knows the true value and
+    how the label errs, and predicts that quantile of the label: no other prediction has a lower mean loss.
 
     References
     ----------
@@ -213,7 +214,7 @@ def mean_pinball_loss(data: Measured, *, alpha: float | Sequence[float] = 0.5) -
     >>> print(f"{sb.mean_pinball_loss(y, quantiles, alpha=[0.1, 0.5, 0.9], yerr=logp.yerr).observed:.4f}")
     0.1270
     """
-    return MeanLoss.of(_PINBALL, losses.Pinball(checks.fraction(alpha, "alpha")), data)
+    return PinballAnswers.of(_PINBALL, losses.Pinball(checks.fraction(alpha, "alpha")), data)
 
 
 @regression_metric(_HUBER, flatten=True)

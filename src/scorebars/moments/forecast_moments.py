@@ -133,7 +133,11 @@ def _of_quantiles(loss: Loss, errors: Normal, y: FloatArray, p: QuantileForecast
     line = slope * y - p.values @ tilt / len(tilt)
     spread = np.maximum(variance + slope * (slope * np.square(sigma) + 2.0 * together), 0.0)
     part = 0.5 if isinstance(loss, QuantileLoss) else 1.0
-    return Moments(part * (mean + line), part * part * spread)
+    expected = part * (mean + line)
+    exact = sigma == 0
+    if exact.any():  # a distance and a line leave a rounding error where they cancel
+        expected = np.where(exact, loss(y, p), expected)  # type: ignore[arg-type]
+    return Moments(expected, part * part * spread)
 
 
 _CRPS = {NormalForecast: _of_normal, EnsembleForecast: _of_members, QuantileForecast: _of_quantiles}

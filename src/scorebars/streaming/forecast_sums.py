@@ -43,6 +43,10 @@ _NO_TRUTH = (
     "of {name} against the truth only unbiased terms can be summed up as labels come, and some of these forecasts have none: "
     "they are quantiles, narrower than the label error, or not normal. Use scorebars.evaluate on arrays."
 )
+_NO_PERFECT = (
+    "a perfect model has no {name} on some of these labels: they have no error, or errors without a density or a variance, or "
+    "their quantile has no best prediction. Use scorebars.evaluate on arrays, which says why."
+)
 
 
 class ScoreSums(NamedTuple):
@@ -201,7 +205,7 @@ class SummedScores(Answers):
     def perfect(self) -> Estimate:
         s = self._sums
         if math.isnan(s.p):
-            raise UndefinedEstimate("some labels have no error: a perfect model's score of these is minus infinity.")
+            raise UndefinedEstimate(_NO_PERFECT.format(name=self.declaration.name))
         return of_law(NormalLaw(s.p / s.w, math.sqrt(s.pv_w2) / s.w, "delta"))
 
     def truth(self) -> Estimate:

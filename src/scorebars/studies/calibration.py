@@ -213,9 +213,14 @@ class Calibration(Shown):
         if normal.cov is not None:
             cov = normal.cov / np.outer(s, s)
         else:
-            assert normal.shared is not None
-            rows = normal.shared / s
-            cov = rows.T @ rows + np.diag(np.square(np.broadcast_to(normal.sigma, s.shape) / s))
+            if normal.batch is not None and normal.batch_shift is not None:
+                own = normal.batch_shift / s
+                cov = np.where(np.equal.outer(normal.batch, normal.batch), np.outer(own, own), 0.0)
+            else:
+                assert normal.shared is not None
+                rows = normal.shared / s
+                cov = rows.T @ rows
+            np.einsum("ii->i", cov)[:] += np.square(np.broadcast_to(normal.sigma, s.shape) / s)
         values, vectors = eigh(cov, overwrite_a=True, check_finite=False)
         return np.maximum(values, 0.0), vectors
 
@@ -472,12 +477,13 @@ class Calibration(Shown):
         wrong = {name for name, p in self.pvalues.items() if p < _DOUBT}
         allowed = ", label errors allowed for" if self._errors is not None else ""
         if not wrong:
-            few = ", which are few" if self.n < _FEW else ""
-            labels = f"these {counted(self.n, 'label')}{few}"
+            labels = f"these {self.n} labels{', which are few,' if self.n < _FEW else ''} give"
+            if self.n == 1:
+                labels = "a single label gives"
             if alone := [name for name, right in (("spread", 1.0), ("bias", 0.0)) if not self._may_be(name, right)]:
                 would = f"the {' or the '.join(alone)} alone would"
-                return f"Calibrated: all in all {labels} give no reason to doubt the error bars{allowed}; {would}."
-            return f"Calibrated: {labels} give no reason to doubt the error bars{allowed}."
+                return f"Calibrated: all in all {labels} no reason to doubt the error bars{allowed}; {would}."
+            return f"Calibrated: {labels} no reason to doubt the error bars{allowed}."
         said = []
         if "spread" in wrong:
             said.append(self._spread_words("bias" in wrong) + allowed)
@@ -874,7 +880,7 @@ def _require_turnable(forecast: Forecast, n: int) -> None:
     """Refuse correlated label errors where residuals cannot be made independent."""
     if not isinstance(forecast, NormalForecast):
         raise ValueError(
-            "label errors that are correlated (cov or shared) are allowed for with normal forecasts only: this one is a "
+            "label errors that are correlated (cov, shared or batch) are allowed for with normal forecasts only: this one is a "
             f"{type(forecast).__name__}. Give NormalForecast(forecast.mean, forecast.std), or the errors of each label alone."
         )
     if n > _MOST_CORRELATED:

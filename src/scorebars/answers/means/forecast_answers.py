@@ -49,7 +49,11 @@ _NO_SIGMA = "{count} of {n} labels have no error: a perfect model is certain of 
 _NO_DENSITY = (
     "labels with {errors!r} errors take single values, so what a perfect model says of a label has no density."
 )
-_HEAVY_TAILS = "{errors!r} errors have no finite variance, so a perfect model's score cannot be integrated."
+_NO_VARIANCE = "{errors!r} errors have no finite variance, so a perfect model has none to forecast."
+_HEAVY_TAILS = (
+    "{errors!r} errors have no finite variance: a perfect model's score is infinite, or its integral converges too slowly to "
+    "be computed here."
+)
 _NARROW = (
     "the forecast's spread is below the label error for {share} of the labels, where no unbiased estimate exists; for the "
     "others it is unbiased. For these labels: {note}"
@@ -97,7 +101,7 @@ class ForecastAnswers(MeanLoss):
             std = np.sqrt(errors.variance(y))
             self._require_errors(std)
             if not np.all(np.isfinite(std)):
-                raise UndefinedEstimate(_HEAVY_TAILS.format(errors=errors))
+                raise UndefinedEstimate(_NO_VARIANCE.format(errors=errors))
             return NormalForecast.trusted(errors.mean(y), std)
         return EnsembleForecast(y[:, None])._seen(errors)
 

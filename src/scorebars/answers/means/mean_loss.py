@@ -42,7 +42,7 @@ from scorebars.laws.folded.folded_correlated import correlated_law, shared_law
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.mean_loss_law import mean_law
-from scorebars.losses import Loss, RootLoss, Within
+from scorebars.losses import Loss, Pinball, RootLoss, Within
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import folded_part, label_part, why_infinite
@@ -67,6 +67,7 @@ _MANY_LAWS = (
     "jumps; its intervals hold what all distributions that fit the labels give, so they are wide and hold more often than "
     "their level"
 )
+_NO_BEST_QUANTILE = "a quantile of level {alpha:g} has no best prediction: any that is {side} all labels has no loss."
 _NOT_TOLD_APART = "a bias common to all labels cannot be distinguished from a bias of the model"
 
 
@@ -432,6 +433,18 @@ class SignedAnswers(MeanLoss):
         if self.floor.std > 0 and low <= self.observed <= high:
             return ["the label errors alone would give a perfect model a bias as large as this one."]
         return []
+
+
+class PinballAnswers(MeanLoss):
+    """Mean pinball loss of predictions of one quantile."""
+
+    loss: Pinball
+
+    def _perfect_predictions(self, y: FloatArray, errors: MeasurementError) -> Any:
+        alpha = self.loss.alpha
+        if alpha in (0.0, 1.0):
+            raise UndefinedEstimate(_NO_BEST_QUANTILE.format(alpha=alpha, side="above" if alpha else "below"))
+        return errors.ppf(y, np.full(len(y), alpha))
 
 
 class WithinAnswers(MeanLoss):

@@ -20,7 +20,7 @@ from scorebars.answers.intervals import SkewMean, above_skew_mean, half_width_in
 from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals, enough_labels, labels_to_fit
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
-from scorebars.forecasts import Forecast
+from scorebars.forecasts import Forecast, QuantileForecast
 from scorebars.losses import Loss
 from scorebars.measured import Measured
 from scorebars.moments.deconvolution import (
@@ -110,6 +110,8 @@ class _Judged:
     @cached_property
     def _spread(self) -> FloatArray | None:
         """What each forecast says of the size of its error; None where some say nothing."""
+        if isinstance(self.forecast, QuantileForecast) and len(self.forecast.levels) == 1:
+            return None
         spread = spread_of(self.forecast)
         return spread if bool(np.all((spread > 0) & np.isfinite(spread))) else None
 
