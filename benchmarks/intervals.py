@@ -41,7 +41,7 @@ def intervals(sizes: tuple[int, ...]) -> list[Row]:
                 score.interval(0.9)
                 first.append(middle - start)
                 later.append(time.perf_counter() - middle)
-            rows.append(Row(f"{name}: interval, law built", n, min(later), "5 ms", FIVE_MS, 1.0))
+            rows.append(Row(f"{name}: interval, distribution built", n, min(later), "5 ms", FIVE_MS, 1.0))
             rows.append(Row(f"{name}: interval, the first", n, min(first), "5 ms", FIVE_MS))
             if n >= MANY:
                 work = f"{name}: interval, the first, of arrays in memory"
@@ -81,7 +81,7 @@ def classes(seconds: float) -> list[Row]:
         start = time.perf_counter()
         score.interval()
         after.append(time.perf_counter() - start)
-    rows = [Row("accuracy_score, a q each: exact law and interval", y.size, min(after), "50 ms", FIFTY_MS, 1.0)]
+    rows = [Row("accuracy_score, a q each: exact distribution and interval", y.size, min(after), "50 ms", FIFTY_MS, 1.0)]
 
     few = 10_000
     y, p, q = y[:few], p[:few], q[:few]
@@ -100,7 +100,7 @@ def classes(seconds: float) -> list[Row]:
 
     drawn = "100 draws with scikit-learn"
     times = least_times({drawn: loop, "ours": lambda: sb.f1_score(y, p, yerr=q).interval()}, seconds)
-    rows.append(Row("f1_score: exact law and interval", few, times["ours"], drawn, times[drawn]))
+    rows.append(Row("f1_score: exact distribution and interval", few, times["ours"], drawn, times[drawn]))
     return rows
 
 

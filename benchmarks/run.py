@@ -35,7 +35,7 @@ IN_README = (
     ("huber_loss: value, std and interval", 10_000),
     ("median_absolute_error: value, std and interval", 10_000),
     ("spearman_correlation: value, std and interval", 10_000),
-    ("accuracy_score, a q each: exact law and interval", 1_000_000),
+    ("accuracy_score, a q each: exact distribution and interval", 1_000_000),
     ("compare: verdicts on all pairs of ten models by MAE, ranking", 10_000),
     ("Parquet, files on disk: RMSE, MAE, bias", 60_000_000),
     ("dask arrays, 2 workers", 120_000_000),
