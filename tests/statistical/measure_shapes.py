@@ -94,6 +94,21 @@ def unequal_groups(rng: np.random.Generator, residuals: str, n: int, setting: st
     return found.total_interval(level), float(found), right
 
 
+def classes_in_groups(rng: np.random.Generator, alike: str, n: int, setting: str, metric: str) -> Found:
+    """n groups of 2 to 18 items that differ in how common the class is (40 % on average) and how often the model errs (20 %)."""
+    spread = (
+        1.0 / float(alike.removesuffix(" alike")) - 1.0
+    )  # of beta laws with this correlation of two items of a group
+    of = np.repeat(np.arange(n), rng.integers(2, 19, n))
+    share, wrong = (rng.beta(mean * spread, (1 - mean) * spread, n)[of] for mean in (0.4, 0.2))
+    y, errs = (rng.random(len(of)) < share).astype(int), rng.random(len(of)) < wrong
+    q = float(setting.removesuffix(" % of labels wrong")) / 100
+    labels = np.where(rng.random(len(of)) < q, 1 - y, y)
+    found = getattr(sb, metric)(labels, np.where(errs, 1 - y, y), yerr=q or None, groups=of).truth
+    right = {"accuracy_score": 0.8, "f1_score": 2 * 0.32 / (2 * 0.32 + 0.08 + 0.12)}[metric]
+    return found.total_interval(0.95), float(found), right
+
+
 @cache
 def population(residuals: str, common: float, metric: str) -> float:
     if metric in ("mean_squared_error", "mean_error"):
@@ -122,7 +137,14 @@ def medians(rng: np.random.Generator, residuals: str, n: int, setting: str, metr
     return found.interval(0.95), float(found), METRICS[metric](d)
 
 
-TOPICS = {"limits": limits, "groups": groups, "unequal groups": unequal_groups, "members": members, "medians": medians}
+TOPICS = {
+    "limits": limits,
+    "groups": groups,
+    "unequal groups": unequal_groups,
+    "classes in groups": classes_in_groups,
+    "members": members,
+    "medians": medians,
+}
 ABSOLUTE, SQUARED, MEDIAN, *OTHERS = METRICS
 
 
@@ -160,6 +182,11 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
             for metric in (SQUARED, ABSOLUTE, "mean_error", "r2_score"):
                 for level in (68, 95):
                     yield "unequal groups", residuals, n, f"{level} %", metric
+    for alike in (0.1, 0.3):
+        for n in (10, 30, 100):
+            for wrong in (0, 10):
+                for metric in ("accuracy_score", "f1_score"):
+                    yield "classes in groups", f"{alike} alike", n, f"{wrong} % of labels wrong", metric
     for spreads in SPREADS:
         for count in (3, 5):
             for n in (20, 200):
