@@ -126,11 +126,10 @@ class Difficulties(NamedTuple):
 
 
 def difficulties(votes: IntArray, classes: int, weight: FloatArray, alike: Raters) -> Difficulties:
-    """Of raters that were found under equal difficulty; beforehand this is as likely as all others together."""
+    """Of raters that were found under equal difficulty; beforehand all are equally likely."""
     fits = [alike, *(dawid_skene(votes, classes, weight, alike, 200, 1e-5, hard) for hard in _HARD[1:])]
     log = np.array([fit.log_likelihood for fit in fits])
-    before = np.where(np.arange(len(fits)) == 0, 1.0, 1.0 / (len(fits) - 1))
-    chances = np.exp(log - np.max(log)) * before
+    chances = np.exp(log - np.max(log))
     clear = 2.0 * float(np.max(log) - log[0]) > _CLEAR
     return Difficulties(fits, chances / np.add.reduce(chances), clear)
 
