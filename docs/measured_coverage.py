@@ -50,12 +50,38 @@ def judges() -> Markdown:
         mine = [row for row in rows if row["model"] == model]
         cells = []
         for known in sorted({int(row["known"]) for row in mine}):
-            there = [row for row in mine if int(row["known"]) == known]
-            count = sum(int(row["count"]) for row in there)
-            share = sum(int(row["count"]) * float(row["held"]) for row in there) / count
-            cells.append(f"{known}: {share:.0%} of {count}")
+            cells.append(f"{known}: {_pooled([row for row in mine if int(row['known']) == known])}")
         lines.append([f"`{model}`", *cells, *["-"] * (4 - len(cells))])
     return _table(["known from", "fewest", "few", "more", "most"], lines)
+
+
+def raters() -> Markdown:
+    """How often 95 % intervals of the truth held where votes told how raters err, by the number of raters."""
+    rows = [row for row in _rows("tests/statistical/judges.csv") if row["model"].startswith("Votes")]
+    models, numbers = (list(dict.fromkeys(row[name] for row in rows)) for name in ("model", "known"))
+    lines = [
+        [f"`{m}`", *(_pooled([r for r in rows if (r["model"], r["known"]) == (m, k)]) for k in numbers)] for m in models
+    ]
+    return _table(["votes", *(f"{k} raters" for k in numbers)], lines)
+
+
+def few_checks(known: int = 20) -> Markdown:
+    """How often 95 % intervals of the truth held with so few checks for each class, by how many labels are wrong."""
+    rows = [
+        row
+        for row in _rows("tests/statistical/judges.csv")
+        if row["model"].endswith("from_counts") and int(row["known"]) == known
+    ]
+    models, rates = (list(dict.fromkeys(row[name] for row in rows)) for name in ("model", "rate"))
+    lines = [
+        [f"`{m}`", *(_pooled([r for r in rows if (r["model"], r["rate"]) == (m, q)]) for q in rates)] for m in models
+    ]
+    return _table(["rates", *(f"{float(q):.0%} wrong" for q in rates)], lines)
+
+
+def _pooled(rows: Sequence[dict[str, str]]) -> str:
+    count = sum(int(row["count"]) for row in rows)
+    return f"{sum(int(row['count']) * float(row['held']) for row in rows) / count:.0%} of {count}"
 
 
 def lowest_judges(number: int = 10, sets: int = 150) -> Markdown:
@@ -84,3 +110,10 @@ def shapes(topic: str, residuals: str = "residuals", number: str = "labels", hel
         cells = [row["residuals"], row["setting"], row["n"], off, f"{float(row['held']):.0%} of {row['count']}"]
         lines.append([f"`{row['metric']}`", *cells])
     return _table(["score", residuals, "", number, "off by", held], lines)
+
+
+def range_of_shapes(topic: str, metric: str, setting: str = "95 %") -> Markdown:
+    """The least and the greatest share of intervals that held, over all laws and numbers of groups."""
+    rows = [row for row in _rows("tests/statistical/shapes.csv") if (row["topic"], row["metric"]) == (topic, metric)]
+    shares = [float(row["held"]) for row in rows if row["setting"] == setting]
+    return Markdown(f"`{metric}`: {min(shares):.0%} to {max(shares):.0%} in {len(shares)} situations")

@@ -407,3 +407,32 @@ def test_unequal_groups_have_fewer_degrees_of_freedom():
     equal = sb.mean_error(y[:60], np.zeros(60), groups=np.repeat(np.arange(6), 10))
     low, high = equal.truth.total_interval(0.9)
     assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.95, 5) * equal.sampling_std, rel=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["mean_absolute_error", "mean_squared_error", "accuracy_score", "r2_score"])
+def test_differences_in_unequal_groups_as_single_scores(metric):
+    """Against a model without errors the difference scatters as the score of the other does, with its degrees of freedom."""
+    rng = np.random.default_rng(4)
+    of = np.repeat(np.arange(8), [2, 3, 5, 8, 13, 21, 34, 55])
+    y = rng.integers(0, 2, len(of)) if metric == "accuracy_score" else rng.standard_normal(len(of))
+    off = rng.random(8)[of] > rng.random(len(of))
+    p = np.where(off, 1 - y, y)
+    alone = getattr(sb, metric)(y, p, groups=of)._answers
+    variance, df = alone._unequal
+    both = sb.compare(y, {"a": p, "b": y}, metric=metric, groups=of, sampling=True).difference("a", "b")._answers
+    assert df < 6.5  # not 7: two groups hold most of the items
+    assert both._df == pytest.approx(df, rel=1e-9)
+    assert both.std == pytest.approx(np.sqrt(variance), rel=1e-9 if metric != "r2_score" else 0.3)
+    equal = np.arange(len(of)) % 3
+    apart = sb.compare(y, {"a": p, "b": y}, metric=metric, groups=equal, sampling=True).difference("a", "b")._answers
+    assert apart._df == pytest.approx(2)
+
+
+def test_counted_rates_in_groups_have_few_degrees_of_freedom():
+    rng = np.random.default_rng(4)
+    of, y = np.repeat(np.arange(6), 20), rng.integers(0, 2, 120)
+    models = {"a": np.where(rng.random(120) < 0.1, 1 - y, y), "b": np.where(rng.random(120) < 0.3, 1 - y, y)}
+    found = sb.compare(y, models, metric="accuracy_score", yerr=sb.Flip.from_counts(5, 50), groups=of).difference(
+        "a", "b"
+    )
+    assert found.truth._total.df == pytest.approx(5)

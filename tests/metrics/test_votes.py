@@ -82,6 +82,47 @@ def test_items_alike_are_not_suspected():
 
 
 @pytest.mark.parametrize("classes", [2, 4])
+def test_raters_who_are_wrong_together(classes):
+    """Known raters see hard items too: without them the interval of five raters misses the truth by far."""
+    rng, truth, model = situation(2000, classes=classes)
+    wrong = np.where(rng.random((len(truth), 1)) < 0.2, 0.4, np.linspace(0.03, 0.15, 5))
+    found = sb.Votes(ratings=votes(rng, truth, 5, wrong, classes))
+    score = sb.accuracy_score(None, model, yerr=found)
+    assert "raters are wrong together more often than their skills allow" in score.truth.note
+    assert "Warning: items differ in difficulty" in score.explain()
+    low, high = score.truth.interval()
+    assert low <= np.mean(truth == model) <= high
+    corrected, alike = found.hard_items
+    right = np.mean(found.labels() != truth)
+    assert abs(corrected - right) < 0.5 * abs(alike - right)
+    # raters who err independently are not suspected, though some of them err often; three cannot show it
+    fair = sb.Votes(ratings=votes(rng, truth, 5, [0.05, 0.1, 0.2, 0.3, 0.4], classes))
+    assert fair.hard_items is None
+    assert "difficulty" not in sb.accuracy_score(None, model, yerr=fair).truth.note
+    three = sb.accuracy_score(None, model, yerr=sb.Votes(ratings=votes(rng, truth, 3, 0.15, classes)))
+    assert "cannot show whether some items are harder" in three.truth.note
+
+
+def test_the_order_of_raters_changes_nothing():
+    rng, truth, model = situation(300)
+    cast = votes(rng, truth, 4, [0.05, 0.1, 0.2, 0.3])
+    for raters in ([0, 1], [0, 1, 2], [0, 1, 2, 3]):
+        first, second = (
+            sb.accuracy_score(None, model, yerr=sb.Votes(ratings=cast[:, order])).truth
+            for order in (raters, raters[::-1])
+        )
+        assert float(first) == pytest.approx(float(second), abs=1e-6)
+        assert first.interval() == pytest.approx(second.interval(), abs=1e-3)
+
+
+def test_a_label_with_few_votes():
+    """The label of a good rater against two bad ones is no label that is "more often wrong than right"."""
+    rng, truth, model = situation(400)
+    score = sb.accuracy_score(None, model, yerr=sb.Votes(ratings=votes(rng, truth, 3, [0.02, 0.3, 0.3])))
+    assert "some labels have less than half of the votes." in score.explain()
+
+
+@pytest.mark.parametrize("classes", [2, 4])
 def test_raters_of_unequal_skill(classes):
     """Dawid and Skene: who errs how often is found from the votes alone, and the best raters decide."""
     rng, truth, model = situation(classes=classes)
@@ -111,6 +152,8 @@ def test_ratings_with_gaps_names_and_texts():
     assert np.array_equal(found.repeats, [sum(v is not None for v in row) for row in cast])
     assert sb.accuracy_score(None, np.where(model == 1, "yes", "no"), yerr=found).truth.std > 0
     assert np.array_equal(found[10:20].labels(), found.labels()[10:20])
+    pandas = pytest.importorskip("pandas")
+    assert list(sb.Votes(ratings=pandas.DataFrame(names)).raters) == ["a", "b", "c", "d"]
     two = sb.Votes(ratings=cast[:, :2].astype(object))
     assert two.raters is None and two.vote_error > 0
 
@@ -127,7 +170,14 @@ def test_ratings_with_gaps_names_and_texts():
             r"does not name: the first is 5 at index 2, 1 in all",
         ),
         (lambda: sb.Votes(ratings=[[0.5, 1, 1], [1, 1, 0]]), r"ratings must hold classes"),
-        (lambda: sb.Votes(ratings=[[None, None], [1, 0]]), r"items without votes: the first is 0.0 at index 0"),
+        (
+            lambda: sb.Votes(ratings=[[None, None], [1, 0]]),
+            r"ratings has items without votes: the first is 0.0 at index 0",
+        ),
+        (
+            lambda: sb.Votes(ratings=[[1, 1, 1], [1, 1, 1]]),
+            r"ratings has one class only: .* Name all of them in labels",
+        ),
         (lambda: sb.Votes(ratings={"a": [0, 1], "b": [1]}), r"one vote for each item from every rater"),
     ],
 )

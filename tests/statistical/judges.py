@@ -163,6 +163,12 @@ def hard_items(rng: Rng, truth: np.ndarray, s: Situation) -> tuple[None, Any]:
     return None, _counted(_cast(rng, truth, s, np.where(hard, 0.4, s.rate)[:, None]), s.classes)
 
 
+def hard_items_by_rater(rng: Rng, truth: np.ndarray, s: Situation) -> tuple[None, Any]:
+    """The same from unequal raters, from half to one and a half times the rate, who are known."""
+    rates = np.where(rng.random((len(truth), 1)) < 0.2, 0.4, s.rate * np.linspace(0.5, 1.5, s.known))
+    return None, sb.Votes(ratings=_cast(rng, truth, s, rates), labels=range(s.classes))
+
+
 JUDGES: dict[str, Callable[[Rng, np.ndarray, Situation], tuple[Any, Any]]] = {
     "Flip.from_counts": one_rate,
     "ClassFlip.from_counts": rate_of_each_class,
@@ -172,6 +178,7 @@ JUDGES: dict[str, Callable[[Rng, np.ndarray, Situation], tuple[Any, Any]]] = {
     "Votes": equal_raters,
     "Votes(ratings), unequal raters": unequal_raters,
     "Votes, hard items": hard_items,
+    "Votes(ratings), hard items": hard_items_by_rater,
 }
 COUNTED = [
     Situation(model, classes, known, rate, metric)
@@ -191,7 +198,7 @@ GOLD = [
 ]
 VOTED = [
     Situation(model, classes, known, rate, metric)
-    for model in ("Votes", "Votes(ratings), unequal raters", "Votes, hard items")
+    for model in ("Votes", "Votes(ratings), unequal raters", "Votes, hard items", "Votes(ratings), hard items")
     for classes in (2, 4)
     for known in (2, 3, 4, 5)
     for rate in (0.05, 0.15)

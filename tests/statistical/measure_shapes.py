@@ -102,6 +102,32 @@ def unequal_groups(rng: np.random.Generator, residuals: str, n: int, setting: st
     return found.total_interval(level), float(found), right
 
 
+def differences_in_groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
+    """Two models on n groups of 3 to 50 items, which share half of the variance of both; the second errs by a fifth more."""
+    of = np.repeat(np.arange(n), np.exp(rng.uniform(math.log(3), math.log(50), n)).round().astype(int))
+    common, y = LAWS[residuals](rng, n)[of], 2.0 * rng.standard_normal(len(of))
+    d = [math.sqrt(0.5) * (common + LAWS[residuals](rng, len(of))) for _ in range(2)]
+    models = {"a": y - d[0], "b": y - 1.2 * d[1]}
+    found = sb.compare(y, models, metric=metric, groups=of, sampling=True).difference("a", "b")
+    power = 2 if metric == "mean_squared_error" else 1
+    return found.interval(0.95), float(found), population(residuals, 0.5, metric) * (1 - 1.2**power)
+
+
+def classes_in_groups(rng: np.random.Generator, alike: str, n: int, setting: str, metric: str) -> Found:
+    """n groups of 2 to 18 items that differ in how common the class is (40 % on average) and how often the model errs (20 %)."""
+    spread = (
+        1.0 / float(alike.removesuffix(" alike")) - 1.0
+    )  # of beta laws with this correlation of two items of a group
+    of = np.repeat(np.arange(n), rng.integers(2, 19, n))
+    share, wrong = (rng.beta(mean * spread, (1 - mean) * spread, n)[of] for mean in (0.4, 0.2))
+    y, errs = (rng.random(len(of)) < share).astype(int), rng.random(len(of)) < wrong
+    q = float(setting.removesuffix(" % of labels wrong")) / 100
+    labels = np.where(rng.random(len(of)) < q, 1 - y, y)
+    found = getattr(sb, metric)(labels, np.where(errs, 1 - y, y), yerr=q or None, groups=of).truth
+    right = {"accuracy_score": 0.8, "f1_score": 2 * 0.32 / (2 * 0.32 + 0.08 + 0.12)}[metric]
+    return found.total_interval(0.95), float(found), right
+
+
 @cache
 def population(residuals: str, common: float, metric: str) -> float:
     if metric in ("mean_squared_error", "mean_error"):
@@ -130,7 +156,15 @@ def medians(rng: np.random.Generator, residuals: str, n: int, setting: str, metr
     return found.interval(0.95), float(found), METRICS[metric](d)
 
 
-TOPICS = {"limits": limits, "groups": groups, "unequal groups": unequal_groups, "members": members, "medians": medians}
+TOPICS = {
+    "limits": limits,
+    "groups": groups,
+    "unequal groups": unequal_groups,
+    "differences in groups": differences_in_groups,
+    "classes in groups": classes_in_groups,
+    "members": members,
+    "medians": medians,
+}
 ABSOLUTE, SQUARED, MEDIAN, *OTHERS = METRICS
 ORDER = "concordance_index"
 
@@ -171,6 +205,15 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
             for metric in (SQUARED, ABSOLUTE, "mean_error", "r2_score"):
                 for level in (68, 95):
                     yield "unequal groups", residuals, n, f"{level} %", metric
+    for residuals in ("normal", "exponential"):
+        for n in (5, 10, 30):
+            for metric in (SQUARED, ABSOLUTE):
+                yield "differences in groups", residuals, n, "95 %", metric
+    for alike in (0.1, 0.3):
+        for n in (10, 30, 100):
+            for wrong in (0, 10):
+                for metric in ("accuracy_score", "f1_score"):
+                    yield "classes in groups", f"{alike} alike", n, f"{wrong} % of labels wrong", metric
     for spreads in SPREADS:
         for count in (3, 5):
             for n in (20, 200):

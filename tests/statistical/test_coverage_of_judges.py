@@ -15,6 +15,7 @@ THIN = [
     Situation("Verified(probability)", 2, 100, 0.1, "f1"),
     Situation("Votes", 2, 3, 0.15, "accuracy"),
     Situation("Votes, hard items", 2, 5, 0.05, "accuracy"),
+    Situation("Votes(ratings), hard items", 2, 5, 0.05, "accuracy"),
 ]
 ROWS = read()
 MODELS = sorted({situation.model for situation in SITUATIONS})

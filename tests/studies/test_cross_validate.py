@@ -99,3 +99,20 @@ def test_bad_input():
         sb.cross_validate(LinearRegression(), X, Y, yerr=SIGMA[:10])
     with pytest.raises(ValueError, match="bootstrap must be"):
         sb.cross_validate(LinearRegression(), X, Y, bootstrap=0)
+
+
+@pytest.mark.parametrize("split", [{"cv": 5}, {"bootstrap": 4}])
+def test_groups_stay_together(split):
+    """Items of a group on both sides would let the model see what it is tested on."""
+    names = np.array([f"plate {k}" for k in range(30)])[RNG.permutation(np.repeat(np.arange(30), 10))]
+    result = sb.cross_validate(LinearRegression(), X, Y, yerr=SIGMA, metrics="mse", groups=names, **split)
+    for test in result.indices:
+        assert not set(names[test]) & set(names[np.setdiff1d(np.arange(300), test)])
+    assert all(fold.groups is not None for fold in result.tested)
+    with pytest.raises(ValueError, match=r"groups and y_true have inconsistent numbers of samples: shape \(299,\)"):
+        sb.cross_validate(LinearRegression(), X, Y, yerr=SIGMA, metrics="mse", groups=names[1:], **split)
+
+
+def test_bootstrap_splits_of_one_group():
+    with pytest.raises(ValueError, match="at least two items, or two groups"):
+        sb.cross_validate(LinearRegression(), X, Y, metrics="mse", groups=np.zeros(300), bootstrap=2)

@@ -118,3 +118,35 @@ def test_pulls_have_the_sign_of_a_bias():
     check = sb.check_errors([1.0, 2.0, 3.0], [1.5, 2.5, 3.5], yerr=0.25)
     assert check.pulls.tolist() == [2.0, 2.0, 2.0]
     assert sb.mean_error([1.0, 2.0, 3.0], [1.5, 2.5, 3.5], yerr=0.25).observed > 0
+
+
+@pytest.mark.parametrize(
+    ("factor", "errors", "words"),
+    [
+        (1.0, 0.5, "as large as the label errors alone"),
+        (1.7, 0.5, "errs by more than the label errors explain"),
+        (1.0, sb.Normal(0.5, scale_error=0.2), "as large as the label errors alone"),
+        (1.3, sb.Normal(0.5, scale_error=0.2), "larger than errors of exactly the quoted size"),
+        (1.7, sb.Normal(0.5, scale_error=0.2), "larger than errors of exactly the quoted size"),
+        (0.7, sb.Normal(0.5, scale_error=0.2), "smaller than errors of exactly the quoted size"),
+        (2.5, sb.Normal(0.5, scale_error=0.2), "errs by more than the label errors explain"),
+    ],
+)
+def test_the_verdict_agrees_with_p_value_and_scale(factor, errors, words):
+    """Errors that are known to a fraction allow larger residuals; "as large as the label errors" would contradict the scale."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(20.0, 5.0, 200)
+    found = sb.check_errors(truth + factor * 0.5 * rng.standard_normal(200), truth, yerr=errors)
+    assert words in found.verdict
+    low, high = found.scale
+    if "exactly" in words:
+        assert not low <= 1 <= high and min(found.pvalue_high, found.pvalue_low) >= 0.01
+        p = found.pvalue_high if low > 1 else found.pvalue_low
+        assert (
+            f"consistent with errors scaled by {low:.3g} to {high:.3g}" in found.verdict
+            and f"(p = {p:.2g})" in found.verdict
+        )
+    elif "as large" in words:
+        assert low <= 1 <= high
+    else:
+        assert found.pvalue_high < 0.01

@@ -157,3 +157,65 @@ def test_a_pilot_in_a_table_or_file(tmp_path):
         sb.plan(path, models)
     with pytest.raises(TypeError, match="'delimter' is not a known keyword"):
         sb.plan(path, y="mass", pred=list(models), delimter=";")
+
+
+COUNTED = {
+    "Flip": sb.Flip.from_counts(12, 100),
+    "ClassFlip": sb.ClassFlip.from_counts({0: (6, 50), 1: (7, 50)}),
+    "Transition": sb.Transition.from_counts([[44, 6], [7, 43]], [0, 1]),
+}
+
+
+def counted_pilot(n=400):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, n)
+    judged, a, b = (np.where(rng.random(n) < q, 1 - y, y) for q in (0.12, 0.1, 0.2))
+    return judged, {"a": a, "b": b}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("groups", [None, np.arange(400) // 8])
+def test_two_models_and_counted_rates(name, groups):
+    """The plan at the size of the pilot has the standard error of the comparison, and more labels and checks the goal."""
+    judged, models = counted_pilot()
+    plan = sb.plan(judged, models, yerr=COUNTED[name], groups=groups, cost_check=10)
+    found = (
+        sb.compare(judged, models, yerr=COUNTED[name], metric="accuracy_score", groups=groups)
+        .difference("a", "b")
+        .truth
+    )
+    assert plan.difference == pytest.approx(float(found), rel=1e-12)
+    rates = found._total.checked.variance(found._total.slopes)
+    assert plan.budget.sampling / 400 + rates == pytest.approx(found._total.fixed[0] + rates, rel=1e-12)
+    # 100 checks, spread as is best, leave at most what the 100 of the pilot did
+    assert plan.budget.checking / 100 <= rates * (1 + 1e-9)
+    assert np.sum(plan.budget.each**2 / found._total.checked.checked) == pytest.approx(rates, rel=1e-9)
+    assert plan.power >= 0.9 and plan.power_at(plan.labels, checks=plan.checks) == pytest.approx(plan.power)
+    dear = sb.plan(judged, models, yerr=COUNTED[name], groups=groups, cost_check=100)
+    assert dear.checks < plan.checks and dear.labels > plan.labels
+    assert "checks of how often labels are wrong" in str(plan) and "to detect a difference" in str(plan)
+
+
+def test_the_accuracy_in_groups_and_counted_rates():
+    """Groups were left aside without a word."""
+    rng = np.random.default_rng(0)
+    of = np.repeat(np.arange(40), 10)
+    y = rng.integers(0, 2, 400)
+    p = np.where(rng.random(400) < rng.choice([0.02, 0.5], 40)[of], 1 - y, y)
+    alone, together = (sb.plan(y, p, yerr=COUNTED["Flip"], std=0.02, groups=g) for g in (None, of))
+    assert together.labels > 1.5 * alone.labels
+    with pytest.raises(ValueError, match="all items of the pilot are of one group"):
+        sb.plan(y, p, yerr=COUNTED["Flip"], std=0.02, groups=np.zeros(400))
+
+
+@pytest.mark.parametrize("yerr", [sb.ClassFlip({0: 0.1, 1: 0.14}), sb.Transition([[0.9, 0.1], [0.1, 0.9]], [0, 1])])
+def test_raters_need_one_rate(yerr):
+    judged, models = counted_pilot()
+    with pytest.raises(ValueError, match=r"takes one probability .* sb\.ClassFlip\.from_counts"):
+        sb.plan(judged, models, yerr=yerr, difference=0.05)
+
+
+def test_counted_rates_and_models_that_agree():
+    judged, models = counted_pilot()
+    with pytest.raises(ValueError, match="agree on every item"):
+        sb.plan(judged, {"a": models["a"], "b": models["a"]}, yerr=COUNTED["Flip"], difference=0.05)

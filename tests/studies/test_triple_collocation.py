@@ -143,3 +143,13 @@ def test_measurements_of_different_things_are_refused():
     c = a / np.std(a) - b / np.std(b)  # follows one of the two, and the other backwards
     with pytest.raises(sb.UndefinedEstimate, match="do not vary together as measurements of one quantity"):
         sb.triple_collocation(a, b, c)
+
+
+def test_one_of_three_goes_into_yerr():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(20.0, 5.0, 200)
+    found = sb.triple_collocation(*(truth + rng.normal(0.0, 1.0, (3, 200))))
+    assert sb.mean_squared_error(truth, truth + 1, yerr=found.yerr[1]).truth.std > 0
+    for whole in (found, found.yerr):
+        with pytest.raises(ValueError, match=r"yerr holds 3 error models.*pass that of the labels, found\.yerr\[0\]"):
+            sb.mean_squared_error(truth, truth + 1, yerr=whole)

@@ -3,6 +3,9 @@
 An item has true class k with probability p_k. Rater r then votes j with probability M_r[k, j], whatever the others do.
 Expectation maximisation finds p, all M_r and the chances of each item's true class from the votes alone. It starts from
 the shares of the votes, so that raters are better than chance.
+
+Some items may be harder than others, and raters are then wrong together. A share of all items is hard, and on these each
+vote is a guess with some chance t: (1 - t) M_r[k, j] + t / K. At least four raters can show it; else it is left open.
 """
 
 from __future__ import annotations
@@ -15,6 +18,19 @@ from scorebars.arrays import FloatArray, IntArray
 
 _SMOOTHED = 0.5
 """Votes added to each row of a rater's matrix, divided among the classes: no rater is taken to be without error."""
+_CLEAR = 9.21
+"""Twice the gain in log likelihood from which on equal difficulty does not fit: 1 % by chance for two numbers more."""
+
+
+class Hard(NamedTuple):
+    """Which share of the items is hard, and how often a vote on these is a guess."""
+
+    share: float = 0.0
+    guessed: float = 0.0
+
+
+ALIKE = Hard()
+_HARD = [ALIKE, *(Hard(share, guessed) for share in (0.1, 0.2, 0.4, 0.6) for guessed in (0.25, 0.5, 0.75, 0.95))]
 
 
 class Raters(NamedTuple):
@@ -26,6 +42,8 @@ class Raters(NamedTuple):
     """M, (R, K, K)."""
     items: FloatArray
     """Chance that item i is truly of class k, (n, K)."""
+    log_likelihood: float
+    hard: Hard = ALIKE
 
 
 def dawid_skene(
@@ -35,6 +53,7 @@ def dawid_skene(
     start: Raters | None = None,
     sweeps: int = 500,
     close: float = 1e-8,
+    hard: Hard = ALIKE,
 ) -> Raters:
     """From votes (n, R), as numbers of classes and -1 for none, of items that count by `weight` (n,).
 
@@ -48,21 +67,71 @@ def dawid_skene(
         items = items / np.add.reduce(items, axis=1, keepdims=True)
     else:
         items = start.items
+    share, guessed = hard
+    easy, own = items * (1.0 - share), np.full((classes, raters * classes), 1.0 - guessed)
     found = None
     for _ in range(sweeps):
         mass = items * weight[:, None]
         prior = (np.add.reduce(mass, axis=0) + _SMOOTHED) / (np.add.reduce(weight) + _SMOOTHED * classes)
-        matrices = (mass.T @ flat).reshape(classes, raters, classes).transpose(1, 0, 2) + _SMOOTHED / classes
+        seen = mass.T @ flat
+        if share:  # of votes on hard items only what was no guess tells of the rater
+            plain = (easy * weight[:, None]).T @ flat
+            seen = plain + (seen - plain) * own
+        matrices = seen.reshape(classes, raters, classes).transpose(1, 0, 2) + _SMOOTHED / classes
         matrices = matrices / np.add.reduce(matrices, axis=2, keepdims=True)
-        log = np.log(prior) + flat @ np.log(matrices).transpose(0, 2, 1).reshape(raters * classes, classes)
-        likely = np.exp(log - np.max(log, axis=1, keepdims=True))
-        new = likely / np.add.reduce(likely, axis=1, keepdims=True)
+        log = np.log(prior) + flat @ _flat_logs(matrices)
+        if share:
+            mixed = (1.0 - guessed) * matrices + guessed / classes
+            own = ((1.0 - guessed) * matrices / mixed).transpose(1, 0, 2).reshape(classes, raters * classes)
+            log_easy = log + np.log1p(-share)
+            log = np.logaddexp(log_easy, np.log(prior) + flat @ _flat_logs(mixed) + np.log(share))
+        top = np.max(log, axis=1, keepdims=True)
+        likely = np.exp(log - top)
+        total = np.add.reduce(likely, axis=1, keepdims=True)
+        new = likely / total
+        if share:
+            easy = np.exp(log_easy - top) / total
         moved = float(np.max(np.abs(new - items)))
-        items, found = new, Raters(prior, matrices, new)
+        items = new
+        found = Raters(prior, matrices, items, float(weight @ (top + np.log(total))[:, 0]), hard)
         if moved < close:
             break
     assert found is not None
     return found
+
+
+def _flat_logs(matrices: FloatArray) -> FloatArray:
+    raters, classes, _ = matrices.shape
+    return np.asarray(np.log(matrices).transpose(0, 2, 1).reshape(raters * classes, classes))
+
+
+class Difficulties(NamedTuple):
+    """Raters for each way in which some items may be harder than others."""
+
+    fits: list[Raters]
+    chances: FloatArray
+    """How likely each is, given the votes."""
+    clear: bool
+    """Whether equal difficulty does not fit."""
+
+    def items(self) -> FloatArray:
+        """Chances of the true classes of items, where these differ in difficulty."""
+        return np.asarray(np.tensordot(self.chances, np.stack([fit.items for fit in self.fits]), axes=1))
+
+    def drawn(self, count: int) -> list[Raters]:
+        """So many of the fits, each as often as it is likely, in no order."""
+        places = np.searchsorted(np.cumsum(self.chances), (np.arange(count) + 0.5) / count)
+        order = np.random.default_rng(0).permutation(np.minimum(places, len(self.fits) - 1))
+        return [self.fits[int(place)] for place in order]
+
+
+def difficulties(votes: IntArray, classes: int, weight: FloatArray, alike: Raters) -> Difficulties:
+    """Of raters that were found under equal difficulty; beforehand all are equally likely."""
+    fits = [alike, *(dawid_skene(votes, classes, weight, alike, 200, 1e-5, hard) for hard in _HARD[1:])]
+    log = np.array([fit.log_likelihood for fit in fits])
+    chances = np.exp(log - np.max(log))
+    clear = 2.0 * float(np.max(log) - log[0]) > _CLEAR
+    return Difficulties(fits, chances / np.add.reduce(chances), clear)
 
 
 def shown_as(items: FloatArray, labels: IntArray, weight: FloatArray) -> FloatArray:

@@ -506,6 +506,12 @@ def error_model(yerr: Any, shape: tuple[int, ...], copy: bool = False) -> Measur
             )
         yerr.require_size(shape[0])
         return yerr[np.arange(shape[0])] if copy else yerr
+    several = getattr(yerr, "yerr", yerr)
+    if isinstance(several, tuple) and several and isinstance(several[0], ErrorModel):
+        raise ValueError(
+            f"yerr holds {len(several)} error models, one for each measurement (triple_collocation): pass that of the labels, "
+            "found.yerr[0] for the first."
+        )
     values = yerr if type(yerr) is np.ndarray and yerr.dtype == np.float64 else checks.real_array(yerr, "yerr")
     if values.ndim == 0:
         return Normal.trusted(standard_deviations(values, "yerr"))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors.class_error import Classes
-from scorebars.errors.dawid_skene import dawid_skene, shown_as
+from scorebars.errors.dawid_skene import dawid_skene, difficulties, shown_as
 from scorebars.errors.measurement_error import check_kind
 from scorebars.errors.named_classes import NamedClasses, columns_of, named_classes, spread_columns
 
@@ -31,7 +31,7 @@ class Votes(NamedClasses):
         How many voted for each class.
     labels : (K,)
         The classes of the columns.
-    ratings : (n, R) or mapping of rater to (n,), optional
+    ratings : (n, R), table or mapping of rater to (n,), optional
         Instead of `counts`: what each rater voted, NaN or None where a rater did not vote. From three raters on their skills
         may differ: the label is then the likeliest class given who voted what. `labels` may name classes besides.
     kind : {"classical", "berkson"}
@@ -56,9 +56,10 @@ class Votes(NamedClasses):
     -----
     `expected` asks for a single fresh vote, which is class k with probability :math:`n_{ik}/n_i`, its share of the votes
     on the item. `truth` and `perfect` use the label's own error, that of the majority of the votes, with `vote_error` for a
-    single one. Items may differ in difficulty: the chance of a wrong vote follows a beta distribution over them. Where at
-    least four votes an item show it, `truth` is corrected for it and says so. Fewer votes cannot show it, and intervals
-    leave room for it. How well the votes tell all this is in the `std` and intervals of `truth`.
+    single one. Items may differ in difficulty: the chance of a wrong vote follows a beta distribution over them; with
+    `ratings` a share of the items is hard, and votes on these are guesses at times. Where at least four votes an item show
+    it, `truth` is corrected for it and says so. Fewer votes cannot show it, and intervals leave room for it. How well the
+    votes tell all this is in the `std` and intervals of `truth`.
 
     References
     ----------
@@ -80,6 +81,8 @@ class Votes(NamedClasses):
     raters: dict[Any, FloatArray] | None = None
     shown_as: FloatArray | None = None
     """How labels by raters of unequal skill show true classes: first the estimate, then what the votes allow, (1 + d, K, K)."""
+    hard_items: tuple[float, float] | None = None
+    """With `ratings`, where items clearly differ in difficulty: how often labels are wrong, and how often else."""
     _likeliest: NDArray[np.int64] | None = None
 
     def __init__(
@@ -109,11 +112,14 @@ class Votes(NamedClasses):
         if broken.any():
             raise checks.complain("counts", "has values that are not whole", broken, array, "Votes are counted.")
         total = np.add.reduce(array, axis=1)
+        given = "counts" if ratings is None else "ratings"
         if np.any(total == 0):
-            raise checks.complain("counts", "has items without votes", total == 0, total, "Leave these items out.")
+            raise checks.complain(given, "has items without votes", total == 0, total, "Leave these items out.")
         self._classes = named_classes(labels, array.shape[1])
         if array.shape[1] < 2:
-            raise ValueError("counts has one class only: votes need at least two classes to choose from.")
+            raise ValueError(
+                f"{given} has one class only: votes need at least two classes to choose from. Name all of them in labels."
+            )
         self.counts: NDArray[np.int64] = array.astype(np.int64)
         self.repeats = total.astype(np.int64)
         self.agreement, self.kappa = _agreement(self.counts)
@@ -133,7 +139,7 @@ class Votes(NamedClasses):
             table = np.stack(columns, axis=1)
         else:
             table = np.array(to_host(ratings), dtype=object)
-            names = list(range(table.shape[1])) if table.ndim == 2 else []
+            names = list(getattr(ratings, "columns", range(table.shape[1]))) if table.ndim == 2 else []
         if table.ndim != 2 or not table.size or table.shape[1] < 2:
             raise ValueError(
                 f"ratings must have shape (items, raters) with two raters or more, but has shape {table.shape}."
@@ -160,16 +166,23 @@ class Votes(NamedClasses):
         k, n = len(self._classes), len(self.votes)
         patterns, which, number = np.unique(self.votes, axis=0, return_inverse=True, return_counts=True)
         which = which.ravel()
-        found = dawid_skene(patterns, k, np.asarray(number, dtype=np.float64))
+        mass = np.asarray(number, dtype=np.float64)
+        found = dawid_skene(patterns, k, mass)
         likely = found.items > np.max(found.items, axis=1, keepdims=True) * (1 - 1e-9)
         self._likeliest = self._by_lot(likely[which])
         self.raters = dict(zip(names, found.matrices, strict=True))
+        open_to = difficulties(patterns, k, mass, found)
+        items = found.items
+        if open_to.clear:
+            items = open_to.items()
+            wrong = [1.0 - float(np.mean(x[which, self._likeliest])) for x in (items, found.items)]
+            self.hard_items = wrong[0], wrong[1]
         rng, draws = np.random.default_rng(_LOT), _RATER_DRAWS if len(patterns) < 5000 else _RATER_DRAWS // 4
-        rows = [shown_as(found.items[which], self._likeliest, np.ones(n))]
-        for _ in range(draws):  # items drawn again, smoothly: exponential weights
+        rows = [shown_as(items[which], self._likeliest, np.ones(n))]
+        for start in open_to.drawn(draws):  # items drawn again, smoothly: exponential weights
             weight = rng.exponential(size=n)
             mass = np.asarray(np.bincount(which, weight, minlength=len(patterns)), dtype=np.float64)
-            again = dawid_skene(patterns, k, mass, found, 100, 1e-4)
+            again = dawid_skene(patterns, k, mass, start, 100, 1e-4, start.hard)
             rows.append(shown_as(again.items[which], self._likeliest, weight))
         self.shown_as = np.stack(rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import numpy as np
 from scorebars import tables
 from scorebars._shared.score_views import with_error
 from scorebars._shared.shown import Shown, View
+from scorebars.answers.clustered import group_codes
 from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import to_host
 from scorebars.errors import Verified
@@ -170,8 +172,8 @@ def cross_validate(
     cv : int, splitter or iterable of (train, test)
         As in scikit-learn.
     groups : (n,), optional
-        Which items belong together: passed to the splitter, and where a fold holds several groups, these are the sample
-        that its scores know of.
+        Which items belong together: a number of folds and bootstrap splits keep them together, other splitters are given
+        them, and where a fold holds several groups, these are the sample that its scores know of.
     bootstrap : int, optional
         Number of bootstrap splits instead of folds: train on a sample drawn with replacement, test on what it left out.
     fit_params : dict, optional
@@ -210,7 +212,7 @@ def cross_validate(
     """
     try:
         from sklearn.base import clone, is_classifier
-        from sklearn.model_selection import check_cv
+        from sklearn.model_selection import GroupKFold, check_cv
     except ImportError as why:
         raise ImportError("cross_validate needs scikit-learn: pip install 'scorebars[sklearn]'") from why
     if isinstance(yerr, Verified):
@@ -223,17 +225,19 @@ def cross_validate(
     X, yerr = to_host(X), to_host(yerr)
     labels = np.asarray(to_host(y))
     n = len(labels)
+    codes = np.arange(n) if groups is None else group_codes(groups, n)
     if bootstrap is not None:
-        splits = _bootstrap_splits(n, bootstrap, np.random.default_rng(rng))
+        splits = _bootstrap_splits(codes, bootstrap, np.random.default_rng(rng))
     else:
-        splits = list(check_cv(cv, labels, classifier=is_classifier(estimator)).split(X, labels, groups))
+        whole = groups is not None and isinstance(cv, numbers.Integral)
+        splitter = GroupKFold(cv) if whole else check_cv(cv, labels, classifier=is_classifier(estimator))
+        splits = list(splitter.split(X, labels, None if groups is None else codes))
     task = "classification" if is_classifier(estimator) else "regression"
     tested = []
     for train, test in splits:
         model = clone(estimator).fit(rows(X, train), labels[train], **(fit_params or {}))
         predicted = _predicted(model, rows(X, test), metrics)
-        own = None if groups is None else np.asarray(to_host(groups))[test]
-        own = None if own is None or len(np.unique(own.astype(str))) < 2 else own
+        own = None if groups is None or len(np.unique(codes[test])) < 2 else codes[test]
         tested.append(TestedFold(labels[test], predicted, _errors_of(yerr, test, n), metrics, task, own))
     return CrossValidation([fold.scores() for fold in tested], [np.asarray(test) for _, test in splits], tested)
 
@@ -257,14 +261,18 @@ def _errors_of(yerr: Any, index: np.ndarray, n: int) -> Any:
     return errors_of(yerr, index, n)
 
 
-def _bootstrap_splits(n: int, count: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Samples drawn with replacement, each with the items it left out."""
+def _bootstrap_splits(codes: np.ndarray, count: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Groups of items drawn with replacement, each sample with the items that it left out."""
     if count < 1:
         raise ValueError(f"bootstrap must be a number of splits of at least 1, got {count!r}.")
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    if len(members) < 2:
+        raise ValueError("bootstrap needs at least two items, or two groups of them, to leave some out.")
     out: list[tuple[np.ndarray, np.ndarray]] = []
     while len(out) < count:
-        train = rng.integers(0, n, n)
-        left = np.setdiff1d(np.arange(n), train)
+        drawn = rng.integers(0, len(members), len(members))
+        left = np.setdiff1d(np.arange(len(members)), drawn)
         if len(left):
-            out.append((train, left))
+            train, test = (np.concatenate([members[g] for g in part]) for part in (drawn, left))
+            out.append((train, np.sort(test)))
     return out

@@ -60,6 +60,8 @@ class ErrorCheck(Shown):
     growth : slope of ``log(error)`` against ``log(|label|)``; 1 for relative errors, 0 for constant ones; None if undefined
     repeats_ratio, repeats_pvalue : quoted variance over that of the repeats, with its two-sided p-value (only `Repeats`
         compared with quoted errors)
+    verdict : what the residuals say of the errors: doubt from p = 0.01 on; where 1 lies outside of `scale` but p does not
+        speak against the errors, since their size is known to a fraction only or p is just above 0.01, both are said
     warnings : plain sentences
     doubts : those of them that put every score of this model in doubt: errors of another unit or overstated, a model that
         has seen the labels
@@ -109,6 +111,12 @@ class ErrorCheck(Shown):
             return "The quoted errors do not agree with the scatter of the repeats."
         if self.pvalue_high < _DOUBT:
             return "The model errs by more than the label errors explain (or these are understated)."
+        if not self.scale.low <= 1.0 <= self.scale.high:
+            word, p = ("larger", self.pvalue_high) if self.scale.low > 1.0 else ("smaller", self.pvalue_low)
+            return (
+                f"The residuals are {word} than errors of exactly the quoted size would make them, and consistent with errors "
+                f"scaled by {self.scale.low:.3g} to {self.scale.high:.3g}, which the errors as given allow (p = {p:.2g})."
+            )
         return "The residuals are as large as the label errors alone would make them."
 
     def view(self) -> View:

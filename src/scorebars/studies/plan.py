@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars._shared.score_views import counted
 from scorebars._shared.shown import Shown, View
 from scorebars.answers.classes.over_rates import OverRates
-from scorebars.answers.clustered import group_codes
+from scorebars.answers.clustered import group_codes, grouped
 from scorebars.answers.verified_answers import GoldLosses, VerifiedAnswers, tuned
 from scorebars.arrays import FloatArray
-from scorebars.errors import ClassError, Verified
+from scorebars.errors import ClassError, Flip, Verified
 from scorebars.errors.checked_rates import CheckedRates
 from scorebars.evaluation.study_data import StudyData, assumed_task, study_data
 from scorebars.files.file_study import require_known, study_in_file
@@ -27,9 +28,11 @@ from scorebars.metrics.call import measured
 from scorebars.metrics.class_inputs import Given, class_labels, flip_model
 from scorebars.metrics.predicted_classes import accuracy_score
 from scorebars.moments.majority_error import majority_error
+from scorebars.studies.comparison.compare import compare
 from scorebars.studies.comparison.compared_data import compared_metric
 
 _MOST_REPEATS = 10_000
+_NOTHING_APART = "the two classifiers agree on every item of the pilot: there is nothing to tell apart."
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class VotingBudget:
 
 @dataclass(frozen=True)
 class CheckingBudget:
-    """Variance of an accuracy against the truth with M labels, and m checked ones that tell how often labels are wrong.
+    """Variance of an accuracy (or a difference) with M labels, and m checked ones that tell how often labels are wrong.
 
     sampling / M + checking / m, where the checks are spread over the classes in proportion to `each`.
     """
@@ -220,8 +223,8 @@ def plan(
 
     Two goals: to tell two models apart (`difference` of their mean squared errors, or of their accuracies for
     classes), or to bring the standard error of a model's mean squared error against the truth below `std`. For classes
-    whose error rates were counted (`Flip.from_counts`) that is the standard error of the accuracy, and the plan says how
-    many labels to judge and how many to check. So it does where the pilot has gold labels (`Verified`), for both goals and
+    whose error rates were counted (`from_counts` of `Flip`, `ClassFlip` and `Transition`) both goals are about accuracies, and
+    the plan says how many labels to judge and how many to check. So it does where the pilot has gold labels (`Verified`),
     for measured numbers too.
 
     Parameters
@@ -292,6 +295,9 @@ def plan(
     >>> judge = sb.Flip.from_counts(6, 60)
     >>> print(sb.plan(judged, answers, yerr=judge, std=0.02, cost_repeat=0, cost_check=10))
     1737 labels, and 309 checks of how often labels are wrong (cost 4827) to reach a std of 0.02
+    >>> models = {"a": answers, "b": [1] * 220 + [0] * 80}
+    >>> print(sb.plan(judged, models, yerr=judge, difference=0.03, cost_repeat=0, cost_check=10))
+    1860 labels, and 118 checks of how often labels are wrong (cost 3040, power 0.900) to detect a difference of 0.03
 
     An expert saw every third of these answers, and found one in ten of the judge's grades wrong:
 
@@ -341,9 +347,10 @@ def plan(
             budget = _one_model_pilot(y_true, y_pred, yerr, groups)
         elif found == "regression":
             budget, difference, allocation = _two_model_pilot(y_true, y_pred, yerr, difference, groups)
-        elif std is not None and isinstance(yerr, ClassError) and yerr.checked is not None:
-            counts = _counting_pilot(y_true, y_pred, yerr)
-            return _checking_plan(counts, _Goal(std, None, power, level), cost_label + cost_repeat, cost_check, said)
+        elif isinstance(yerr, ClassError) and yerr.checked is not None:
+            counts, difference = _counting_pilot(y_true, y_pred, yerr, std, difference, groups)
+            goal = _Goal(std, difference, power, level)
+            return _checking_plan(counts, goal, cost_label + cost_repeat, cost_check, said)
         elif std is not None:
             raise ValueError(
                 "plan brings the std of a mean squared error below a target; for classes give the predictions of two "
@@ -443,17 +450,36 @@ def _gold_pilot(
     return GoldBudget(sampling, np.sqrt([max(whole - sampling, 0.0)])), difference
 
 
-def _counting_pilot(y_true: Any, y_pred: Any, yerr: Any) -> CheckingBudget:
-    """Of an accuracy against the truth."""
+def _counting_pilot(
+    y_true: Any, y_pred: Any, yerr: Any, std: float | None, difference: float | None, groups: Any
+) -> tuple[CheckingBudget, float | None]:
+    """Of an accuracy against the truth, or of the difference of two."""
+    if groups is not None:
+        _require_several(group_codes(groups, len(y_true)))
+    if std is None:
+        models = dict(zip("ab", _predictions(y_pred, 2), strict=True))
+        apart = compare(y_true, models, metric="accuracy_score", yerr=yerr, groups=groups).difference("a", "b")
+        both = apart.truth._total
+        assert isinstance(both, OverRates)
+        if not both.fixed[0] > 0:
+            raise ValueError(_NOTHING_APART)
+        budget = CheckingBudget(apart.n * float(both.fixed[0]), _each_check(both))
+        return budget, float(apart.truth) if difference is None else difference
     score = accuracy_score(y_true, _predictions(y_pred, 1)[0], yerr=yerr)
     score.truth.interval(0.5)  # raises where there is none
     over = score.truth._total
     assert isinstance(over, OverRates)
-    assert isinstance(over.checked, CheckedRates)
     rates = over.checked.variance(over.slopes)
     inside = min(max(float(score.truth), 0.0), 1.0)
-    sampling = score.n * (score.truth.std**2 - rates + over.curve * inside * (1.0 - inside))
-    return CheckingBudget(sampling, np.sqrt(over.checked.variances(over.slopes)))
+    sampling = score.truth.std**2 - rates + over.curve * inside * (1.0 - inside)
+    if groups is not None:
+        sampling += grouped(score, groups)._answers.sampling_std() ** 2 - score._answers.sampling_std() ** 2
+    return CheckingBudget(score.n * max(sampling, 0.0), _each_check(over)), None
+
+
+def _each_check(over: OverRates) -> FloatArray:
+    assert isinstance(over.checked, CheckedRates)
+    return np.sqrt(over.checked.variances(over.slopes))
 
 
 def _pilot_columns(
@@ -529,11 +555,17 @@ def _added_by_groups(terms: FloatArray, groups: Any) -> float:
     if groups is None:
         return 0.0
     codes, n = group_codes(groups, len(terms)), len(terms)
+    count = _require_several(codes)
+    sums = np.bincount(codes, terms - np.mean(terms))
+    return float(np.sum(np.square(sums))) / n * count / (count - 1) - float(np.var(terms, ddof=1))
+
+
+def _require_several(codes: NDArray[np.intp]) -> int:
+    """The number of groups of the pilot."""
     count = int(codes.max()) + 1
     if count < 2:
         raise ValueError("all items of the pilot are of one group: at least two are needed to show how groups scatter.")
-    sums = np.bincount(codes, terms - np.mean(terms))
-    return float(np.sum(np.square(sums))) / n * count / (count - 1) - float(np.var(terms, ddof=1))
+    return count
 
 
 def _one_model_pilot(y_true: Any, y_pred: Any, yerr: Any, groups: Any) -> Budget:
@@ -563,6 +595,12 @@ def _voting_pilot(
     y_true: Any, y_pred: Any, yerr: Any, difference: float | None, groups: Any
 ) -> tuple[VotingBudget, float]:
     """Only items on which the two classifiers differ matter; noise shrinks their difference by 1 - q - r."""
+    if isinstance(yerr, ClassError) and not isinstance(yerr, Flip):
+        raise ValueError(
+            f"yerr is {type(yerr).__name__}, but a plan of raters takes one probability that a label is wrong: pass yerr=q or "
+            "sb.Flip(q), of votes their vote_error. Error rates that differ between classes serve a plan of labels and checks: "
+            "pass the counts that they come from, sb.ClassFlip.from_counts(...) or sb.Transition.from_counts(...)."
+        )
     first, second = _predictions(y_pred, 2)
     a, b = class_labels(Given(y_true, first)), class_labels(Given(y_true, second))
     q = float(np.mean(np.asarray(flip_model(yerr, len(a.y)).q)))
@@ -575,7 +613,7 @@ def _voting_pilot(
     right_a, right_b = np.asarray(a.y == a.p), np.asarray(b.y == b.p)
     differ = float(np.mean(a.p != b.p))
     if differ == 0:
-        raise ValueError("the two classifiers agree on every item of the pilot: there is nothing to tell apart.")
+        raise ValueError(_NOTHING_APART)
     # the label meets one of two different predictions with probability 1 - q + r where one is right, else 2 r
     met = float(np.mean(right_a != right_b))
     one_right = min(max((met - 2.0 * other * differ) / contrast, 0.0), differ)

@@ -23,6 +23,7 @@ from scorebars.answers.classes.over_rates import OverRates, said_of_rates
 from scorebars.answers.intervals import OfLaw, ScoreInterval, Symmetric, next_share
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray, IntArray
+from scorebars.errors import Votes
 from scorebars.laws.discrete import DiscreteLaw, MetricMoments
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.mixture import MixtureLaw
@@ -380,7 +381,10 @@ class ClassAnswers(Answers):
                 "errors are overstated, or predictions and labels share their errors."
             )
         if np.any(self.data.chance_kept() < 0.5):
-            found.append("some labels are more often wrong than right.")
+            voted = isinstance(self.data.model, Votes)
+            found.append(
+                f"some labels {'have less than half of the votes' if voted else 'are more often wrong than right'}."
+            )
         doubt = getattr(self.data.own, "doubt", "")
         return [*found, f"{doubt}."] if doubt else found
 

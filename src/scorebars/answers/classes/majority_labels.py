@@ -51,6 +51,12 @@ def _voted(model: Votes) -> VotedTransition:
         found.checked = DrawnRates(
             found.matrix, model.shown_as[1:], f"the votes of {model.votes.shape[1]} raters on {n} items"
         )
+        if model.hard_items is not None:
+            found.doubt = (
+                "items differ in difficulty: raters are wrong together more often than their skills allow, so the labels are "
+                f"taken to be wrong on {model.hard_items[0]:.2%} of the items, not on {model.hard_items[1]:.2%}"
+            )
+        found.caveat = _FEW_VOTES if int(np.max(model.repeats)) in (2, 3) else ""
         return found
     difficulty = vote_difficulty(model.counts)
     repeats, times = np.unique(np.asarray(model.repeats), return_counts=True)

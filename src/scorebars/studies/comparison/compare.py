@@ -75,7 +75,7 @@ class DifferenceAnswers(Answers):
             perfect=0.0,
         )
         self._models, self._pair, self.sampled = models, (a, b), sampled
-        self.n, self.kind, self._groups = models.n, models.kind, models.group_count
+        self.n, self.kind = models.n, models.kind
         self.repeats = np.asarray(models.labels.repeats, dtype=np.float64)
         self.observed = models.observed(a) - models.observed(b)
         self._law = StudentLaw(self._centre, self._over_test_sets(), self._df) if sampled else self._fixed_law()
@@ -87,7 +87,7 @@ class DifferenceAnswers(Answers):
 
     @property
     def _df(self) -> float:
-        return max((self.n if self._groups is None else self._groups) - 1, 1)
+        return self._models.item_df(*self._pair)
 
     def _over_test_sets(self) -> float:
         """Standard error of the difference over test sets."""
@@ -412,7 +412,7 @@ def compare(
         Whether the test set is a sample too (paired); else these items are all that counts.
     groups : (n,), optional
         Which items belong together (series, scenes, patients), as in `evaluate`: the sample is one of groups, with
-        Student's t of one degree of freedom less than there are groups.
+        Student's t of one degree of freedom less than there are groups, or fewer where these are of unequal size.
     rope : number
         Differences up to this size are of no practical interest.
     level : probability

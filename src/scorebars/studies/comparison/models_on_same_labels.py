@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.class_answers import ClassAnswers
 from scorebars.answers.classes.over_rates import OverRates
-from scorebars.answers.clustered import grouped
+from scorebars.answers.clustered import grouped, unequal_groups
 from scorebars.answers.intervals import IntervalAt, half_width_in_std
 from scorebars.answers.score import Estimate, Interval, Score, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, halved_change, widened
@@ -119,11 +119,6 @@ class ModelsOnSameLabels:
         if self.same_order is not None:
             self.same_order.with_groups(codes)
         return self
-
-    @property
-    def group_count(self) -> int | None:
-        """How many groups the items come in; None where they are independent."""
-        return None if self.groups is None else len(np.unique(self.groups))
 
     @property
     def _sample_size(self) -> int:
@@ -270,6 +265,18 @@ class ModelsOnSameLabels:
             return math.inf
         return math.sqrt(_product(self.influences(a) - self.influences(b)))
 
+    @once
+    def item_df(self, a: str, b: str) -> float:
+        """Its degrees of freedom: of items or groups one less than there are, fewer where groups are unequal."""
+        if self.groups is not None and self._sample_size > 1:
+            try:
+                first, second = (self.score(name)._answers.influences() for name in (a, b))
+            except UndefinedEstimate:
+                first = second = np.zeros(0)
+            if len(first) == len(second) == self.n:
+                return unequal_groups(first - second, self.shares, self.groups)[1]
+        return max(self._sample_size - 1, 1)
+
     # errors that several labels share ----------------------------------------------------------
 
     @once
@@ -337,9 +344,7 @@ class ModelsOnSameLabels:
         alone = partial(both, labels, (first.interval, second.interval))
         total = partial(both, items, (first.total_interval, second.total_interval))
         if self._labels_in_common is not None and first._total is not None:
-            total = partial(
-                _widened_by_items, value, alone, partial(self.item_std, a, b), max(self._sample_size - 1, 1)
-            )
+            total = partial(_widened_by_items, value, alone, partial(self.item_std, a, b), self.item_df(a, b))
         return Estimate(
             value,
             lambda: _apart(first.std, second.std, labels),

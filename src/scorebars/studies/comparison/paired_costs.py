@@ -114,7 +114,7 @@ class PairedCosts(PairedMeans):
         value, std = float(np.sum(self.shares * terms)), math.sqrt(variance + common)
         total = self._total(value, terms, math.sqrt(common))
         if data.checked is not None:
-            return self._over_rates(gained, value, variance, total.std)
+            return self._over_rates(gained, value, variance, total)
         interval = Symmetric(value, std, -self._span, self._span)
         return Estimate(value, std, method="unbiased", interval=interval, total_interval=total)
 
@@ -123,7 +123,7 @@ class PairedCosts(PairedMeans):
         """The largest difference that the range of the metric allows."""
         return self.declaration.high - self.declaration.low
 
-    def _over_rates(self, gained: FloatArray, value: float, variance: float, total: float) -> Estimate:
+    def _over_rates(self, gained: FloatArray, value: float, variance: float, total: Symmetric) -> Estimate:
         """The same where the error rates were counted: they move both models, and a difference by what they leave of it."""
         data = self.labels.data
         assert data.checked is not None
@@ -139,7 +139,7 @@ class PairedCosts(PairedMeans):
             method="unbiased",
             note=said_of_rates(data.checked, rates, variance + rates),
             interval=interval,
-            total_interval=replace(interval, fixed=np.full(_RATES, total**2), df=max(self.n - 1, 1)),
+            total_interval=replace(interval, fixed=np.full(_RATES, total.std**2), df=max(total.df, 1)),
         )
 
 

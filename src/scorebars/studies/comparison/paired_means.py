@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars.answers.clustered import unequal_groups
 from scorebars.answers.intervals import Symmetric
 from scorebars.answers.limited import best_label
 from scorebars.answers.score import Estimate
@@ -76,19 +77,43 @@ class PairedMeans(ModelsOnSameLabels):
         """Deviations from the mean, exactly what leaving out single items gives for equal weights."""
         return np.full(1, math.inf) if self._sample_size < 2 else self._deviations(self._shown_items(name))
 
-    def _deviations(self, terms: FloatArray) -> FloatArray:
-        """What each item moves the mean by, or each group of them: its items together."""
-        mean, size = float(np.sum(self.shares * terms)), self._sample_size
+    def _moves(self, terms: FloatArray, factor: float = 1.0) -> FloatArray:
+        """What each item moves the mean by, times a factor."""
+        mean = float(np.sum(self.shares * terms))
         slope = 0.5 / math.sqrt(max(mean, 1e-300)) if self.root else 1.0
-        each = np.asarray(slope * math.sqrt(size / (size - 1)) * self.shares * (terms - mean))
+        return np.asarray(slope * factor * self.shares * (terms - mean))
+
+    def _deviations(self, terms: FloatArray) -> FloatArray:
+        """The same of each item, or each group of them: its items together."""
+        each = self._moves(terms, math.sqrt(self._sample_size / (self._sample_size - 1)))
         return each if self.groups is None else np.asarray(np.bincount(self.groups, each), dtype=np.float64)
+
+    @once
+    def _difference_in_groups(self, a: str, b: str) -> tuple[float, float]:
+        """Variance of a difference over test sets of groups, and its degrees of freedom."""
+        assert self.groups is not None
+        first, second = (self._moves(self._shown_items(name)) for name in (a, b))
+        return unequal_groups(first - second, self.shares, self.groups)
+
+    def item_std(self, a: str, b: str) -> float:
+        if self.groups is None or self._sample_size < 2:
+            return super().item_std(a, b)
+        return math.sqrt(self._difference_in_groups(a, b)[0])
+
+    def item_df(self, a: str, b: str) -> float:
+        if self.groups is None or self._sample_size < 2:
+            return max(self._sample_size - 1, 1)
+        return self._difference_in_groups(a, b)[1]
 
     def _total(self, value: float, terms: FloatArray, common: float) -> Symmetric:
         """Where the mean of `terms` lies in the population."""
         if self._sample_size < 2:
             return Symmetric(value, math.inf)
-        items = math.sqrt(float(np.sum(np.square(self._deviations(terms)))))
-        return Symmetric(value, math.hypot(items, common), df=self._sample_size - 1)
+        if self.groups is None:
+            variance, df = float(np.sum(np.square(self._deviations(terms)))), self._sample_size - 1.0
+        else:
+            variance, df = unequal_groups(self._moves(terms), self.shares, self.groups)
+        return Symmetric(value, math.hypot(math.sqrt(variance), common), df=df)
 
     def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
         if not sampling:
