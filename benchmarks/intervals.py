@@ -81,7 +81,9 @@ def classes(seconds: float) -> list[Row]:
         start = time.perf_counter()
         score.interval()
         after.append(time.perf_counter() - start)
-    rows = [Row("accuracy_score, a q each: exact distribution and interval", y.size, min(after), "50 ms", FIFTY_MS, 1.0)]
+    rows = [
+        Row("accuracy_score, a q each: exact distribution and interval", y.size, min(after), "50 ms", FIFTY_MS, 1.0)
+    ]
 
     few = 10_000
     y, p, q = y[:few], p[:few], q[:few]
