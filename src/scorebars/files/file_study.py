@@ -145,7 +145,8 @@ def study_in_file(
     data = StudyData(found.y, models, errors, found.weight, found.by, found.omitted, groups=found.groups)
     assumed = ". ".join([said[0], *(f"{one[0].upper()}{one[1:]}" for one in said[1:])])
     given_pairs = [p for p in forecasts.values() if isinstance(p, Forecast)]
-    metrics = found.metrics or (common_scores(given_pairs) if given_pairs else None)
+    alike = len(given_pairs) == len(forecasts) > 0  # beside point predictions, forecasts count by their means
+    metrics = found.metrics or (common_scores(given_pairs) if alike else None)
     return FileStudy(data, found.task, metrics, as_keywords(assumed), data._replace(models=forecasts))
 
 

@@ -58,6 +58,8 @@ class Scatter:
     """How far each residual moves with the offset."""
     restricted: bool = False
     """Whether the likelihood is that of the residuals less their offset, which few labels do not make too small."""
+    as_seen: bool = False
+    """Whether tails are taken as the labels show them, with nothing for what few labels do not show."""
 
     @cached_property
     def labels(self) -> float:
@@ -130,6 +132,8 @@ class Scatter:
         terms = part * (d * d / variance - 1.0)
         square = float(np.sum(np.square(terms)))
         seen = max(square / (2.0 * normal), 1.0)
+        if self.as_seen:
+            return Tails(seen, seen, 0.0)
         excess = 1.0 + (seen - 1.0) * (1.0 + _UNSEEN / self.labels)
         usual = math.sqrt(excess) * 8.0 * float(np.sum(part**3)) / (2.0 * float(np.sum(part * part))) ** 1.5
         skewness = float(np.sum(terms**3)) / square**1.5 if square > 0 else 0.0
@@ -145,7 +149,7 @@ class Scatter:
         """Every k-th label, for a first search."""
         pick = slice(None, None, max(1, len(self.d) // _COARSE))
         x = self.x[pick] if isinstance(self.x, np.ndarray) else self.x
-        return Scatter(self.d[pick], self.s2[pick], self.w[pick], self.offset, x, self.restricted)
+        return Scatter(self.d[pick], self.s2[pick], self.w[pick], self.offset, x, self.restricted, self.as_seen)
 
     @cached_property
     def widest(self) -> float:

@@ -261,6 +261,7 @@ class Calibration(Shown):
             return self._told_factor(self._possible_spreads, offset)
         d, noise2, x = self._turned
         scatter, unit = in_own_units(d, np.sqrt(noise2), None, offset=False)
+        scatter = replace(scatter, as_seen=True)  # the forecast claims a shape
         if offset:
             scatter = replace(scatter, offset=True, restricted=True, x=x / float(np.max(np.abs(x))))
         found = most_likely(scatter, unit)

@@ -394,7 +394,8 @@ class _Goal:
             name, wanted = "difference", self.difference
             factor = float(ndtri((1.0 + self.level) / 2) + ndtri(self.power))
         if not (math.isfinite(wanted) and wanted != 0) or (self.difference is None and wanted < 0):
-            raise ValueError(f"{name} must be a number that is not 0, got {wanted!r}: nothing finite reaches it.")
+            allowed = "above 0" if self.difference is None else "that is not 0"
+            raise ValueError(f"{name} must be a number {allowed}, got {wanted!r}: nothing finite reaches it.")
         return (wanted / factor) ** 2
 
     def __str__(self) -> str:
