@@ -295,9 +295,9 @@ def measure(
         [seed + compare, situation.n, *situation.metric.encode(), *situation.world.name.encode()]
     )
     cells: dict[str, Cell] = {}
-    start = time.perf_counter()
+    start = time.process_time()
     for count in range(most):
-        if count >= least and time.perf_counter() - start > seconds:
+        if count >= least and time.process_time() - start > seconds:
             break
         if compare:
             situation.compare_once(rng, cells)
