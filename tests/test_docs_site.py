@@ -88,6 +88,7 @@ def test_every_command_and_option_is_in_the_reference():
     assert len(commands) >= 8
     for name, command in commands.items():
         page = command_pages.page_of(name, command)
+        assert f"   $ scorebars {name} {command_pages.EXAMPLES[name] or ''}".rstrip() in page
         for option in command.params:
             shown = option.opts if option.param_type_name != "argument" else [option.metavar or option.name.upper()]
             assert getattr(option, "hidden", False) or all(written in page for written in shown), (name, option.name)

@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.testing import CliRunner
 
 from scorebars.cli.app import app as commands
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+
+
+EXAMPLES = {
+    "calibrate": "dataset:blackholes --pred pred_Msigma --std prederr_Msigma --model none --id none -q",
+    "check": "dataset:nuclear_masses --pred pred_WS3_RBF -q",
+    "compare": "dataset:nuclear_masses --pred pred_HFB24 --pred pred_HFB26 --sampling -q",
+    "datasets": "",
+    "demo": "",
+    "evaluate": "dataset:nuclear_masses -m rmse --pred pred_DZ28 -q",
+    "explain": "rmse",
+    "plan": "dataset:nuclear_masses --pred pred_HFB24 --pred pred_HFB26 --difference 0.02 -q",
+    "serve": None,
+}
+"""What follows each command in its example, which is run; None: it is not, since the command waits for a browser."""
+
+
+def example_of(name: str) -> list[str]:
+    """An example, and what it prints."""
+    given = EXAMPLES[name]
+    lines = [
+        "Example",
+        "-------",
+        "",
+        ".. code-block:: console",
+        "",
+        f"   $ {' '.join(['scorebars', name, given or '']).strip()}",
+    ]
+    if given is not None:
+        done = CliRunner().invoke(commands, [name, *shlex.split(given)], env={"COLUMNS": "90", "TERM": "dumb"})
+        lines += [f"   {line}".rstrip() for line in done.stdout.rstrip().splitlines()]
+    return [*lines, ""]
 
 
 def _text(found: str | None) -> str:
@@ -39,6 +72,7 @@ def page_of(name: str, command: Any) -> str:
     ]
     lines = [title, "=" * len(title), "", *(line.strip() for line in (command.help or "").splitlines()), ""]
     lines += [".. code-block:: console", "", f"   $ {' '.join([title, '[OPTIONS]', *arguments])}", ""]
+    lines += example_of(name)
     panels: dict[str, list[tuple[str, str]]] = {}
     for option in command.params:
         if not getattr(option, "hidden", False):
