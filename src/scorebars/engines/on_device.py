@@ -27,6 +27,7 @@ from scorebars.errors import Normal
 from scorebars.measured import Measured
 
 _TORCH_DEVICES = ("cuda", "xpu")  # others have no float64
+_EXACT = Normal.trusted(0.0)  # until the errors are copied to the host
 _ALL_POSITIVE = ("abs", "sq", "var", "fold", "fourth_w2")
 
 
@@ -45,11 +46,10 @@ class OnDevice(Measured):
     on_device = True
 
     def __init__(self, columns: DeviceColumns, sums: NormalSums) -> None:
-        super().__init__(columns.y, columns.p, Normal.trusted(0.0), columns.weight)
+        super().__init__(columns.y, columns.p, _EXACT, columns.weight, plain=True)
         del self.y, self.p, self.errors, self.weight  # copied to the host when first asked for
         self.columns, self.sums = columns, sums
         self.n = self.items = sums.n
-        self.kind, self.plain_normal = "classical", True
         self.borrowed = False  # what the distributions look at is a copy of our own
 
     def require_valid(self) -> None:

@@ -13,15 +13,15 @@ from __future__ import annotations
 import math
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
 
 from scorebars.engines import coefficients
-from scorebars.engines.sums import HIGHER, LABEL_SUMS, NAMES, TOLERANCE_SUMS, HigherRows
+from scorebars.engines.sums import HIGHER, LARGEST, SMALLEST, SUMS, HigherRows
 
 _FOLD_ROOT = tl.constexpr(coefficients.FOLD_ROOT)
 _SINGLE_FOLD_TOP = tl.constexpr(coefficients.SINGLE_FOLD_TOP)
@@ -47,11 +47,11 @@ _THREADS = 32 * _WARPS  # each takes one vector of 16 bytes of every array at a 
 # What fourth powers in float32 can be taken of.
 _SINGLE_LOWEST, _SINGLE_HIGHEST = 2.0**-16, 2.0**30
 
-# What the kernel stores of each program: sums, then the largest.
-_SUMS = ("d", "abs", "sq", "var", "fold", "fourth_w2", "var2_w2", "sqvar_w2", "foldvar_w2")
-_WEIGHTED_SUMS = ("w", "w2", "d_w2", "expabs_w2", "sq_w2", "var_w2")
-_LARGEST = ("max_abs_d", "max_sigma", "-min_sigma", "max_weight", "-min_weight", "max_abs_y")
-_NAMED_SUMS = (*_SUMS, *_WEIGHTED_SUMS, *TOLERANCE_SUMS, *LABEL_SUMS)
+# What the kernel stores of each program: the sums in the order of SUMS, higher sums, then the largest of LARGEST and SMALLEST,
+# of the latter with the other sign.
+_ENDS = len(LARGEST) + len(SMALLEST)
+_STORED = tuple(len(SUMS) + count + _ENDS for count in (0, *map(len, HIGHER.values())))
+"""How many numbers that is, by the kind of higher sums."""
 _SQUARES, _RATIO, _ABSOLUTE = (tl.constexpr(list(HIGHER).index(need) + 1) for need in ("squares", "ratio", "absolute"))
 _PHI = tl.constexpr(0.3989422804014327)
 
@@ -228,10 +228,12 @@ def _kernel(
                     one5_, hd5_, hc5_, cd5_, cc5_ = _add_five(one5_, hd5_, hc5_, cd5_, cc5_, t5, du, cu, VECTOR)
                     one6_, hd6_, hc6_, cd6_, cc6_ = _add_five(one6_, hd6_, hc6_, cd6_, cc6_, t6, du, cu, VECTOR)
 
-    plain = (d_, abs_, sq_, var_, fold_, fourth_, var2_, sqvar_, foldvar_)
-    weighted = (w_, w2_, d_w2_, expabs_, sq_w2_, var_w2_)
+    if not WEIGHTED:  # the host knows the sums of weights
+        d_w2_, sq_w2_, var_w2_, expabs_ = d_, sq_, var_, abs_ + fold_
+    plain = (w_, w2_, d_, abs_, sq_, var_, fold_)
+    squared_weights = (d_w2_, sq_w2_, fourth_, expabs_, var_w2_, var2_, sqvar_, foldvar_)
     labels = (y1_, y2_, d_var_, y_var_, y2_var_, y_d_var_)
-    sums = plain + weighted + (within_, within_p_, within_var_) + labels
+    sums = plain + squared_weights + (within_, within_p_, within_var_) + labels
     if KIND == _SQUARES:
         squares = (own3_, two3_, own4_, two4_, own5_, two5_, own6_, two6_)
         sums = sums + squares
@@ -244,7 +246,7 @@ def _kernel(
         fifth = (own5_, two5_, one5_, hd5_, hc5_, cd5_, cc5_)
         sixth = (own6_, two6_, one6_, hd6_, hc6_, cd6_, cc6_)
         sums = sums + third + fourth + fifth + sixth
-    largest = (max_d, max_s, min_s, max_w, min_w, max_c)
+    largest = (max_d, max_s, max_w, max_c, min_s, min_w)
     out_at += program * COUNT
     for k in tl.static_range(len(sums)):
         tl.store(out_at + k, tl.sum(sums[k]))
@@ -282,24 +284,18 @@ def triton_sums(
     """
     rows = HigherRows(int(higher[0]), *higher[1:]) if higher else _NO_ROWS
     columns = [None if column is None else readable(column) for column in (y, p, sigma, weight)]
-    options = {"WEIGHTED": weight is not None, "WITHIN": tolerance is not None, "LABELS": reference is not None}
     numbers = [
         None if number is None else torch.tensor(number, dtype=torch.float64, device=y.device)
         for number in (tolerance, reference)
     ]
     if all(column.dtype == torch.float32 for column in columns if column is not None and column.ndim):
-        found = _pass(columns, numbers, rows, NUMBER=tl.float32, **options, **_SINGLE)
+        found = _pass(columns, numbers, rows, single=True)
         if _fits_single(found):
-            return _in_order(found, y.shape[0], weight is not None, rows)
-    found = _pass(columns, numbers, rows, NUMBER=tl.float64, **options, **_DOUBLE)
-    return _in_order(found, y.shape[0], weight is not None, rows)
+            return _in_order(found, y.shape[0], weight is not None)
+    return _in_order(_pass(columns, numbers, rows, single=False), y.shape[0], weight is not None)
 
 
 _NO_ROWS = HigherRows(0, 1.0, 1.0)
-_STORED: tuple[tuple[str | int, ...], ...] = tuple(
-    (*_NAMED_SUMS, *range(count), *_LARGEST) for count in (0, *map(len, HIGHER.values()))
-)
-"""What the kernel stores, by the kind of higher sums; these have numbers for names."""
 
 
 def readable(column: Any) -> Any:
@@ -313,27 +309,26 @@ def processors(device: Any) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, **options: Any) -> dict[str | int, float]:
-    """All labels; the number of programs depends on n and the device alone, so a result does not change.
+def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, single: bool) -> list[float]:
+    """What the kernel stores, over all labels; the number of programs depends on n and the device alone.
 
     The last few labels go alone: numbers are read four at a time only where the kernel knows that n allows it.
     """
     n, device, stored = columns[0].shape[0], columns[0].device, _STORED[higher.kind]
     even = n // _ALIGNED * _ALIGNED
-    block = _THREADS * options["VECTOR"]
+    kernel = _Kernel(higher.kind, single, *(given is not None for given in (columns[3], *numbers)))
+    block = _constants(kernel)["BLOCK"]
     blocks = -(-even // block)
     few = blocks <= _FEW_BLOCKS
     programs = min(blocks, _FEW_PROGRAMS if few else _PROGRAMS_PER_PROCESSOR * processors(device))
     rows = programs + (even < n)
-    out = torch.empty((rows if few else rows + 1, len(stored)), dtype=torch.float64, device=device)
+    out = _host_memory(rows, stored, device) if few else torch.empty((rows + 1, stored), dtype=torch.float64, device=device)
     steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
 
     def launch(columns: list[Any], to: Any, count: int, number: int) -> None:
         rounds = -(-count // (block * number))
-        numeric = (*columns, *numbers, to, count, *steps, rounds, higher.per_unit, higher.per_weight)
-        _launch(number, numeric, {"KIND": higher.kind, "COUNT": len(stored), **options, "BLOCK": block, "STAGES": _STAGES})
+        kernel.launch(number, (*columns, *numbers, to, count, *steps, rounds, higher.per_unit, higher.per_weight))
 
-    first = len(stored) - len(_LARGEST)
     with _current(device):
         if even:
             launch(columns, out, even, programs)
@@ -341,28 +336,60 @@ def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, **options:
             rest = [column if column is None or column.ndim == 0 else column[even:] for column in columns]
             launch(rest, out[programs:], n - even, 1)
         if few:
-            found = out.cpu().numpy()
-            return dict(zip(stored, (*found[:, :first].sum(0).tolist(), *found[:, first:].max(0).tolist()), strict=True))
+            if device.type == "cuda":
+                torch.cuda.current_stream().synchronize()
+            found = out.numpy()
+            return [*np.add.reduce(found[:, :-_ENDS]).tolist(), *np.maximum.reduce(found[:, -_ENDS:]).tolist()]
         total = out[rows]
-        _join[(len(stored),)](out, total, rows, COUNT=len(stored), SUMS=first, BLOCK=_JOINED)
-        return dict(zip(stored, total.tolist(), strict=True))
+        _join[(stored,)](out, total, rows, COUNT=stored, SUMS=stored - _ENDS, BLOCK=_JOINED)
+        return list(total.tolist())
+
+
+def _host_memory(rows: int, columns: int, device: Any) -> Any:
+    """Memory of the host that the device writes to: for a few numbers that is quicker than a copy."""
+    return torch.empty((rows, columns), dtype=torch.float64, pin_memory=device.type == "cuda")
 
 
 _compiled: dict[tuple[Any, ...], Any] = {}
 
 
-def _launch(programs: int, arguments: tuple[Any, ...], constants: dict[str, Any]) -> None:
-    """Launch the kernel; with arguments of a kind that was launched before, the compiled one, which is found faster here.
+class _Kernel(NamedTuple):
+    """Which of the kernels that Triton makes of `_kernel`."""
 
-    Triton compiles anew where pointers are no longer aligned, or a whole number is 1 or stops being a multiple of 16.
-    """
-    device = arguments[0].device
-    key = (device, *constants.values(), *map(_kind, arguments))
-    compiled = _compiled.get(key)
-    if compiled is None:
-        _compiled[key] = _kernel[(programs,)](*arguments, **constants, num_warps=_WARPS)
-    else:
-        compiled[programs, 1, 1](*arguments, *constants.values())  # constants stand in the order of the kernel's
+    kind: int
+    single: bool
+    weighted: bool
+    within: bool
+    labels: bool
+
+    def launch(self, programs: int, arguments: tuple[Any, ...]) -> None:
+        """Launch it; with arguments of a kind that was launched before, the compiled one, which is found faster here.
+
+        Triton compiles anew where pointers are no longer aligned, or a whole number is 1 or stops being a multiple of 16.
+        """
+        key = (self, arguments[0].device, *map(_kind, arguments))
+        compiled = _compiled.get(key)
+        if compiled is None:
+            _compiled[key] = _kernel[(programs,)](*arguments, **_constants(self), num_warps=_WARPS)
+        else:
+            compiled[programs, 1, 1](*arguments, *_constants(self).values())
+
+
+@cache
+def _constants(kernel: _Kernel) -> dict[str, Any]:
+    """What Triton compiles into a kernel, in the order of `_kernel`."""
+    limits = _SINGLE if kernel.single else _DOUBLE
+    return {
+        "KIND": kernel.kind,
+        "COUNT": _STORED[kernel.kind],
+        "NUMBER": tl.float32 if kernel.single else tl.float64,
+        "WEIGHTED": kernel.weighted,
+        "WITHIN": kernel.within,
+        "LABELS": kernel.labels,
+        **limits,
+        "BLOCK": _THREADS * limits["VECTOR"],
+        "STAGES": _STAGES,
+    }
 
 
 def _kind(argument: Any) -> Any:
@@ -378,25 +405,20 @@ def _current(device: Any) -> AbstractContextManager[Any]:
     return nullcontext() if here else torch.cuda.device(device)
 
 
-def _fits_single(found: dict[str | int, float]) -> bool:
+def _fits_single(found: list[float]) -> bool:
     """Whether products of fourth powers and squared weights in float32 neither overflowed nor lost their digits.
 
     The largest weight and label are minus infinity where they were not looked at.
     """
-    ends = found["max_abs_d"], found["max_sigma"], found["max_weight"], found["max_abs_y"]
-    finite = math.isfinite(sum(list(found.values())[: -len(_LARGEST)]))
+    ends = found[-_ENDS : -len(SMALLEST)]
+    finite = math.isfinite(sum(found[:-_ENDS]))
     return finite and all(end in (0, -math.inf) or _SINGLE_LOWEST <= end < _SINGLE_HIGHEST for end in ends)
 
 
-_named = itemgetter(*NAMES)
-
-
-def _in_order(found: dict[str | int, float], n: int, weighted: bool, higher: HigherRows) -> tuple[float, ...]:
-    found["min_sigma"] = -found["-min_sigma"]
-    found["min_weight"] = -found["-min_weight"]
+def _in_order(found: list[float], n: int, weighted: bool) -> tuple[float, ...]:
+    """The numbers of NAMES, then higher sums."""
+    *sums, abs_d, sigma, weight, abs_y, min_sigma, min_weight = found
     if not weighted:
-        found |= {"w": float(n), "w2": float(n), "max_weight": 1.0, "min_weight": 1.0}
-        found |= {"d_w2": found["d"], "sq_w2": found["sq"], "var_w2": found["var"]}
-        found["expabs_w2"] = found["abs"] + found["fold"]
-    found["max_abs_y"] = max(found["max_abs_y"], 0.0)
-    return _named(found) + tuple(found[k] for k in range(len(_STORED[higher.kind]) - len(_STORED[0])))
+        sums[:2], weight, min_weight = (float(n), float(n)), 1.0, -1.0
+    first, higher = sums[: len(SUMS)], sums[len(SUMS) :]
+    return (*first, abs_d, sigma, weight, max(abs_y, 0.0), -min_sigma, -min_weight, *higher)

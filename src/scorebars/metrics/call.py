@@ -237,12 +237,12 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: A
     numbers = type(y_true) is np.ndarray and y_true.dtype.char != "O"
     numbers = numbers and type(y_pred) in PLAIN and type(yerr) in PLAIN and type(sample_weight) in PLAIN
     if not numbers or prederr is not None or (type(y_pred) is np.ndarray and y_pred.dtype.char == "O"):
-        given = {"y_true": y_true, "y_pred": y_pred, "yerr": yerr, "prederr": prederr, "sample_weight": sample_weight}
-        tables.require_rows(**given)
-        y_true, y_pred, yerr, unit, prederr = take(y_true, y_pred, yerr, prederr)
         summed = on_device(y_true, y_pred, yerr, sample_weight) if prederr is None else None
         if summed is not None:
             return [summed]
+        given = {"y_true": y_true, "y_pred": y_pred, "yerr": yerr, "prederr": prederr, "sample_weight": sample_weight}
+        tables.require_rows(**given)
+        y_true, y_pred, yerr, unit, prederr = take(y_true, y_pred, yerr, prederr)
     y, p = checks.pair(held_labels(yerr) if y_true is None else y_true, y_pred)
     weight = None if sample_weight is None else of_ordinary_size(checks.weights(sample_weight, len(y)))
     copy = len(y) <= Measured.COPIED or prederr is not None
