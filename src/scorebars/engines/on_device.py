@@ -175,8 +175,8 @@ def _column(values: Any, like: Any) -> Any | None:
         with in_doubles(like):
             kept = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
             values = namespace(like).asarray(kept, device=device_of(like))
-    library = library_of(values)
-    if library != library_of(like):
+    library = library_of(like)
+    if type(values) is not type(like) and library_of(values) != library:
         return None
     if library == "torch":  # asked directly: the GPU waits meanwhile
         if values.device != like.device or values.is_complex():

@@ -28,7 +28,8 @@ _SINGLE_FOLD_TOP = tl.constexpr(coefficients.SINGLE_FOLD_TOP)
 _SINGLE_FOLD_BOTTOM = tl.constexpr(coefficients.SINGLE_FOLD_BOTTOM)
 _TAIL_TOP, _TAIL_BOTTOM = tl.constexpr(coefficients.TAIL_TOP), tl.constexpr(coefficients.TAIL_BOTTOM)
 
-_ALIGNED = 16  # Triton knows of a number whether this divides it
+_ALIGNED = 16  # Triton knows of a number or an address whether this divides it
+_POINTERS = 7  # arguments of the kernel that are addresses
 _WARPS = 4
 _STAGES = 3  # blocks that are on their way from memory while one is summed
 _PROGRAMS_PER_PROCESSOR = 64
@@ -113,8 +114,9 @@ def _add_five(one, d_sum, c_sum, cd_sum, cc_sum, t, d, c, VECTOR: tl.constexpr):
 # fmt: off
 @triton.jit
 def _kernel(
-    y_at, p_at, s_at, w_at, tolerance_at, reference_at, out_at, n, y_step, p_step, s_step, w_step, rounds, per_unit, per_weight,
-    KIND: tl.constexpr, COUNT: tl.constexpr, NUMBER: tl.constexpr,
+    y_at, p_at, s_at, w_at, tolerance_at, reference_at, out_at, n, y_step, p_step, s_step, w_step, out_step, rounds, per_unit,
+    per_weight,
+    KIND: tl.constexpr, NUMBER: tl.constexpr,
     WEIGHTED: tl.constexpr, WITHIN: tl.constexpr, LABELS: tl.constexpr, FOLD_END: tl.constexpr,
     TAIL_END: tl.constexpr, TINY: tl.constexpr, VECTOR: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):
@@ -247,23 +249,23 @@ def _kernel(
         sixth = (own6_, two6_, one6_, hd6_, hc6_, cd6_, cc6_)
         sums = sums + third + fourth + fifth + sixth
     largest = (max_d, max_s, max_w, max_c, min_s, min_w)
-    out_at += program * COUNT
+    out_at += program
     for k in tl.static_range(len(sums)):
-        tl.store(out_at + k, tl.sum(sums[k]))
+        tl.store(out_at + k * out_step, tl.sum(sums[k]))
     for k in tl.static_range(len(largest)):
-        tl.store(out_at + len(sums) + k, tl.max(largest[k]).to(tl.float64))
+        tl.store(out_at + (len(sums) + k) * out_step, tl.max(largest[k]).to(tl.float64))
 
 
 @triton.jit
-def _join(out_at, total_at, rows, COUNT: tl.constexpr, SUMS: tl.constexpr, BLOCK: tl.constexpr):
+def _join(out_at, total_at, programs, SUMS: tl.constexpr, BLOCK: tl.constexpr):
     """One number of all programs: of the first SUMS the sum, of the others the largest."""
     k = tl.program_id(0)
     summed = k < SUMS
     nothing = tl.where(summed, 0.0, float("-inf")).to(tl.float64)
     total = tl.zeros([BLOCK], tl.float64) + nothing
-    for start in range(0, rows, BLOCK):
+    for start in range(0, programs, BLOCK):
         at = start + tl.arange(0, BLOCK)
-        x = tl.load(out_at + at * COUNT + k, mask=at < rows, other=nothing)
+        x = tl.load(out_at + k * programs + at, mask=at < programs, other=nothing)
         total = tl.where(summed, total + x, tl.maximum(total, x))
     tl.store(total_at + k, tl.where(summed, tl.sum(total), tl.max(total)))
 
@@ -321,33 +323,36 @@ def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, single: bo
     blocks = -(-even // block)
     few = blocks <= _FEW_BLOCKS
     programs = min(blocks, _FEW_PROGRAMS if few else _PROGRAMS_PER_PROCESSOR * processors(device))
-    rows = programs + (even < n)
-    out = _host_memory(rows, stored, device) if few else torch.empty((rows + 1, stored), dtype=torch.float64, device=device)
+    all_programs = programs + (even < n)
+    shape = stored, all_programs
+    out = _host_memory(shape, device) if few else torch.empty(shape, dtype=torch.float64, device=device)
     steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
 
     def launch(columns: list[Any], to: Any, count: int, number: int) -> None:
         rounds = -(-count // (block * number))
-        kernel.launch(number, (*columns, *numbers, to, count, *steps, rounds, higher.per_unit, higher.per_weight))
+        sizes = (count, *steps, all_programs, rounds, higher.per_unit, higher.per_weight)
+        kernel.launch(number, (*columns, *numbers, to, *sizes))
 
     with _current(device):
         if even:
             launch(columns, out, even, programs)
         if even < n:
             rest = [column if column is None or column.ndim == 0 else column[even:] for column in columns]
-            launch(rest, out[programs:], n - even, 1)
+            launch(rest, out[:, programs:], n - even, 1)
         if few:
             if device.type == "cuda":
                 torch.cuda.current_stream().synchronize()
             found = out.numpy()
-            return [*np.add.reduce(found[:, :-_ENDS]).tolist(), *np.maximum.reduce(found[:, -_ENDS:]).tolist()]
-        total = out[rows]
-        _join[(stored,)](out, total, rows, COUNT=stored, SUMS=stored - _ENDS, BLOCK=_JOINED)
+            sums, ends = np.add.reduce(found[:-_ENDS], axis=1), np.maximum.reduce(found[-_ENDS:], axis=1)
+            return [*sums.tolist(), *ends.tolist()]
+        total = torch.empty(stored, dtype=torch.float64, device=device)
+        _join[(stored,)](out, total, all_programs, SUMS=stored - _ENDS, BLOCK=_JOINED)
         return list(total.tolist())
 
 
-def _host_memory(rows: int, columns: int, device: Any) -> Any:
+def _host_memory(shape: tuple[int, int], device: Any) -> Any:
     """Memory of the host that the device writes to: for a few numbers that is quicker than a copy."""
-    return torch.empty((rows, columns), dtype=torch.float64, pin_memory=device.type == "cuda")
+    return torch.empty(shape, dtype=torch.float64, pin_memory=device.type == "cuda")
 
 
 _compiled: dict[tuple[Any, ...], Any] = {}
@@ -367,7 +372,10 @@ class _Kernel(NamedTuple):
 
         Triton compiles anew where pointers are no longer aligned, or a whole number is 1 or stops being a multiple of 16.
         """
-        key = (self, arguments[0].device, *map(_kind, arguments))
+        columns, (count, *steps, programs_in_all, rounds) = arguments[:_POINTERS], arguments[_POINTERS:-2]
+        pointers = [(c.dtype, c.data_ptr() % _ALIGNED) for c in columns if c is not None]
+        whole = [(x % _ALIGNED == 0, x == 1) for x in (count, programs_in_all, rounds)]
+        key = (self, columns[0].device, *pointers, *steps, *whole, count >= 1 << 31)
         compiled = _compiled.get(key)
         if compiled is None:
             _compiled[key] = _kernel[(programs,)](*arguments, **_constants(self), num_warps=_WARPS)
@@ -381,7 +389,6 @@ def _constants(kernel: _Kernel) -> dict[str, Any]:
     limits = _SINGLE if kernel.single else _DOUBLE
     return {
         "KIND": kernel.kind,
-        "COUNT": _STORED[kernel.kind],
         "NUMBER": tl.float32 if kernel.single else tl.float64,
         "WEIGHTED": kernel.weighted,
         "WITHIN": kernel.within,
@@ -390,13 +397,6 @@ def _constants(kernel: _Kernel) -> dict[str, Any]:
         "BLOCK": _THREADS * limits["VECTOR"],
         "STAGES": _STAGES,
     }
-
-
-def _kind(argument: Any) -> Any:
-    """What Triton compiles a kernel for."""
-    if isinstance(argument, int):
-        return argument == 1, argument % 16 == 0, argument >= 1 << 31
-    return None if argument is None or isinstance(argument, float) else (argument.dtype, argument.data_ptr() % 16)
 
 
 def _current(device: Any) -> AbstractContextManager[Any]:
