@@ -163,8 +163,8 @@ class DiscreteLaw(ListedLaw):
         return ProbabilityTable.of(self._values, self._pmf)
 
     @cached_property
-    def _moments(self) -> tuple[float, float]:
-        """Mean and standard deviation, about the middle and in units of the range: no overflow, no cancellation."""
+    def _mean_and_std(self) -> tuple[float, float]:
+        """Found about the middle and in units of the range: no overflow, no cancellation."""
         low, high = self.support
         half_range = high / 2 - low / 2
         if half_range == 0:
@@ -176,13 +176,13 @@ class DiscreteLaw(ListedLaw):
         return min(max(middle + half_range * mean, low), high), half_range * spread
 
     def _mean(self) -> float:
-        return self._moments[0]
+        return self._mean_and_std[0]
 
     def _std(self) -> float:
-        return self._moments[1]
+        return self._mean_and_std[1]
 
     def _var(self) -> float:
-        return self._moments[1] * self._moments[1]
+        return self._std() ** 2
 
 
 # metrics that may be undefined (0/0) -------------------------------------------------------------------

@@ -1,24 +1,19 @@
 """Distribution of a weighted mean of independent absolute errors: the MAE under normal label errors.
 
-Which question: where does mean w_i |delta_i + sigma_i Z_i| / mean w_i fall? Its mean and variance are closed
-(scorebars.numerics.special). Its distribution function is the inverse transform of the product of folded-normal moment
-generating functions, computed on contours through the saddlepoints: exact at any number of labels and with any spread
-of the sigma_i. SciPy has nothing for it; 6 to 23 ms for the first probability, 0.1 ms for the next near it.
+Which question: where does sum w_i |delta_i + sigma_i Z_i| / sum w_i fall? Its mean and variance are closed
+(`numerics.special`). Its distribution function is the inverse transform of a product of moment generating functions, taken on
+contours through the saddlepoints (`laws.contour`): exact for any number of labels and any spread of the sigma_i. SciPy has
+nothing for it. The first probability takes 6 to 23 ms, the next one near it 0.1 ms.
 
-Probabilities of a sum of independent folded normals, X = sum a_i |Z_i + z_i|, from its generating function.
-
-With erfcx the scaled complementary error function, the moment generating function of one term is
+The value is X = sum a_i |Z_i + z_i|. With erfcx the scaled complementary error function, one term has the moment generating
+function
 
     M(T, z) = E exp(T|Z + z|) = exp(-z^2/2) [erfcx(-(T + z)/sqrt2) + erfcx(-(T - z)/sqrt2)] / 2     for all complex T,
 
-and K(t) = sum log M(a_i t, z_i) - t E X. A sum over a million labels for every t would be slow, and it is
-not needed: M has no zero nearer than 2.5 to the real axis, so the labels with small a_i are a short power series in t
-whose coefficients are the sums of their cumulants. Only the few
-labels that dominate the spread, at most some hundred, are kept one by one. `Expansion.remainder` bounds what the
-series leaves out, so that its user can refuse it.
-
-X - E X is taken in units in which its variance is 1, and contours through the saddlepoint K'(t0) = x (`laws.contour`)
-give its probabilities.
+and K(t) = sum log M(a_i t, z_i) - t E X. A sum over a million labels for every t would be slow. It is not needed: M has no zero
+nearer than 2.5 to the real axis, so labels with small a_i make a short power series in t, whose coefficients are sums of their
+cumulants. Only the labels that dominate the spread, at most some hundred, are kept one by one. `Expansion.remainder` bounds
+what the series leaves out.
 """
 
 from __future__ import annotations
