@@ -34,6 +34,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     if not GPU:
         monkeypatch.setattr(triton_sums, "processors", lambda device: 1)
         monkeypatch.setattr(triton_sums, "_PROGRAMS_PER_PROCESSOR", 2)
+    triton_sums._plan.cache_clear()
     return triton_sums.triton_sums
 
 
@@ -97,6 +98,7 @@ def test_many_programs_are_joined_on_the_device(monkeypatch: pytest.MonkeyPatch,
     found = []
     for few in (triton_sums._FEW_BLOCKS, 0):
         monkeypatch.setattr(triton_sums, "_FEW_BLOCKS", few)
+        triton_sums._plan.cache_clear()
         found.append(triton_sums.triton_sums(*tensors(columns), 0.5, 3.0, *rows))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-11)
 

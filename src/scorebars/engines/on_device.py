@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -200,10 +200,13 @@ def _sums(columns: DeviceColumns, tolerance: float | None = None, labels: bool =
 
 def _engine(y: Any) -> Any:
     """The fused kernel for tensors on a GPU, where Triton is installed."""
-    if library_of(y) == "torch" and y.is_cuda:
-        try:
-            from scorebars.engines.triton_sums import triton_sums
-        except ImportError:
-            return array_sums
-        return triton_sums
-    return array_sums
+    return _fused() if library_of(y) == "torch" and y.is_cuda else array_sums
+
+
+@cache
+def _fused() -> Any:
+    try:
+        from scorebars.engines.triton_sums import triton_sums
+    except ImportError:
+        return array_sums
+    return triton_sums

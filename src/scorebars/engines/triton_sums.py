@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,6 @@ _SINGLE_FOLD_BOTTOM = tl.constexpr(coefficients.SINGLE_FOLD_BOTTOM)
 _TAIL_TOP, _TAIL_BOTTOM = tl.constexpr(coefficients.TAIL_TOP), tl.constexpr(coefficients.TAIL_BOTTOM)
 
 _ALIGNED = 16  # Triton knows of a number or an address whether this divides it
-_POINTERS = 7  # arguments of the kernel that are addresses
 _WARPS = 4
 _STAGES = 3  # blocks that are on their way from memory while one is summed
 _PROGRAMS_PER_PROCESSOR = 64
@@ -312,91 +312,100 @@ def processors(device: Any) -> int:
 
 
 def _pass(columns: list[Any], numbers: list[Any], higher: HigherRows, single: bool) -> list[float]:
-    """What the kernel stores, over all labels; the number of programs depends on n and the device alone.
-
-    The last few labels go alone: numbers are read four at a time only where the kernel knows that n allows it.
-    """
-    n, device, stored = columns[0].shape[0], columns[0].device, _STORED[higher.kind]
-    even = n // _ALIGNED * _ALIGNED
-    kernel = _Kernel(higher.kind, single, *(given is not None for given in (columns[3], *numbers)))
-    block = _constants(kernel)["BLOCK"]
-    blocks = -(-even // block)
-    few = blocks <= _FEW_BLOCKS
-    programs = min(blocks, _FEW_PROGRAMS if few else _PROGRAMS_PER_PROCESSOR * processors(device))
-    all_programs = programs + (even < n)
-    shape = stored, all_programs
-    out = _host_memory(shape, device) if few else torch.empty(shape, dtype=torch.float64, device=device)
-    steps = [0 if column is None or column.ndim == 0 else column.stride(0) for column in columns]
-
-    def launch(columns: list[Any], to: Any, count: int, number: int) -> None:
-        rounds = -(-count // (block * number))
-        sizes = (count, *steps, all_programs, rounds, higher.per_unit, higher.per_weight)
-        kernel.launch(number, (*columns, *numbers, to, *sizes))
-
+    """What the kernel stores, over all labels."""
+    n, device = columns[0].shape[0], columns[0].device
+    layout = [None if c is None else (c.dtype, c.ndim and c.stride(0), c.data_ptr() % _ALIGNED) for c in columns]
+    asked = (higher.kind, single, numbers[0] is not None, numbers[1] is not None)
+    plan = _plan(n, device, *asked, *layout)
     with _current(device):
-        if even:
-            launch(columns, out, even, programs)
-        if even < n:
-            rest = [column if column is None or column.ndim == 0 else column[even:] for column in columns]
-            launch(rest, out[:, programs:], n - even, 1)
-        if few:
+        out = plan.memory()
+        for launch in plan.launches:
+            launch(columns, numbers, out, higher)
+        if plan.few:
             if device.type == "cuda":
                 torch.cuda.current_stream().synchronize()
             found = out.numpy()
             sums, ends = np.add.reduce(found[:-_ENDS], axis=1), np.maximum.reduce(found[-_ENDS:], axis=1)
             return [*sums.tolist(), *ends.tolist()]
+        stored, programs = plan.shape
         total = torch.empty(stored, dtype=torch.float64, device=device)
-        _join[(stored,)](out, total, all_programs, SUMS=stored - _ENDS, BLOCK=_JOINED)
+        _join[(stored,)](out, total, programs, SUMS=stored - _ENDS, BLOCK=_JOINED)
         return list(total.tolist())
 
 
-def _host_memory(shape: tuple[int, int], device: Any) -> Any:
-    """Memory of the host that the device writes to: for a few numbers that is quicker than a copy."""
-    return torch.empty(shape, dtype=torch.float64, pin_memory=device.type == "cuda")
+class _Plan(NamedTuple):
+    """How labels are summed: kept for further labels that lie in memory in the same way, while the GPU waits."""
+
+    device: Any
+    few: bool
+    shape: tuple[int, int]
+    """Of what the programs store: numbers, programs."""
+    launches: list[_Launch]
+
+    def memory(self) -> Any:
+        """Where the programs store it. Of few programs the host reads it there, which is quicker than a copy."""
+        if not self.few:
+            return torch.empty(self.shape, dtype=torch.float64, device=self.device)
+        return torch.empty(self.shape, dtype=torch.float64, pin_memory=self.device.type == "cuda")
 
 
-_compiled: dict[tuple[Any, ...], Any] = {}
+@lru_cache(maxsize=4096)
+def _plan(n: int, device: Any, kind: int, single: bool, within: bool, labels: bool, *layout: Any) -> _Plan:
+    """The number of programs depends on n and the device alone, so that a result does not change.
 
-
-class _Kernel(NamedTuple):
-    """Which of the kernels that Triton makes of `_kernel`."""
-
-    kind: int
-    single: bool
-    weighted: bool
-    within: bool
-    labels: bool
-
-    def launch(self, programs: int, arguments: tuple[Any, ...]) -> None:
-        """Launch it; with arguments of a kind that was launched before, the compiled one, which is found faster here.
-
-        Triton compiles anew where pointers are no longer aligned, or a whole number is 1 or stops being a multiple of 16.
-        """
-        columns, (count, *steps, programs_in_all, rounds) = arguments[:_POINTERS], arguments[_POINTERS:-2]
-        pointers = [(c.dtype, c.data_ptr() % _ALIGNED) for c in columns if c is not None]
-        whole = [(x % _ALIGNED == 0, x == 1) for x in (count, programs_in_all, rounds)]
-        key = (self, columns[0].device, *pointers, *steps, *whole, count >= 1 << 31)
-        compiled = _compiled.get(key)
-        if compiled is None:
-            _compiled[key] = _kernel[(programs,)](*arguments, **_constants(self), num_warps=_WARPS)
-        else:
-            compiled[programs, 1, 1](*arguments, *_constants(self).values())
-
-
-@cache
-def _constants(kernel: _Kernel) -> dict[str, Any]:
-    """What Triton compiles into a kernel, in the order of `_kernel`."""
-    limits = _SINGLE if kernel.single else _DOUBLE
-    return {
-        "KIND": kernel.kind,
-        "NUMBER": tl.float32 if kernel.single else tl.float64,
-        "WEIGHTED": kernel.weighted,
-        "WITHIN": kernel.within,
-        "LABELS": kernel.labels,
+    The last few labels go alone: numbers are read four at a time only where the kernel knows that n allows it.
+    """
+    limits = _SINGLE if single else _DOUBLE
+    block = _THREADS * int(limits["VECTOR"])
+    constants = {
+        "KIND": kind,
+        "NUMBER": tl.float32 if single else tl.float64,
+        "WEIGHTED": layout[3] is not None,
+        "WITHIN": within,
+        "LABELS": labels,
         **limits,
-        "BLOCK": _THREADS * limits["VECTOR"],
+        "BLOCK": block,
         "STAGES": _STAGES,
     }
+    even = n // _ALIGNED * _ALIGNED
+    blocks = -(-even // block)
+    few = blocks <= _FEW_BLOCKS
+    programs = min(blocks, _FEW_PROGRAMS if few else _PROGRAMS_PER_PROCESSOR * processors(device))
+    all_programs = programs + (even < n)
+    steps = [0 if column is None else column[1] for column in layout]
+    parts = [(0, even, 0, programs)] if even else []
+    parts += [(even, n - even, programs, 1)] if even < n else []
+    launches = [
+        _Launch(constants, start, place, number, (count, *steps, all_programs, -(-count // (block * number))))
+        for start, count, place, number in parts
+    ]
+    return _Plan(device, few, (_STORED[kind], all_programs), launches)
+
+
+@dataclass
+class _Launch:
+    """One launch of the kernel: over the labels from `start` on, its numbers stored from program `place` on."""
+
+    constants: dict[str, Any]
+    """In the order of the kernel's."""
+    start: int
+    place: int
+    programs: int
+    sizes: tuple[int, ...]
+    """The whole numbers among the kernel's arguments."""
+    compiled: Any = None
+    """What Triton made of the kernel, which it would look up more slowly."""
+
+    def __call__(self, columns: list[Any], numbers: list[Any], out: Any, higher: HigherRows) -> None:
+        if self.start:
+            columns = [column if column is None or column.ndim == 0 else column[self.start :] for column in columns]
+        if self.place:
+            out = out[:, self.place :]
+        arguments = (*columns, *numbers, out, *self.sizes, higher.per_unit, higher.per_weight)
+        if self.compiled is None:
+            self.compiled = _kernel[(self.programs,)](*arguments, **self.constants, num_warps=_WARPS)
+        else:
+            self.compiled[self.programs, 1, 1](*arguments, *self.constants.values())
 
 
 def _current(device: Any) -> AbstractContextManager[Any]:
