@@ -170,9 +170,7 @@ class Measured:
         errors = self.errors.of_difference()
         if errors is self.errors:
             return self
-        if "difference" not in self.shelf:
-            self.shelf["difference"] = self.with_errors(errors)
-        found: Measured = self.shelf["difference"]
+        found: Measured = self.shelf.setdefault("difference", self.with_errors(errors))
         return found
 
     def of_labels(self) -> Measured:
@@ -181,25 +179,40 @@ class Measured:
 
     def with_errors(self, errors: MeasurementError) -> Measured:
         """The same data with other errors."""
-        return Measured(self.y, self.p, errors, self.weight, self.outputs, self.unit)
+        return self.changed(errors=errors)
+
+    def resized(self, factor: FloatArray | float) -> Measured:
+        """The same data with errors `factor` times as large, whose sizes are taken as known."""
+        return self.changed(errors=self.errors.resized(factor))
+
+    def changed(self, **parts: Any) -> Measured:
+        """The same data with some parts replaced."""
+        same = {"y": self.y, "p": self.p, "errors": self.errors, "weight": self.weight}
+        return Measured(**same | {"outputs": self.outputs, "unit": self.unit} | parts)
+
+    def __getitem__(self, rows: Any) -> Measured:
+        """Some of the labels, by their numbers."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Measured(self.labels[rows], self.predictions[rows], self.errors[rows], weight, unit=self.unit)
+
+    def thinned(self, most: int) -> Measured:
+        """Every k-th of the labels that count, where there are more than about `most`."""
+        rows = np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight > 0)
+        return self[rows[:: max(1, len(rows) // most)]]
 
     def find_scale(self) -> float:
         """A power of two near the largest residual or error where these are extreme, else 1."""
         with np.errstate(over="ignore"):
-            spread = np.max(np.abs(np.subtract(self.y, self.p, dtype=np.float64)))
-        largest = max(float(spread), self.errors.largest(np.asarray(self.y, dtype=np.float64)))
-        return near_one(largest)
+            spread = float(np.max(np.abs(self.residual)))
+        return near_one(max(spread, self.errors.largest(self.labels)))
 
     def scaled(self, scale: float) -> Measured:
         """The same data in units of `scale`, a power of two, so that fourth powers stay in range."""
         if scale == 1.0:
             return self
-        y = np.multiply(self.y, 1.0 / scale, dtype=np.float64)
-        if isinstance(self.p, Forecast):
-            p: Any = self.p.scaled(1.0 / scale)
-        else:
-            p = np.multiply(self.p, 1.0 / scale, dtype=np.float64)
-        return Measured(y, p, self.errors.scaled(1.0 / scale), self.weight, self.outputs, self.unit)
+        y, p = np.multiply(self.y, 1.0 / scale, dtype=np.float64), self.p
+        p = p.scaled(1.0 / scale) if isinstance(p, Forecast) else np.multiply(p, 1.0 / scale, dtype=np.float64)
+        return self.changed(y=y, p=p, errors=self.errors.scaled(1.0 / scale))
 
     @property
     def step(self) -> int:

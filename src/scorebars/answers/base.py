@@ -28,7 +28,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -159,7 +159,7 @@ class Answers(ABC):
 
         Of the observed metric, whose items hold their label errors. Berkson error: of the expected one.
         """
-        return math.inf if self.n < 2 else float(np.sum(np.square(self.influences()))) * self.n / (self.n - 1)
+        return self._group_values(None)
 
     def _group_values(self, codes: NDArray[np.intp] | None) -> float:
         """Sum of the squared influences of groups of items; without groups the variance over test sets of single items."""
@@ -245,15 +245,15 @@ class Answers(ABC):
             return self._truth()
         if not math.isfinite(self.expected):
             raise UndefinedEstimate(_NO_EXPECTED.format(name=self.declaration.name))
-        (law, std), population = self._on_these_items(), self._berkson_population()
-        interval = OfLaw(law, self.expected)
+        law = self.law()
         return Estimate(
-            self.expected, std, method=law.method, note=_BERKSON_NOTE, interval=interval, total_interval=population
+            self.expected,
+            self.std,
+            method=law.method,
+            note=_BERKSON_NOTE,
+            interval=OfLaw(law, self.expected),
+            total_interval=self._berkson_population(),
         )
-
-    def _on_these_items(self) -> tuple[Law, float]:
-        """The distribution of the metric on these very items, and its std."""
-        return self.law(), self.std
 
     def _berkson_population(self) -> IntervalAt:
         """Berkson error: the interval of the population's expected score."""
@@ -379,6 +379,11 @@ class SkewGroups:
     skewness: float
 
 
+def asked_of(where: str) -> Any:
+    """A method or value of a class that is asked of another object: ``law = asked_of("inner.law")``."""
+    return property(attrgetter(where))
+
+
 class ChangedAnswers(Answers):
     """The answers of another object, `inner`; a subclass changes some of them."""
 
@@ -387,31 +392,12 @@ class ChangedAnswers(Answers):
         self.declaration, self.n, self.kind, self.repeats = inner.declaration, inner.n, inner.kind, inner.repeats
         self.sampled, self.observed, self.expected_is = inner.sampled, inner.observed, inner.expected_is
 
-    @cached_property
-    def expected(self) -> float:  # type: ignore[override]
-        return self.inner.expected
-
-    @property
-    def std(self) -> float:
-        return self.inner.std
-
-    def law(self) -> Law:
-        return self.inner.law()
-
-    def perfect(self) -> Estimate:
-        return self.inner.perfect()
-
-    def _truth(self) -> Estimate:
-        return self.inner._truth()
-
-    def _remeasured(self, repeats: float) -> Estimate:
-        return self.inner._remeasured(repeats)
-
-    def influences(self) -> FloatArray:
-        return self.inner.influences()
-
-    def noise_share(self) -> float | None:
-        return self.inner.noise_share()
-
-    def why_undefined(self) -> str:
-        return self.inner.why_undefined()
+    expected = asked_of("inner.expected")
+    std = asked_of("inner.std")
+    law = asked_of("inner.law")
+    perfect = asked_of("inner.perfect")
+    _truth = asked_of("inner._truth")
+    _remeasured = asked_of("inner._remeasured")
+    influences = asked_of("inner.influences")
+    noise_share = asked_of("inner.noise_share")
+    why_undefined = asked_of("inner.why_undefined")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.base import Answers, ChangedAnswers, SkewGroups
+from scorebars.answers.base import Answers, ChangedAnswers, SkewGroups, asked_of
 from scorebars.answers.intervals import IntervalAt, Symmetric, affine, times
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf
@@ -70,29 +70,22 @@ class TransformedAnswers(Answers):
     def perfect(self) -> Estimate:
         return self._carried(self.inner.perfect())
 
-    def _in_memory(self) -> Measured | None:
-        return self.inner._in_memory()
+    _in_memory = asked_of("inner._in_memory")
+    noise_share = asked_of("inner.noise_share")
+    warnings = asked_of("inner.warnings")
+    why_undefined = asked_of("inner.why_undefined")
 
     def truth(self) -> Estimate:
         """Sizes and rates of label errors that are estimates widen the intervals of the inner metric, then carried over."""
         if self.rates_counted:
             return self._carried(self.inner.truth())
-        found, known = super().truth(), self._berkson or not self._sizes_in_doubt
-        if known:
+        found = super().truth()
+        if self._berkson or not self._sizes_in_doubt:
             return found
-        inside = self.inner.truth()
-        return Estimate(
-            float(found),
-            found._std,
-            method=found.method,
-            note=found.note,
-            interval=self._interval_of(inside.interval),
-            total_interval=None if inside._total is None else self._interval_of(inside._total),
-        )
+        inside = self._carried(self.inner.truth())
+        return found._changed(interval=inside._interval, total_interval=inside._total)
 
-    @property
-    def _items_hold_sizes(self) -> bool:  # type: ignore[override]
-        return self.inner._items_hold_sizes
+    _items_hold_sizes = asked_of("inner._items_hold_sizes")
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         return self._std_of(float(ask(self.inner)), self.inner._size_std_apart(errors, ask))
@@ -103,20 +96,11 @@ class TransformedAnswers(Answers):
     def bounds(self) -> Interval:
         return Interval(*map(self._value_of, self.inner.bounds()))
 
-    def noise_share(self) -> float | None:
-        return self.inner.noise_share()
-
     def sampling_std(self) -> float:
         return self._std_of(self.inner._centre, self.inner.sampling_std())
 
     def total_interval(self, level: float) -> Interval:
         return self._interval_of(self.inner.total_interval)(level)
-
-    def warnings(self) -> list[str]:
-        return self.inner.warnings()
-
-    def why_undefined(self) -> str:
-        return self.inner.why_undefined()
 
 
 class LinearAnswers(TransformedAnswers):
@@ -400,42 +384,20 @@ class PredictionErrorAnswers(ChangedAnswers):
         more = (LabelAndPrediction(label, np.sqrt(level) * np.asarray(predicted.sigma)) for level in _LEVELS[1:])
         return np.array([self._alone.expected, *(self._make(self._data.with_errors(one)).expected for one in more)])
 
-    def _remeasured(self, repeats: float) -> Estimate:
-        return self._alone._remeasured(repeats)
-
-    def perfect(self) -> Estimate:
-        return self._alone.perfect()
-
-    def _in_memory(self) -> Measured | None:
-        return self._alone._in_memory()
-
-    @property
-    def _items_hold_sizes(self) -> bool:  # type: ignore[override]
-        return self._alone._items_hold_sizes
-
-    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        return self._alone._size_std_apart(errors, ask)
-
-    def influences(self) -> FloatArray:
-        return self._alone.influences()
-
-    def _group_values(self, codes: NDArray[np.intp] | None) -> float:
-        return self._alone._group_values(codes)
-
-    def _skew_groups(self, codes: NDArray[np.intp]) -> SkewGroups | None:
-        return self._alone._skew_groups(codes)
-
-    def _item_variance(self) -> float:
-        return self._alone._item_variance()
-
-    def _shared_variance(self) -> float:
-        return self._alone._shared_variance()
+    _remeasured = asked_of("_alone._remeasured")
+    perfect = asked_of("_alone.perfect")
+    _in_memory = asked_of("_alone._in_memory")
+    _items_hold_sizes = asked_of("_alone._items_hold_sizes")
+    _size_std_apart = asked_of("_alone._size_std_apart")
+    influences = asked_of("_alone.influences")
+    _group_values = asked_of("_alone._group_values")
+    _skew_groups = asked_of("_alone._skew_groups")
+    _item_variance = asked_of("_alone._item_variance")
+    _shared_variance = asked_of("_alone._shared_variance")
+    total_interval = asked_of("_alone.total_interval")
 
     def sampling_std(self) -> float:
         return (self._alone if self._berkson else self.inner).sampling_std()
-
-    def total_interval(self, level: float) -> Interval:
-        return self._alone.total_interval(level)
 
     def warnings(self) -> list[str]:
         found = self._alone.warnings()

@@ -246,11 +246,6 @@ def unit_and_sums(loss: Loss, data: Measured) -> tuple[float, NormalSums | None]
     return 1.0 if not loss.degree or 1 / SAFE < largest < SAFE else near_one(largest), sums
 
 
-def resized(data: Measured, factor: FloatArray | float) -> Measured:
-    """The same labels with errors `factor` times as large, whose sizes are taken as known."""
-    return Measured(data.y, data.p, data.errors.resized(factor), data.weight, data.outputs, data.unit)
-
-
 def totals_of(loss: Loss, data: Measured) -> Totals:
     """Observed and expected mean loss and its std."""
     return from_sums(loss, _sums_for(loss, data)) if by_engine(loss, data) else in_blocks(loss, data)
@@ -378,8 +373,7 @@ def sampling_variance(data: Measured, terms: Terms, centre: float) -> float:
 
 
 def _sums_again(data: Measured, key: str) -> NormalSums:
-    again = Measured(data.y, data.p, data.errors, data.weight, data.outputs)
-    return sums_of(again, _SUMS[key], labels=not math.isnan(data.shelf[key].y_shift))
+    return sums_of(data.changed(), _SUMS[key], labels=not math.isnan(data.shelf[key].y_shift))
 
 
 def _few(sums: NormalSums) -> tuple[float, ...]:

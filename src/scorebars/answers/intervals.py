@@ -15,8 +15,6 @@ from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
 
 IntervalAt = Callable[[float], Interval]
-ONE_SIGMA = math.erf(math.sqrt(0.5))
-"""The level of an interval that reaches one standard deviation of a normal distribution to either side."""
 _FAR = 1e6
 LEAST_SKEWNESS = 5.0
 """Skewness of a mean of squares in units of its relative standard error: 2 for normal residuals, 3 for Laplace ones,

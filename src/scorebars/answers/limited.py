@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from scorebars.answers.base import Answers, ChangedAnswers, Level, of_law
-from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric
-from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.intervals import IntervalAt, Symmetric
+from scorebars.answers.score import ONE_SIGMA, Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.truth.limited_residuals import (
     FEWEST_NUMBERS,
     limited_residuals,
@@ -391,7 +391,7 @@ def nearest(data: Measured, loss: Loss | None = None) -> Measured:
     """The same data with each limit replaced by the allowed value nearest to its prediction: that of least loss."""
     labels = censored(data)
     best = data.predictions if loss is None else best_label(loss, data.predictions)
-    return Measured(labels.nearest(best), data.p, labels.of_numbers, data.weight, unit=data.unit)
+    return data.changed(y=labels.nearest(best), errors=labels.of_numbers)
 
 
 def best_label(loss: Loss, p: Any) -> FloatArray:

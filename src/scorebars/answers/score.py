@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from scorebars.answers.base import Answers
 
 
-_ONE_STD = 0.6826894921370859
-"""The probability of a normal number to lie within one standard deviation."""
+ONE_SIGMA = math.erf(math.sqrt(0.5))
+"""The level of an interval that reaches one standard deviation of a normal distribution to either side."""
 
 
 class UndefinedEstimate(ValueError):
@@ -136,7 +136,8 @@ class Estimate(float):
 
     method: str
     note: str
-    _std: float | Callable[[], float]
+    _std: float | Callable[[], float] | None
+    """None: half of the interval at one standard deviation."""
     _interval: Callable[[float], Interval]
     _total: Callable[[float], Interval] | None
     _bootstrap: Callable[[int, np.random.Generator, str], Estimate] | None
@@ -146,7 +147,7 @@ class Estimate(float):
     def __new__(
         cls,
         value: float,
-        std: float | Callable[[], float],
+        std: float | Callable[[], float] | None = None,
         *,
         method: str,
         note: str = "",
@@ -163,10 +164,16 @@ class Estimate(float):
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"an Estimate cannot be changed: {name} was not set")
 
+    def _made_of(self) -> dict[str, Any]:
+        made_of: dict[str, Any] = {"std": self._std, "method": self.method, "note": self.note, "sampled": self._sampled}
+        return made_of | {"interval": self._interval, "total_interval": self._total, "bootstrap": self._bootstrap}
+
+    def _changed(self, **changes: Any) -> Estimate:
+        """The same estimate, some of what it was made of replaced."""
+        return Estimate(float(self), **(self._made_of() | changes))
+
     def __reduce_ex__(self, protocol: Any) -> Any:
-        options: dict[str, Any] = {"method": self.method, "note": self.note, "bootstrap": self._bootstrap}
-        options |= {"interval": self._interval, "total_interval": self._total, "sampled": self._sampled}
-        return partial(Estimate, **options), (float(self), self._std)
+        return partial(Estimate, **self._made_of()), (float(self),)
 
     @property
     def value(self) -> float:
@@ -176,7 +183,10 @@ class Estimate(float):
     @property
     def std(self) -> float:
         """The standard error of the estimate; where it costs more than the estimate, found when first asked for."""
-        if callable(self._std):
+        if self._std is None:
+            low, high = self._interval(ONE_SIGMA)
+            self.__dict__["_std"] = (high - low) / 2
+        elif callable(self._std):
             self.__dict__["_std"] = float(self._std())
         return float(self._std)  # type: ignore[arg-type]
 
@@ -184,7 +194,7 @@ class Estimate(float):
     def sampling_std(self) -> float:
         """What the choice of the test items adds to `std`, found from the width of the total interval at 68.3 %."""
         if "_sampling_std" not in self.__dict__:
-            low, high = self.total_interval(_ONE_STD)
+            low, high = self.total_interval(ONE_SIGMA)
             half = (high - low) / 2
             part = self.std / half if half > 0 and math.isfinite(half) else 0.0
             self.__dict__["_sampling_std"] = half * math.sqrt(1.0 - part * part) if part < 1.0 else 0.0

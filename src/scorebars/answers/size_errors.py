@@ -133,16 +133,8 @@ def widened(found: Estimate, by: SizeError, limits: tuple[float, float], apart_o
         note = "; ".join([*([note] if note else []), f"{by.scale.text}, which adds ± {abs(by.step):.2g}"])
     population = replace(by, apart=0.0) if apart_of_items else by
     total = None if found._total is None else partial(_wider, found._total, float(found), population, limits)
-    return Estimate(
-        float(found),
-        partial(_std_with, found, by.std),
-        method=found.method,
-        note=note,
-        interval=partial(_wider, found._interval, float(found), by, limits),
-        total_interval=total,
-        bootstrap=found._bootstrap,
-        sampled=found._sampled,
-    )
+    interval = partial(_wider, found._interval, float(found), by, limits)
+    return found._changed(std=partial(_std_with, found, by.std), note=note, interval=interval, total_interval=total)
 
 
 def _std_with(found: Estimate, more: float) -> float:

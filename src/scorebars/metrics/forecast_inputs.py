@@ -45,7 +45,7 @@ def interval_data(
     data = forecast_data(y_true, lower, yerr, sample_weight)
     forecast: Forecast = data.p
     ends = IntervalForecast.trusted(*forecast.interval(level), claims=forecast.claims)
-    return Measured(data.y, ends, data.errors, data.weight, unit=data.unit).kept()
+    return data.changed(p=ends).kept()
 
 
 def quantile_data(y_true: Any, forecast: Any, levels: Any, yerr: Any, sample_weight: Any) -> Measured:
@@ -54,7 +54,7 @@ def quantile_data(y_true: Any, forecast: Any, levels: Any, yerr: Any, sample_wei
     levels = quantile_levels(np.sort(np.atleast_1d(checks.real_array(levels, "alpha"))), "alpha")
     values = np.stack([data.p.ppf(level) for level in levels], axis=1)
     quantiles = QuantileForecast(levels, np.maximum.accumulate(values, axis=1), claims=data.p.claims)
-    return Measured(data.y, quantiles, data.errors, data.weight, unit=data.unit).kept()
+    return data.changed(p=quantiles).kept()
 
 
 def _aligned(y_true: Any, yerr: Any, sample_weight: Any, given: Any, make: Callable[[int], Forecast]) -> Measured:

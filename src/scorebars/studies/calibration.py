@@ -17,9 +17,9 @@ from scipy.special import chdtr, chdtrc, ndtr, ndtri
 from scorebars import checks, tables
 from scorebars._shared.score_views import counted, left_out, number, rounded
 from scorebars._shared.shown import Shown, Table, View
-from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric, half_width_in_std
+from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std
 from scorebars.answers.means.intrinsic_scatter import most_likely
-from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
+from scorebars.answers.score import ONE_SIGMA, Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.evaluation.study_data import error_columns

@@ -28,7 +28,7 @@ from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.answers.truth.extrapolation import forecast_raised_by_noise
 from scorebars.answers.truth.true_forecast_errors import mean_of_forecast_loss
 from scorebars.answers.truth.true_residuals import MeanOfLoss
-from scorebars.arrays import BoolArray, FloatArray
+from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.errors.measurement_error import LocationScale
 from scorebars.forecasts import (
@@ -203,7 +203,11 @@ class CrpsAnswers(ForecastAnswers):
             return self._unbiased(data, level)
         parts = [(wide, self._unbiased), (~wide, self._otherwise)]
         shares = [float(np.sum(data.shares[group])) for group, _ in parts]
-        found = [way(_part(data, group), level) for (group, way), share in zip(parts, shares, strict=True) if share > 0]
+        found = [
+            way(data[np.flatnonzero(group)], level)
+            for (group, way), share in zip(parts, shares, strict=True)
+            if share > 0
+        ]
         if shares[0] == 0:
             return found[0]
         note = _NARROW.format(share=_percent(shares[1]), note=found[-1].note)
@@ -270,12 +274,6 @@ def _sum_of_squares(data: Measured, terms: Any) -> float:
         share = 1.0 / data.n if weight is None else weight / data.total_weight
         total += float(np.sum(np.square(share) * terms(y, p, errors)))
     return total
-
-
-def _part(data: Measured, group: BoolArray) -> Measured:
-    rows = np.flatnonzero(group)
-    weight = None if data.weight is None else data.weight[rows]
-    return Measured(data.labels[rows], data.p[rows], data.errors[rows], weight)
 
 
 def _percent(share: float) -> str:

@@ -18,8 +18,8 @@ from functools import partial
 import numpy as np
 from scipy.special import chdtri, ndtr
 
-from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, Symmetric, half_width_in_std
-from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
+from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std
+from scorebars.answers.score import ONE_SIGMA, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, from_single_sizes, widened
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError

@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from scorebars.answers.intervals import ONE_SIGMA, IntervalAt, half_width_in_std
-from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
+from scorebars.answers.intervals import IntervalAt, half_width_in_std
+from scorebars.answers.score import ONE_SIGMA, Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
 from scorebars.numerics.roots import crossing

@@ -19,7 +19,6 @@ from scorebars.answers.evidence import (
     Evidence,
     losses_of,
     representatives_of,
-    resized,
     sampling_variance,
     totals_of,
     unit_and_sums,
@@ -104,7 +103,7 @@ class MeanLoss(Answers):
 
     def _resized(self, factor: FloatArray | float) -> Answers:
         data = self._labels("with errors of another size")
-        return type(self)(self.declaration, self.loss, Evidence(resized(data, factor)))
+        return type(self)(self.declaration, self.loss, Evidence(data.resized(factor)))
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         """What the uncertain error size of each label adds: half the change of its mean loss across the error bar of that size.
@@ -134,7 +133,7 @@ class MeanLoss(Answers):
         y, errors = data.labels, level.errors(data.errors)
         mean, std = self.expected, self.std
         if level is not EXPECTED:
-            data = Measured(y, self._perfect_predictions(y, errors), errors, data.weight, data.outputs)
+            data = data.changed(y=y, p=self._perfect_predictions(y, errors), errors=errors)
             _, mean, std = totals_of(self.loss, data)
         few = representatives_of(self.loss, data)
         return mean_law(self.loss, errors, y, data.predictions, data.shares, mean, std * std, few)
@@ -244,12 +243,10 @@ class MeanLoss(Answers):
     def _at(self, data: Measured, level: Level) -> tuple[float, float, str]:
         """The mean loss at another noise level, its std from the errors of the labels at hand, and the method."""
         value = weighted_mean(data, lambda y, p, e: loss_at_level(self.loss, e, y, p, level.relative(e, y)))
-        pick = slice(None, None, max(1, data.n // _LEVEL_SUBSAMPLE))
-        y, p, a, errors = data.labels[pick], data.predictions[pick], data.shares[pick], data.errors[pick]
-        relative = level.relative(errors, y)
-        spread = level_variance(self.loss, errors, y, p, relative)
-        with np.errstate(invalid="ignore"):
-            variance = float(np.sum(np.where(a > 0, np.square(a) * spread, 0.0))) * data.n / len(y)
+        few = data.thinned(_LEVEL_SUBSAMPLE)
+        relative = level.relative(few.errors, few.labels)
+        spread = level_variance(self.loss, few.errors, few.labels, few.predictions, relative)
+        variance = _by_few(data, few, spread)
         method = "unbiased" if np.all(relative == 0) else "simex" if np.any(relative < 0) else "smoothed"
         return value, math.sqrt(variance * self._inflation(data)), method
 
@@ -286,12 +283,8 @@ class MeanLoss(Answers):
     def _label_variance(self) -> float:
         """As if the errors of the labels were independent; very many labels are represented by every k-th."""
         data = self._labels("of single labels")
-        pick = slice(None, None, max(1, data.n // _OWN_SUBSAMPLE))
-        counts = np.flatnonzero(data.shares[pick] > 0)
-        y, p, a = (column[pick][counts] for column in (data.labels, data.predictions, data.shares))
-        with np.errstate(invalid="ignore"):
-            part = np.square(a) * label_part(self.loss, data.errors[pick][counts], y, p)
-            total = float(np.sum(part)) * data.n / len(data.shares[pick])
+        few = data.thinned(_OWN_SUBSAMPLE)
+        total = _by_few(data, few, label_part(self.loss, few.errors, few.labels, few.predictions))
         return math.inf if math.isnan(total) else max(total, 0.0)
 
     def _shared_variance(self) -> float:
@@ -500,4 +493,10 @@ def _moved_by_size(loss: Loss, y: FloatArray, p: FloatArray, errors: Measurement
 
 def _squared_shares(data: Measured, values: FloatArray) -> float:
     """sum a^2 x over the labels that count."""
-    return float(np.sum(np.square(data.shares) * values, where=data.shares > 0))
+    with np.errstate(invalid="ignore"):
+        return float(np.sum(np.square(data.shares) * values, where=data.shares > 0))
+
+
+def _by_few(data: Measured, few: Measured, values: FloatArray) -> float:
+    """The same from the values of a few labels that stand for all."""
+    return _squared_shares(few, values) * few.n / int(np.count_nonzero(data.shares))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scorebars.answers.base import Answers, of_law
 from scorebars.answers.clustered import groups_drawn_again, left_out_groups
 from scorebars.answers.combined import in_ordinary_units
-from scorebars.answers.evidence import Evidence, resized, sums_of
+from scorebars.answers.evidence import Evidence, sums_of
 from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std, next_order_statistic
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf
@@ -150,7 +150,7 @@ class AllLabelsAnswers(Answers):
     # sizes of errors that are estimates themselves ----------------------------------------------
 
     def _resized(self, factor: FloatArray | float) -> Answers:
-        store = Evidence(resized(self._data, factor))
+        store = Evidence(self._data.resized(factor))
         if self._berkson:  # the expected score is that against the truth
             return type(self)(self.metric, store)
         other = object.__new__(type(self))
@@ -254,7 +254,7 @@ class AllLabelsAnswers(Answers):
         if self.metric.scale == "ratio" and isinstance(self._way, StandIns):
             labels, errors = self._data.errors.without_ties(self._data.labels)
             if errors is not self._data.errors:
-                data = Measured(labels, self._data.predictions, errors, self._data.weight)
+                data = self._data.changed(y=labels, errors=errors)
                 return StandIns(data, self.metric.values, self.metric.scale, *self._range, follows=True).truth()
         return self._way.truth()
 

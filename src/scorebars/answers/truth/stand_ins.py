@@ -22,8 +22,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from scorebars.answers.intervals import ONE_SIGMA, half_width_in_std, kept_between, less_error
-from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
+from scorebars.answers.intervals import half_width_in_std, kept_between, less_error
+from scorebars.answers.score import ONE_SIGMA, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.together.ratio_of_sums import (
     NOTHING_LEFT,
     NOTHING_PREDICTED,
@@ -254,14 +254,10 @@ class StandIns:
         low = self.value - math.hypot(min(*ends, 0.0), z * rest)
         return kept_between(low, self.value + math.hypot(max(*ends, 0.0), z * rest), self._low, self._high)
 
-    def _std(self) -> float:
-        low, high = self._interval(False, ONE_SIGMA)
-        return (high - low) / 2
-
     def truth(self) -> Estimate:
         """The metric against the truth with its intervals."""
-        ends = partial(self._interval, False), partial(self._interval, True)
-        return Estimate(self.value, self._std, method="shrinkage", interval=ends[0], total_interval=ends[1])
+        items, population = partial(self._interval, False), partial(self._interval, True)
+        return Estimate(self.value, method="shrinkage", interval=items, total_interval=population)
 
     # the classical metric ----------------------------------------------------------------------
 
@@ -304,8 +300,7 @@ def largest_truth(data: Measured, guess: float) -> Estimate:
     """The largest true error: `guess`, kept within its bounds."""
     low, high = _bounds_of_largest(data, ONE_SIGMA)
     value = min(max(guess, low), high)
-    interval = partial(_bounds_of_largest, data)
-    return Estimate(value, (high - low) / 2, method="bounds", note=_BOUNDS, interval=interval)
+    return Estimate(value, method="bounds", note=_BOUNDS, interval=partial(_bounds_of_largest, data))
 
 
 def _bounds_of_largest(data: Measured, level: float) -> Interval:

@@ -19,7 +19,6 @@ import numpy as np
 from scorebars.answers.intervals import SkewMean, above_skew_mean, half_width_in_std, lean_of_log
 from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals, enough_labels, labels_to_fit
 from scorebars.arrays import FloatArray
-from scorebars.errors import MeasurementError
 from scorebars.forecasts import Forecast, QuantileForecast
 from scorebars.losses import Loss
 from scorebars.measured import Measured
@@ -83,14 +82,11 @@ def mean_of_forecast_loss(loss: Loss, data: Measured, low: float, high: float) -
     model = data.errors.label_level()
     if not model.independent or (model.normal is None and model.sharp):
         return None
-    pick = slice(None, None, max(1, data.n // _MOST))
-    y, errors, share = data.labels[pick], model[pick], data.shares[pick]
-    forecast: Forecast = data.predictions[pick]
-    middle, width = central_half_width(errors, y)
-    if not np.all(np.isfinite(middle - forecast.mean)):
+    data = data.with_errors(model).thinned(_MOST)
+    middle, width = central_half_width(data.errors, data.labels)
+    if not np.all(np.isfinite(middle - data.predictions.mean)):
         return None
-    judged = _Judged(loss, y, errors, forecast, share / float(share.sum()), middle, width, (low, high))
-    return judged.mean_of_loss()
+    return _Judged(loss, data, middle, width, (low, high)).mean_of_loss()
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +94,7 @@ class _Judged:
     """Labels and their forecasts."""
 
     loss: Loss
-    y: FloatArray
-    errors: MeasurementError
-    forecast: Forecast
-    share: FloatArray
+    data: Measured
     middle: FloatArray
     """The middle of the true values that each label allows; `width` is half their range."""
     width: FloatArray
@@ -110,48 +103,48 @@ class _Judged:
     @cached_property
     def _spread(self) -> FloatArray | None:
         """What each forecast says of the size of its error; None where some say nothing."""
-        if isinstance(self.forecast, QuantileForecast) and len(self.forecast.levels) == 1:
+        forecast = self.data.predictions
+        if isinstance(forecast, QuantileForecast) and len(forecast.levels) == 1:
             return None
-        spread = spread_of(self.forecast)
+        spread = spread_of(forecast)
         return spread if bool(np.all((spread > 0) & np.isfinite(spread))) else None
 
     def mean_of_loss(self) -> MeanOfForecastLoss | None:
         """By the trend that is seen."""
-        erring = (self.width > 0) & (self.share > 0)
-        trend = None
+        erring, trend = self.width > 0, None
         if self._spread is not None and int(erring.sum()) > 2:
-            d = self.middle - self.forecast.mean
-            trend = fitted_trend(*(column[erring] for column in (d, self.width, self.share, self._spread)))
+            d = self.middle - self.data.predictions.mean
+            trend = fitted_trend(*(column[erring] for column in (d, self.width, self.data.shares, self._spread)))
         if trend is not None and trend.seen:
             return self.with_trend(trend, trend.others())
         return self.with_trend(None, () if trend is None else trend.others())
 
     def with_trend(self, trend: Trend | None, others: OtherTrends = ()) -> MeanOfForecastLoss | None:
         """True errors that follow the spread in this way, or in proportion to it."""
-        n, forecast = len(self.y), self.forecast
-        shift, scale = np.zeros(n), np.ones(n) if self._spread is None else self._spread
+        n, y, share = self.data.n, self.data.labels, self.data.shares
+        forecast: Forecast = self.data.predictions
+        shift, scale = np.zeros(n), np.ones(n) if self._spread is None or trend is not None else self._spread
         if trend is not None and self._spread is not None:
             erring = self.width > 0
-            shift, scale = np.zeros(n), np.ones(n)
             shift[erring], scale[erring] = trend.at(self._spread[erring], self.width[erring])
-        eta, error = (self.middle - forecast.mean - shift) / scale, self.width / scale
-        grid, fitted = labels_to_fit(eta, error, self.share)
+        d = self.middle - forecast.mean
+        eta, error = (d - shift) / scale, self.width / scale
+        grid, fitted = labels_to_fit(eta, error, share)
         if not fitted.any():
             return None
         rows = np.flatnonzero(fitted)
         truth = (forecast.mean + shift)[rows, None] + scale[rows, None] * grid
-        likelihood, largest = label_likelihood(self.errors[rows], self.y[rows], truth)
+        likelihood, largest = label_likelihood(self.data.errors[rows], y[rows], truth)
         possible = largest > 0
         fitted[rows[~possible]] = False
-        rows, rest, truth = rows[possible], np.flatnonzero((self.share > 0) & ~fitted), truth[possible]
-        share = self.share[rows]
-        if not enough_labels(share):
+        rows, rest, truth = rows[possible], np.flatnonzero(~fitted), truth[possible]
+        if not enough_labels(share[rows]):
             return None
-        part = share / float(share.sum())
+        fitted_share = float(share[rows].sum())
+        part = share[rows] / fitted_share
         cells = Cells(eta[rows], error[rows], part, np.square(part), self.width[rows])
         fit = Deconvolution.of_cells(cells, grid, np.asfortranarray(likelihood[possible]))
-        known = (self.middle - forecast.mean)[rest], self.width[rest], self.share[rest]
-        residuals = TrueResiduals(fit, fitted, float(share.sum()), *known, others=others)
+        residuals = TrueResiduals(fit, fitted, fitted_share, d[rest], self.width[rest], share[rest], others=others)
         values = np.asarray(self.loss(truth.T, forecast[rows]).T)  # type: ignore[arg-type]
         beside: list[FloatArray] = [np.zeros(0)] * 3
         if rest.size:
@@ -165,5 +158,5 @@ class _Judged:
             matrix=np.where(np.isfinite(values), values, 0.0),
             known_losses=np.array(beside),
             with_trend=self.with_trend,
-            observed=SkewMean.of(self.loss(self.y, forecast), self.share) if self.limits == (0.0, math.inf) else None,  # type: ignore[arg-type]
+            observed=SkewMean.of(self.loss(y, forecast), share) if self.limits == (0.0, math.inf) else None,  # type: ignore[arg-type]
         )

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from scorebars.answers.intervals import ONE_SIGMA, IntervalAt
 from scorebars.answers.score import Estimate, Interval
 from scorebars.answers.truth.true_residuals import MeanOfLoss, TrueResiduals
 from scorebars.arrays import FloatArray
@@ -88,8 +87,7 @@ class MedianOfResiduals:
     def estimate(self, value: float, note: str) -> Estimate:
         """`value` with the intervals that these residuals allow."""
         interval, total = (partial(self._between, value, population) for population in (False, True))
-        std, method = partial(_half, interval), self.residuals.method
-        return Estimate(value, std, method=method, note=note, interval=interval, total_interval=total)
+        return Estimate(value, method=self.residuals.method, note=note, interval=interval, total_interval=total)
 
 
 class _SoftlyWithin(Loss):
@@ -123,8 +121,3 @@ def _first_at_least(value: Callable[[int], float], like: FloatArray, least: floa
         before.append((k, found))
         k = min(max(guess, low + 1), high - 1)
     return high
-
-
-def _half(interval: IntervalAt) -> float:
-    low, high = interval(ONE_SIGMA)
-    return (high - low) / 2

@@ -35,8 +35,7 @@ def share_ordered_rightly(data: Measured) -> tuple[float, MeanOfForecastLoss] | 
 
     None where too few labels are numbers.
     """
-    some = np.arange(0, data.n, max(1, data.n // _MOST))
-    data = Measured(data.y[some], data.p[some], data.errors[some], None)
+    data = data.thinned(_MOST)
     residuals = limited_residuals(data, room=False)
     if residuals is None:
         return None

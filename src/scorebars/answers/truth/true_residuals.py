@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scorebars.answers.intervals import ONE_SIGMA, half_width_in_std, kept_between, less_error
-from scorebars.answers.score import Estimate, Interval
+from scorebars.answers.intervals import half_width_in_std, kept_between, less_error
+from scorebars.answers.score import ONE_SIGMA, Estimate, Interval
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import MeasurementError, Normal
 from scorebars.losses import Loss
@@ -295,9 +295,8 @@ def mean_of_family(loss: Loss, data: Measured, low: float, high: float) -> MeanO
     """
     if data.errors.sharp:
         return None
-    pick = slice(None, None, max(1, data.n // _MOST))
-    y, p, errors, a = data.labels[pick], data.predictions[pick], data.errors[pick], data.shares[pick]
-    a = a / float(a.sum())
+    data = data.thinned(_MOST)
+    y, p, errors, a = data.labels, data.predictions, data.errors, data.shares
     centre, width = central_half_width(errors, y)
     d = centre - p
     if not np.all(np.isfinite(d)):
@@ -309,7 +308,7 @@ def mean_of_family(loss: Loss, data: Measured, low: float, high: float) -> MeanO
     labels = FamilyLabels(y[rows], p[rows], errors[rows], a[rows], loss.least_label)
     possible = labels.likelihood(p[rows][:, None] + grid)[1] > 0
     fitted[rows[~possible]] = False
-    rows, rest, labels = rows[possible], (a > 0) & ~fitted, labels.part(possible)
+    rows, rest, labels = rows[possible], ~fitted, labels.part(possible)
     if not enough_labels(labels.share):
         return None
     trend, others = labels.best_trend()
