@@ -17,13 +17,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.answers.base import EXPECTED, TRUTH, Level
 from scorebars.answers.evidence import Evidence, sampling_variance, weighted_mean
-from scorebars.answers.intervals import SKEW_LABELS, IntervalAt, Skewed, SkewMean, Symmetric, affine
+from scorebars.answers.intervals import SKEW_LABELS, IntervalAt, Skewed, SkewMean, Symmetric
 from scorebars.answers.limited import CLAIMS_LABEL
 from scorebars.answers.means.mean_loss import MeanLoss, WithinAnswers
-from scorebars.answers.means.squared import invert, squared_law
+from scorebars.answers.means.squared import SquaredAnswers, squared_law
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.answers.truth.extrapolation import forecast_raised_by_noise
 from scorebars.answers.truth.true_forecast_errors import mean_of_forecast_loss
@@ -160,10 +161,6 @@ class ForecastAnswers(MeanLoss):
 
     # back --------------------------------------------------------------------------------------
 
-    def _plain_back(self, level: Level) -> Estimate:
-        """The estimate against the truth by the way that serves any loss."""
-        return MeanLoss._back(self, level)
-
     def _mean_of_true_residuals(self, data: Measured) -> MeanOfLoss | None:
         found = mean_of_forecast_loss(self.loss, data, *self._range)
         return found if found is not None and math.isfinite(found.value) else None
@@ -194,9 +191,8 @@ class CrpsAnswers(ForecastAnswers):
 
     def _back(self, level: Level) -> Estimate:
         data = self._labels("against the truth" if level is TRUTH else "of labels with less error")
-        again = level.repeats == 1 and bool(np.all(np.equal(self.repeats, 1)))
-        if again or not isinstance(data.p, NormalForecast) or data.errors.normal is None:
-            return self._plain_back(level)
+        if self._same_process(level) or not isinstance(data.p, NormalForecast) or data.errors.normal is None:
+            return super()._back(level)
         tau2 = level.tau2(data.errors, data.labels)
         wide = np.square(data.p.std) + tau2 >= 0
         if wide.all():
@@ -223,7 +219,7 @@ class CrpsAnswers(ForecastAnswers):
 
     def _otherwise(self, data: Measured, level: Level) -> Estimate:
         """The estimate for labels whose error exceeds the forecast's spread, by the way that serves any loss."""
-        return ForecastAnswers(self.declaration, self.loss, Evidence(data))._plain_back(level)
+        return ForecastAnswers(self.declaration, self.loss, Evidence(data))._back(level)
 
     def _unbiased(self, data: Measured, level: Level) -> Estimate:
         """mean L(d; tau^2), and what the errors at hand, and fresh ones, make it scatter."""
@@ -312,92 +308,37 @@ def _hypot_of(value: float, parts: tuple[Any, ...], between: float, level: float
 # scores that are squares ---------------------------------------------------------------------------
 
 
-class QuadraticAnswers(ForecastAnswers):
+class QuadraticAnswers(SquaredAnswers, ForecastAnswers):
     """Mean of c + a (y - mean)^2: a mean squared error with the weights a, and a constant for each label."""
 
     loss: LogScore | DawidSebastiani
 
-    def _terms(self, p: Forecast) -> tuple[FloatArray, FloatArray]:
+    def _terms(self, p: Forecast) -> tuple[FloatArray, FloatArray, FloatArray]:
         terms = self.loss.terms(p)
         assert terms is not None
-        return terms
-
-    def _weights(self, data: Measured, p: Forecast) -> tuple[FloatArray, float, float]:
-        """Weights of the squares, what they add up to relative to the labels', and the mean of the constants."""
-        a, c = self._terms(p)
-        weight = a if data.weight is None else data.weight * a
-        return weight, float(np.sum(data.shares * a)), float(np.sum(data.shares * c))
+        return *terms, p.mean
 
     def truth_terms(self, y: FloatArray, p: Any, errors: MeasurementError) -> tuple[FloatArray, FloatArray]:
-        a, c = self._terms(p)
-        variance, _ = errors.unbiased_square_variance(y, p.mean)
-        return c + a * errors.unbiased_square(y, p.mean), a * a * variance
+        a, _, m = self._terms(p)
+        return self._unbiased_term(y, p, errors), a * a * errors.unbiased_square_variance(y, m)[0]
 
     def _forward(self, level: Level) -> Law:
         data = self._labels("and its distribution")
         errors = level.errors(data.errors).normal
         if errors is None:
-            return super()._forward(level)
+            return ForecastAnswers._forward(self, level)
         p = data.p if level is EXPECTED else self._perfect_predictions(data.labels, errors)
-        weight, size, constant = self._weights(data, p)
+        weight, size, constant = self._weighted(data, p)
         return ScaledLaw(squared_law(errors, level.residual(data.residual), weight), size, constant)
 
-    def _label_variance(self) -> float:
-        data = self._labels()
-        errors = data.errors.label_level().normal
-        if errors is None:
-            return super()._label_variance()
-        return errors.quadratic_terms(data.shares * self._terms(data.p)[0], data.residual, alone=True).unbiased
+    def _skew_groups(self, codes: NDArray[np.intp]) -> None:
+        """Unknown: the constants scatter too."""
 
-    def _systematic_variance(self, data: Measured) -> float:
-        errors = data.errors.label_level().normal
-        if errors is None:
-            return 0.0
-        a = data.shares * self._terms(data.p)[0]
-        whole, own = (errors.quadratic_terms(a, data.residual, alone) for alone in (False, True))
-        trace, form = whole.trace - own.trace, whole.form - own.form
-        return max(4.0 * form - 2.0 * trace, 2.0 * trace, 0.0)
+    def _next_test_set(self, more: float) -> IntervalAt:
+        return MeanLoss._next_test_set(self, more)
 
-    def _back(self, level: Level) -> Estimate:
-        data = self._labels("against the truth" if level is TRUTH else "of labels with other errors")
-        again = level.repeats == 1 and bool(np.all(np.equal(self.repeats, 1)))
-        if again and data.errors.normal is None:
-            return self._plain_back(level)
-        if not np.all(np.isfinite(data.errors.label_variance(data.labels))):
-            raise UndefinedEstimate(
-                f"{data.errors!r} errors have no finite variance, so what they add to a squared error cannot be taken off."
-            )
-        a, _ = self._terms(data.p)
-
-        def terms(y: FloatArray, p: Forecast, errors: MeasurementError) -> FloatArray:
-            factor, constant = self._terms(p)
-            return constant + factor * errors.unbiased_square(y, p.mean)
-
-        value = weighted_mean(data, terms)  # type: ignore[arg-type]
-        own = data.errors.truth_variance(data.labels, data.p.mean, data.shares * a)
-        if level is not TRUTH:
-            fresh = level.tau2(data.errors, data.labels) + data.errors.label_variance(data.labels)
-            least = float(np.sum(2.0 * np.square(data.shares * a * fresh)))
-            true = np.square(data.residual) - data.errors.label_variance(data.labels)
-            new = max(least + float(np.sum(4.0 * np.square(data.shares * a) * true * fresh)), least)
-            value += float(np.sum(data.shares * a * fresh))
-            return self._symmetric(self.observed if again else value, math.sqrt(own + new), "unbiased")
-        std = math.sqrt(own)
-        total = math.sqrt(sampling_variance(data, terms, value) + self._shared_variance())  # type: ignore[arg-type]
-        least = float(np.sum(data.shares * self._terms(data.p)[1]))  # of forecasts whose means are the true values
-        low, high = least if value < least else self._range[0], self._range[1]
-        population = Skewed(value, total, low, high, self._df, self.observed - value - least)
-        interval = self._truth_interval(data, value, std, least)
+    def _estimated(
+        self, value: float, std: float, least: float, interval: IntervalAt, population: IntervalAt
+    ) -> Estimate:
+        """Never below the score of forecasts whose means are the true values."""
         return Estimate(max(value, least), std, method="unbiased", interval=interval, total_interval=population)
-
-    def _truth_interval(self, data: Measured, value: float, std: float, least: float) -> IntervalAt:
-        """By inverting the distribution of the observed score, where that is known; else symmetric."""
-        if not data.plain_normal or data.errors.estimated or std == 0:
-            return Symmetric(value, std, least if value < least else -math.inf)
-        weight, size, constant = self._weights(data, data.p)
-        d2, s2 = np.square(data.residual), data.errors.label_variance(data.labels)
-        erring = weight * s2 > 0
-        columns = np.stack([np.ones(data.n), weight, weight * d2, weight * np.maximum(4.0 * d2 - 2.0 * s2, 2.0 * s2)])
-        known = float(np.sum((weight * d2)[~erring]))
-        inner = invert((weight * s2)[erring], columns[:, erring], float(np.sum(weight)), known)
-        return partial(affine, inner, (size,), constant)

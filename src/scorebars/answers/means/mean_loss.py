@@ -160,10 +160,13 @@ class MeanLoss(Answers):
         """What each label adds to an unbiased truth, and its variance; NaN where there is none."""
         return np.full(len(y), math.nan), np.full(len(y), math.nan)
 
+    def _same_process(self, level: Level) -> bool:
+        """Whether fresh labels are single measurements, as those at hand are."""
+        return level.repeats == 1 and bool(np.all(np.equal(self.repeats, 1)))
+
     def _back(self, level: Level) -> Estimate:
         """The estimate at the noise level `truth` or `remeasured`."""
-        again = level.repeats == 1 and bool(np.all(np.equal(self.repeats, 1))) and math.isfinite(self.observed)
-        if again:  # the same process once more: the best forecast is what was seen
+        if self._same_process(level) and math.isfinite(self.observed):  # the best forecast is what was seen
             return self._symmetric(self.observed, math.sqrt(2.0) * self.std, "unbiased")
         if level is TRUTH or (level.repeats == math.inf and self._store.independent):
             data = self._labels("against the truth")

@@ -26,7 +26,7 @@ from scorebars.answers.base import EXPECTED, PERFECT, TRUTH, Answers, Level, Ske
 from scorebars.answers.clustered import ClusteredAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers, in_ordinary_units
 from scorebars.answers.evidence import Evidence, sampling_variance, unit_and_sums, weighted_mean
-from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, root_of
+from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, affine, root_of
 from scorebars.answers.limited import NO_LIMITS, LimitedLoss
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
@@ -60,9 +60,23 @@ _HINT = "Drop labels without error, or give them the error they have."
 
 
 class SquaredAnswers(MeanLoss):
-    """Mean of (y - p)^2."""
+    """Mean of (y - p)^2; a subclass may give each square a factor, and a constant besides."""
 
     _items_hold_sizes = True
+
+    def _terms(self, p: Any) -> tuple[Any, Any, Any]:
+        """a, c and m of each label's loss c + a (y - m)^2."""
+        return 1.0, 0.0, p
+
+    def _factors(self, data: Measured) -> FloatArray:
+        """How much the square of each label counts: its share times a."""
+        return np.asarray(data.shares * self._terms(data.predictions)[0])
+
+    def _weighted(self, data: Measured, p: Any) -> tuple[FloatArray, float, float]:
+        """Weights of the squares, what they add up to relative to those of the labels, and the mean of the constants."""
+        a, c, _ = self._terms(p)
+        weight = np.ones(data.n) if data.weight is None else data.weight
+        return weight * a, float(np.sum(data.shares * a)), float(np.sum(data.shares * c))
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
         """None: `truth_variance` holds what single sizes add."""
@@ -92,13 +106,13 @@ class SquaredAnswers(MeanLoss):
         errors = data.errors.label_level().normal
         if errors is None:
             return super()._label_variance()
-        return errors.quadratic_terms(data.shares, data.residual, alone=True).unbiased
+        return errors.quadratic_terms(self._factors(data), data.residual, alone=True).unbiased
 
     def _systematic_variance(self, data: Measured) -> float:
         errors = data.errors.label_level().normal
         if errors is None:
             return 0.0
-        whole, own = (errors.quadratic_terms(data.shares, data.residual, alone) for alone in (False, True))
+        whole, own = (errors.quadratic_terms(self._factors(data), data.residual, alone) for alone in (False, True))
         trace, form = whole.trace - own.trace, whole.form - own.form
         return max(4.0 * form - 2.0 * trace, 2.0 * trace, 0.0)
 
@@ -119,51 +133,68 @@ class SquaredAnswers(MeanLoss):
         """mean(d^2 + tau^2); against the truth mean((d - m)^2 - s^2), with m the mean of the label's error: unbiased."""
         if level is TRUTH:
             return self._unbiased_truth()
-        value, fresh = self._fresh(level)
-        return self._symmetric(value, math.sqrt(fresh + self._truth_variance()), "unbiased")
+        value, variance = self._fresh(level)
+        return self._symmetric(value, math.sqrt(variance), "unbiased")
+
+    def _unbiased_term(self, y: FloatArray, p: Any, errors: MeasurementError) -> FloatArray:
+        """The unbiased estimate from each label."""
+        a, c, m = self._terms(p)
+        return np.asarray(c + a * errors.unbiased_square(y, m))
 
     def _unbiased_truth(self) -> Estimate:
+        least = 0.0
         if self._store.kept:
-            data = self._labels()
+            data = self._labels("against the truth")
             self._require_variance(data)
-            value = weighted_mean(data, lambda y, p, errors: errors.unbiased_square(y, p))
-            scatter = sampling_variance(data, lambda y, p, errors: errors.unbiased_square(y, p), value)
+            value = weighted_mean(data, self._unbiased_term)
+            scatter = sampling_variance(data, self._unbiased_term, value)
+            least = self._weighted(data, data.predictions)[2]
         else:
             s = self._store.sums
             value = (s.sq - s.var) / s.w
             square, single = s.fourth_w2 - 2.0 * s.sqvar_w2 + s.var2_w2, s.sq_w2 - s.var_w2
             scatter = self._store.scatter_of_sums(square, single, value)
         std, total = math.sqrt(self._truth_variance()), math.sqrt(scatter + self._shared_variance())
-        note = "" if value >= 0 else "negative: the observed error is below the noise floor"
-        ends = self._truth_interval(value, std), Skewed(value, total, *self._range, self._df, self.observed - value)
-        return Estimate(value, std, method="unbiased", note=note, interval=ends[0], total_interval=ends[1])
+        low, high = least if value < least else self._range[0], self._range[1]
+        population = Skewed(value, total, low, high, self._df, self.observed - value - least)
+        interval = self._truth_interval(value, std, least)
+        return self._estimated(value, std, least, interval, population)
+
+    def _estimated(
+        self, value: float, std: float, least: float, interval: IntervalAt, population: IntervalAt
+    ) -> Estimate:
+        """The estimate against the truth; no true score is below `least`."""
+        note = "" if value >= least else "negative: the observed error is below the noise floor"
+        return Estimate(value, std, method="unbiased", note=note, interval=interval, total_interval=population)
 
     def _truth_variance(self) -> float:
         """Unbiased variance of the truth's estimate given the true residuals, never below that of zero residuals."""
         if self._store.kept:
             data = self._labels()
-            return data.errors.truth_variance(data.labels, data.predictions, data.shares)
+            return data.errors.truth_variance(data.labels, self._terms(data.predictions)[2], self._factors(data))
         s = self._store.sums
         return max(4.0 * s.sqvar_w2 - 2.0 * s.var2_w2, 2.0 * s.var2_w2) / s.w**2
 
     def _fresh(self, level: Level) -> tuple[float, float]:
-        """The score expected on fresh labels, and the variance that these give it."""
+        """The score expected on fresh labels, and its variance over these and over the labels at hand."""
         assert level.repeats is not None
         if not self._store.kept:
             s, k = self._store.sums, float(np.max(level.repeats))
             least = 2.0 * s.var2_w2 / k**2
             new = max(least + 4.0 * (s.sqvar_w2 - s.var2_w2) / k, least) / s.w**2
-            return self.observed + (1.0 / k - 1.0) * s.var / s.w, new
-        data = self._labels()
+            return self.observed + (1.0 / k - 1.0) * s.var / s.w, new + self._truth_variance()
+        data = self._labels("of labels with other errors")
+        y, a, m = data.labels, self._factors(data), self._terms(data.predictions)[2]
+        # errors that push labels to one side push fresh ones to the same side
+        old = data.errors.truth_variance(y, m + (y - data.errors.mean(y)), a)
         if data.errors.normal is None and np.all(np.equal(data.errors.repeats, level.repeats)):
-            return self.observed, self._truth_variance()  # fresh labels scatter as those at hand did
+            return self.observed, 2.0 * old  # fresh labels scatter as those at hand did
         self._require_variance(data)
-        y, a = data.labels, data.shares
-        tau2, old = level.tau2(data.errors, y), data.errors.label_variance(y)
-        fresh = old + tau2
+        tau2, own = level.tau2(data.errors, y), data.errors.label_variance(y)
+        fresh = own + tau2
         least = float(np.sum(2.0 * np.square(a * fresh)))
-        new = least + float(np.sum(np.square(a) * 4.0 * (np.square(data.residual) - old) * fresh))
-        return self.observed + float(np.sum(a * tau2)), max(new, least)
+        new = least + float(np.sum(np.square(a) * 4.0 * (np.square(data.residual) - own) * fresh))
+        return self.observed + float(np.sum(a * tau2)), max(new, least) + old
 
     def _require_variance(self, data: Measured) -> None:
         if not np.all(np.isfinite(data.label_variance)):
@@ -171,10 +202,10 @@ class SquaredAnswers(MeanLoss):
                 f"{data.errors!r} errors have no finite variance, so what they add to a squared error cannot be taken off."
             )
 
-    def _truth_interval(self, value: float, std: float) -> IntervalAt:
+    def _truth_interval(self, value: float, std: float, least: float) -> IntervalAt:
         """By inverting the distribution of the observed score, where that is known; else symmetric."""
-        if not self._store.plain or std <= _NORMAL * value:
-            return Symmetric(value, std, 0.0)
+        if not self._store.plain or std <= _NORMAL * abs(value - least):
+            return Symmetric(value, std, least)
         summary = self._store.summary("squares")
         if summary is not None:
             assert summary.squares is not None and summary.certain is not None
@@ -182,13 +213,14 @@ class SquaredAnswers(MeanLoss):
             return invert(v, columns[:4], summary.sums.w, float(summary.certain[2]))
         data = self._labels()
         if data.errors.estimated:
-            return Symmetric(value, std, 0.0)
-        w = np.ones(data.n) if data.weight is None else data.weight
+            return Symmetric(value, std, least)
+        w, size, _ = self._weighted(data, data.predictions)
         d2, s2 = np.square(data.residual), data.label_variance
         erring = w * s2 > 0
         columns = np.stack([np.ones(data.n), w, w * d2, w * np.maximum(4.0 * d2 - 2.0 * s2, 2.0 * s2)])
         known = float(np.sum((w * d2)[~erring]))
-        return invert((w * s2)[erring], columns[:, erring], data.total_weight, known)
+        mean_square = invert((w * s2)[erring], columns[:, erring], float(np.sum(w)), known)
+        return partial(affine, mean_square, (size,), least)
 
 
 def squared_law(errors: Normal, residual: FloatArray, weight: FloatArray | None) -> GeneralizedChiSquare:
