@@ -232,9 +232,7 @@ def weights(sample_weight: Any, n: int) -> FloatArray | None:
 
 def probability(value: Any, argument: str) -> float:
     """A level or probability strictly between 0 and 1."""
-    if not (isinstance(value, numbers.Real) and 0 < float(value) < 1):
-        raise ValueError(f"{argument} must be a probability strictly between 0 and 1, got {value!r}.")
-    return float(value)
+    return _number(value, argument, lambda x: 0 < x < 1, "a probability strictly between 0 and 1")
 
 
 def probabilities(values: Any, argument: str, hint: str = "") -> FloatArray:
@@ -253,9 +251,8 @@ def probabilities(values: Any, argument: str, hint: str = "") -> FloatArray:
 
 def repeats(value: Any) -> float:
     """The number of repeats of a fresh measurement: a whole number, or infinity for the truth itself."""
-    if not isinstance(value, numbers.Real) or math.isnan(value) or value < 1 or (value != math.inf and value % 1):
-        raise ValueError(f"repeats must be a whole number of at least 1 (or math.inf), got {value!r}.")
-    return float(value)
+    what = "a whole number of at least 1 (or math.inf)"
+    return _number(value, "repeats", lambda x: x >= 1 and (math.isinf(x) or x % 1 == 0), what)
 
 
 def fraction(value: Any, argument: str) -> float:

@@ -23,9 +23,12 @@ SAFE = 2.0**60
 
 def near_one(largest: float) -> float:
     """The power of two to divide by, so that `largest` comes near 1; 1 where it is ordinary already."""
-    if 1 / SAFE < largest < SAFE or largest == 0:
-        return 1.0
-    exponent = 1024 if math.isinf(largest) else math.frexp(largest)[1]
+    return 1.0 if 1 / SAFE < largest < SAFE or largest == 0 else power_of_two(largest)
+
+
+def power_of_two(size: float) -> float:
+    """The power of two next above this size, as far as its inverse is a number too."""
+    exponent = 1024 if math.isinf(size) else math.frexp(size)[1]
     return math.ldexp(1.0, min(max(exponent, -1021), 1021))
 
 
@@ -200,11 +203,15 @@ class Measured:
         rows = np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight > 0)
         return self[rows[:: max(1, len(rows) // most)]]
 
+    def largest(self) -> float:
+        """The largest residual or error."""
+        with np.errstate(over="ignore"):
+            residual = float(np.max(np.abs(self.residual)))
+        return max(residual, self.errors.largest(self.labels))
+
     def find_scale(self) -> float:
         """A power of two near the largest residual or error where these are extreme, else 1."""
-        with np.errstate(over="ignore"):
-            spread = float(np.max(np.abs(self.residual)))
-        return near_one(max(spread, self.errors.largest(self.labels)))
+        return near_one(self.largest())
 
     def scaled(self, scale: float) -> Measured:
         """The same data in units of `scale`, a power of two, so that fourth powers stay in range."""

@@ -221,3 +221,13 @@ def test_comparison_by_drawn_labels() -> None:
     here, there = (compared("median_absolute_error", c).difference("a", "b") for c in (1.0, 2.0**-600))
     assert there.std == pytest.approx(math.ldexp(here.std, -600), rel=1e-12)
     assert there.expected == pytest.approx(math.ldexp(here.expected, -600), rel=1e-12)
+
+
+@pytest.mark.parametrize("delta", [1e-250, 1e-100, 1e100, 1e300])
+def test_a_bend_far_from_ordinary_residuals(delta: float) -> None:
+    """Far below the residuals the loss is delta times the absolute error, far above it half the squared error."""
+    found = sb.huber_loss(Y, P, yerr=0.25, delta=delta)
+    plain = (sb.mean_absolute_error if delta < 1 else sb.mean_squared_error)(Y, P, yerr=0.25)
+    factor = delta if delta < 1 else 0.5
+    for key in ("observed", "expected", "std"):
+        assert getattr(found, key) == pytest.approx(getattr(plain, key) * factor, rel=1e-9), key

@@ -338,14 +338,17 @@ class Answers(ABC):
         """Labels that are numbers, where they are at hand."""
         return None
 
-    def _about_noise(self) -> list[str]:
+    def _better_than_perfect(self) -> bool:
+        """Whether the observed score is better than a perfect model would reach, by more than chance."""
         try:
             low, high = self.floor.interval(0.99)
         except UndefinedEstimate:  # the labels do not tell how they err
-            return []
-        ceiling = self.declaration.greater_is_better
-        if self.observed > high if ceiling else self.observed < low:
-            where = "above the noise ceiling" if ceiling else "below the noise floor"
+            return False
+        return self.observed > high if self.declaration.greater_is_better else self.observed < low
+
+    def _about_noise(self) -> list[str]:
+        if self._better_than_perfect():
+            where = "above the noise ceiling" if self.declaration.greater_is_better else "below the noise floor"
             return [
                 f"the observed score is {where}: the label errors are overstated, or the model has seen these labels."
             ]

@@ -22,7 +22,7 @@ from scorebars.answers.score import Declaration, Score, Scores
 from scorebars.errors.measurement_error import LabelErrors
 from scorebars.forecasts import QuantileForecast
 from scorebars.forecasts.given_forecast import is_forecast
-from scorebars.measured import Measured, between, near_one
+from scorebars.measured import Measured, between, near_one, power_of_two
 from scorebars.metrics.call import in_groups, regression_declaration, regression_metric, score, scored
 from scorebars.metrics.forecast_inputs import forecast_data, quantile_data
 from scorebars.metrics.registry import declarations
@@ -251,8 +251,9 @@ def huber_loss(data: Measured, *, delta: float = 1.0) -> Answers:
     scale = _far_beyond(bend, data)
     if scale is not None:
         return in_units(MeanLoss.of(_HUBER, losses.Huber(1.0), data.scaled(scale)), scale, bend)
-    unit = near_one(bend)  # fourth powers of an ordinary bend stay in range
-    return in_units(MeanLoss.of(_HUBER, losses.Huber(bend / unit), data.scaled(unit)), unit, unit)
+    unit = near_one(min(bend, data.largest()))  # fourth powers stay in range
+    loss = losses.Huber(min(bend / unit, _FAR**2))  # farther out there is no label
+    return in_units(MeanLoss.of(_HUBER, loss, data.scaled(unit)), unit, unit)
 
 
 @regression_metric(_LOG_COSH, flatten=True)
@@ -294,9 +295,9 @@ def _far_beyond(bend: float, data: Measured) -> float | None:
     much smaller than residuals that labels near the bend may count.
     """
     data.require_valid()
-    scale, error = data.find_scale(), data.errors.largest(data.labels)
-    far = scale != 1.0 and bend < scale / _FAR
-    return scale / _FAR if far and (error == 0 or error > scale * 2.0**-10) else None
+    largest, error = data.largest(), data.errors.largest(data.labels)
+    far = bend * _FAR < largest and (error == 0 or error > largest * 2.0**-10)
+    return power_of_two(largest) / _FAR if far else None
 
 
 _MAPE = regression_declaration("mean_absolute_percentage_error", "Mean absolute percentage error", 0)

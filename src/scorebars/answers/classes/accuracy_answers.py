@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers, of_law
-from scorebars.answers.classes.class_answers import require_some_knowledge
+from scorebars.answers.classes.class_answers import of_share, require_some_knowledge
 from scorebars.answers.classes.labelled import flips_of, require_away_from_chance, says_nothing
-from scorebars.answers.intervals import ScoreInterval, next_share
+from scorebars.answers.intervals import IntervalAt, ScoreInterval, next_share
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.engines.class_counts import ClassCounts, rows_of
@@ -140,18 +139,15 @@ class AccuracyAnswers(Answers):
     def _truth(self) -> Estimate:
         value, variance = self._mean(self._unbiased), self._truth_variance()
         require_some_knowledge(math.sqrt(variance), self.declaration, self.observed)
-        from_variance = ScoreInterval(value, variance, 0.0, 0.0, 1.0)
-        interval: Callable[[float], Interval] = from_variance
-        if self._weight is None and not self._q.ndim:
-            q, hits = float(self._q), round(self.observed * self.n)
-            interval = InvertedCount(hits, self.n, 1.0 - q, q / (self._classes - 1), from_variance)
-        return Estimate(
-            value,
-            math.sqrt(variance),
-            method="unbiased",
+        found = of_share(value, variance, "unbiased", (0.0, 1.0))._changed(
             note="" if 0 <= value <= 1 else "outside [0, 1]: q is larger than these labels can support",
-            interval=interval,
             total_interval=ScoreInterval(value, variance, self._curve, 0.0, 1.0),
+        )
+        if self._weight is not None or self._q.ndim:
+            return found
+        q, hits = float(self._q), round(self.observed * self.n)
+        return found._changed(
+            interval=InvertedCount(hits, self.n, 1.0 - q, q / (self._classes - 1), otherwise=found._interval)
         )
 
     def _remeasured(self, repeats: float) -> Estimate:
@@ -165,9 +161,7 @@ class AccuracyAnswers(Answers):
             terms = fresh / (self._classes - 1) + carried * self._unbiased
             agreement = np.clip(terms, 0.0, 1.0)
             old = self._truth_variance() * float(np.max(np.square(carried)))
-        variance, value = self._variance(agreement * (1.0 - agreement)) + old, self._mean(terms)
-        interval = ScoreInterval(value, variance, 0.0, 0.0, 1.0)
-        return Estimate(value, math.sqrt(variance), method="unbiased", note="", interval=interval)
+        return of_share(self._mean(terms), self._variance(agreement * (1.0 - agreement)) + old, "unbiased", (0.0, 1.0))
 
     def perfect(self) -> Estimate:
         best = np.broadcast_to(1.0 - self._q, self._right.shape)
@@ -186,7 +180,7 @@ class AccuracyAnswers(Answers):
         terms = self._fresh if self._berkson else self._right.astype(np.float64)
         return self._variance(np.square(terms - self._centre)) * self.n / (self.n - 1)
 
-    def _berkson_population(self) -> Callable[[float], Interval]:
+    def _berkson_population(self) -> IntervalAt:
         """The mean over the population of 1 - q where predictions agree with the label, of q / (K - 1) where not.
 
         The share of agreements scatters like any share. Unequal q scatter on top of it.
@@ -199,22 +193,19 @@ class AccuracyAnswers(Answers):
     def influences(self) -> FloatArray:
         if self._each is None and self._count is not None:
             return super().influences()
-        right = (
-            self._right if self._each is None else np.unpackbits(self._each[0], count=self._each[1]).astype(np.bool_)
-        )
+        right = self._right
+        if self._each is not None:
+            right = np.unpackbits(self._each[0], count=self._each[1]).astype(np.bool_)
         terms = self._agreement(right) if self._berkson else right.astype(np.float64)
         shares = 1.0 / self.n if self._weight is None else self._weight / np.add.reduce(self._weight)
         return np.asarray(shares * (terms - self._centre))
 
-    def _next_share(self) -> Callable[[float], Interval]:
-        return next_share(self._centre, self._curve, self.declaration, 0.0)
-
-    def total_interval(self, level: float) -> Interval:
-        return self._next_share()(level)
+    def _next_test_set(self, more: float) -> IntervalAt:
+        return next_share(self._centre, self._curve, self.declaration)
 
     def warnings(self) -> list[str]:
         found = []
-        if self.observed > float(self.perfect().interval(0.99).high):
+        if self._better_than_perfect():
             found.append(
                 "the accuracy is above what a perfect model would reach on labels as wrong as this: q is overstated, or "
                 "predictions and labels share their errors."
@@ -236,7 +227,7 @@ class InvertedCount:
     n: int
     stay: float
     turn: float
-    otherwise: ScoreInterval
+    otherwise: IntervalAt
     """The interval where at most one true count fits the observed one: more labels agree than such errors allow."""
 
     def _tails(self, true_hits: int) -> tuple[float, float]:

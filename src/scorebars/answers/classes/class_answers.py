@@ -145,16 +145,10 @@ class ClassAnswers(Answers):
             if not low - 1e-12 <= value <= high + 1e-12:
                 note = f"outside [{low:g}, {high:g}]: the label errors are larger than these labels can support"
             require_some_knowledge(math.sqrt(max(own + common, 0.0)), self.declaration, self.observed, self._useless)
-        variance, curve = max(own + common, 0.0), self._curve(classes)
-        found = Estimate(
-            value,
-            math.sqrt(variance),
-            method=method,
-            note=note,
-            interval=ScoreInterval(value, variance, 0.0, low, high),
-            total_interval=ScoreInterval(value, own + max(common, 0.0), curve, low, high, self._df),
-        )
-        return self._over_rates(found, curve=curve, df=self._df)
+        curve = self._curve(classes)
+        population = ScoreInterval(value, own + max(common, 0.0), curve, low, high, self._df)
+        found = of_share(value, max(own + common, 0.0), method, (low, high))
+        return self._over_rates(found._changed(note=note, total_interval=population), curve=curve, df=self._df)
 
     def truth(self) -> Estimate:
         found = super().truth()
@@ -209,30 +203,25 @@ class ClassAnswers(Answers):
             values = float(found) + values - self._at(indicators)
         else:
             own = self.data.variances_by(rows, slopes)
-            fixed = np.maximum(fixed + own - self._variance_now(slopes), 0.0)
+            now = self.data.variances_by(self.data.counted_rows[None], slopes)  # at the counted rates
+            fixed = np.maximum(fixed + own - now, 0.0)
         low, high = self._range
         said = [found.note, said_of_rates(checked, rates, variance)]
         said += [getattr(self.data.own, name, "") for name in ("doubt", "caveat")]
         note = "; ".join(part for part in said if part)
         interval = OverRates(float(found), values, fixed, by_rate, checked, 0.0, low, high)
-        return Estimate(
-            float(found),
-            math.sqrt(variance),
-            method=found.method,
-            note=note,
-            interval=interval,
-            total_interval=replace(
-                interval, fixed=fixed if spread is None else np.full(len(rows), spread), curve=curve, df=df
-            ),
-        )
+        over_sets = fixed if spread is None else np.full(len(rows), spread)
+        population = replace(interval, fixed=over_sets, curve=curve, df=df)
+        return found._changed(std=math.sqrt(variance), note=note, interval=interval, total_interval=population)
+
+    _values_at_once = False
+    """Whether `_values_by` takes all sets of rows together."""
 
     def _number_of_rates(self) -> int:
         """How many error rates to draw: fewer where each takes long."""
+        if self._values_at_once and self.data.k <= 30:
+            return 1000
         return int(np.clip(_WORK // max(self.data.one_hot.size, self.data.k**3), _LEAST_RATES, _MOST_RATES))
-
-    def _variance_now(self, slopes: FloatArray) -> float:
-        """What `Labelled.variances_by` says at the counted rates."""
-        return float(self.data.variances_by(self.data.counted_rows[None], slopes)[0])
 
     def _values_by(self, rows: FloatArray) -> FloatArray:
         """The metric with the indicators that several sets of rows (d, K, K) give the labels; nan where it has no value."""
@@ -240,13 +229,6 @@ class ClassAnswers(Answers):
             return np.array(
                 [self._at(self.data.carried_by(one)) if one[0, 0] == one[0, 0] else math.nan for one in rows]
             )
-
-    def _rate_variance(self) -> float:
-        """Variance of the estimate against the truth from its error rates, to first order."""
-        checked = self.data.checked
-        if checked is None:
-            return 0.0
-        return checked.variance(self.data.rate_slopes(self._slopes(self.data.indicators)))
 
     def _defined(self, value: float) -> float:
         if math.isnan(value):
@@ -262,7 +244,7 @@ class ClassAnswers(Answers):
             return self._truth()
         if data.same_process(repeats):
             variance = self.std**2 if repeats == 1 else self._label_variance()
-            return self._forecast(self._defined(self.observed), 2.0 * variance, "unbiased")
+            return of_share(self._defined(self.observed), 2.0 * variance, "unbiased", self._range)
         fresh = data.fresh(repeats)
         votes = not isinstance(data.model.repeats, int)
         if not votes:
@@ -274,13 +256,11 @@ class ClassAnswers(Answers):
             raise UndefinedEstimate(str(why)) from None
         if votes:  # from the votes at hand
             share = repeats / float(np.mean(np.asarray(data.model.repeats)))
-            return self._forecast(new.mean, new.var * (1.0 + share), new.method)
-        carried = max(sum(self._truth_variance()), 0.0) + self._rate_variance()
-        return self._forecast(self._at(fresh), new.var + carried, "delta")
-
-    def _forecast(self, value: float, variance: float, method: str) -> Estimate:
-        interval = ScoreInterval(value, variance, 0.0, *self._range)
-        return Estimate(value, math.sqrt(variance), method=method, note="", interval=interval)
+            return of_share(new.mean, new.var * (1.0 + share), new.method, self._range)
+        carried = max(sum(self._truth_variance()), 0.0)
+        if data.checked is not None:
+            carried += data.checked.variance(data.rate_slopes(self._slopes(data.indicators)))
+        return of_share(self._at(fresh), new.var + carried, "delta", self._range)
 
     def perfect(self) -> Estimate:
         if self.data.without_error:
@@ -371,11 +351,7 @@ class ClassAnswers(Answers):
         found: list[str] = []
         if self.data.exact:
             return found
-        try:
-            low, high = self.perfect().interval(0.99)
-        except UndefinedEstimate:  # the labels do not tell how they err
-            low, high = -math.inf, math.inf
-        if self.observed > high if self.declaration.greater_is_better else self.observed < low:
+        if self._better_than_perfect():
             found.append(
                 "the score is better than what a perfect model would reach on labels as wrong as this: the label "
                 "errors are overstated, or predictions and labels share their errors."
@@ -397,6 +373,11 @@ def require_some_knowledge(std: float, declaration: Declaration, observed: float
             f"the score against the truth would have a standard error of {std:.2g}: with errors as large as these the "
             "labels say next to nothing about the true classes."
         )
+
+
+def of_share(value: float, variance: float, method: str, limits: tuple[float, float]) -> Estimate:
+    """An estimate of this variance, with the interval of a share that cannot leave these limits."""
+    return Estimate(value, math.sqrt(variance), method=method, interval=ScoreInterval(value, variance, 0.0, *limits))
 
 
 def _mixture(parts: list[Spread], chances: list[float]) -> Law:

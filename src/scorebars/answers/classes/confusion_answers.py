@@ -193,6 +193,8 @@ def confusion(indicators: FloatArray, predicted: Indices, weights: FloatArray) -
 class ConfusionAnswers(ClassAnswers):
     """A metric of the confusion matrix. Where it is 0/0 it takes the value `undefined`; with nan it is left out."""
 
+    _values_at_once = True
+
     def __init__(self, declaration: Declaration, data: Labelled, metric: ConfusionMetric, undefined: float) -> None:
         assert data.predicted is not None
         self._metric, self._predicted = metric, data.predicted
@@ -229,7 +231,11 @@ class ConfusionAnswers(ClassAnswers):
         """The metric of several sets of labels (d, n) of two classes; nan where it is 0/0 and conditioned away."""
         weights = self.data.weights * np.stack([self._predicted == 0, self._predicted == 1])
         c = np.stack([(1.0 - y) @ weights.T, y @ weights.T], axis=-2)
-        found = np.asarray(self._metric(c))
+        return self._with_undefined(self._metric(c))
+
+    def _with_undefined(self, values: Any) -> FloatArray:
+        """Values of the metric, with the one that stands for 0/0."""
+        found = np.asarray(values, dtype=np.float64)
         return found if self._undefined is None else np.where(np.isnan(found), self._undefined, found)
 
     def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
@@ -238,15 +244,13 @@ class ConfusionAnswers(ClassAnswers):
         predicted = predicted.astype(kind)
         c = np.stack([(rows == label).astype(kind) @ predicted for label in self.data.classes], axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = np.asarray(self._metric(c.astype(np.float64)), dtype=np.float64)
-        return found if self._undefined is None else np.where(np.isnan(found), self._undefined, found)
+            return self._with_undefined(self._metric(c.astype(np.float64)))
 
     def _matrix(self, indicators: FloatArray) -> FloatArray:
         return confusion(indicators, self._predicted, self.data.masses)
 
     def _at(self, indicators: FloatArray) -> float:
-        value = self._of(self._matrix(indicators))
-        return self._undefined if math.isnan(value) and self._undefined is not None else value
+        return float(self._with_undefined(self._of(self._matrix(indicators))))
 
     @cached_property
     def _most_likely(self) -> FloatArray:
@@ -275,9 +279,6 @@ class ConfusionAnswers(ClassAnswers):
             c = self._most_likely
         return np.asarray(cell_gradient(self._metric, c).T[self._predicted] * self.data.weights[:, None])
 
-    def _number_of_rates(self) -> int:
-        return super()._number_of_rates() if self.data.k > 30 else 1000  # all at once
-
     def _values_by(self, rows: FloatArray) -> FloatArray:
         """A matrix with a class of fewer than no labels, or a value outside the range, is taken without what is below 0."""
         low, high = self._range
@@ -286,7 +287,7 @@ class ConfusionAnswers(ClassAnswers):
             values = np.asarray(self._metric(c), dtype=np.float64)
             odd = ~(np.all(np.add.reduce(c, axis=2) >= 0, axis=1) & (values >= low) & (values <= high))
             values[odd] = self._metric(np.maximum(c[odd], 0.0))
-        return np.asarray(values if self._undefined is None else np.where(np.isnan(values), self._undefined, values))
+        return self._with_undefined(values)
 
     def warnings(self) -> list[str]:
         found = super().warnings()

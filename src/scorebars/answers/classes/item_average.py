@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars.answers.base import asked_of
 from scorebars.answers.classes.class_answers import ENTROPY, Spread
 from scorebars.answers.classes.confusion_answers import Share
 from scorebars.answers.classes.label_loss import LabelLossAnswers
@@ -66,9 +67,8 @@ class ItemStates(Labelled):
     def probabilities(self) -> FloatArray:
         return self._states(self.cells.probabilities)
 
-    @cached_property
-    def exact(self) -> bool:
-        return self.cells.exact
+    exact = asked_of("cells.exact")
+    counted_rows = asked_of("cells.counted_rows")
 
     @cached_property
     def own_probabilities(self) -> FloatArray:
@@ -85,9 +85,7 @@ class ItemStates(Labelled):
 
     def label_variance(self, slopes: FloatArray) -> float:
         """The estimated covariance of one item's indicators a is a a' - diag(a): unbiased whatever the errors."""
-        a = self.indicators
-        own = np.square(np.add.reduce(slopes * a, axis=1)) - np.add.reduce(a * np.square(slopes), axis=1)
-        return max(float(np.add.reduce(own)), 0.0)
+        return max(float(np.add.reduce(_own_variances(slopes, self.indicators))), 0.0)
 
     def fresh(self, repeats: float) -> FloatArray:
         return self._carried(self.cells.fresh(repeats))
@@ -107,10 +105,6 @@ class ItemStates(Labelled):
         assert isinstance(self.model, CountableRates)
         return self.model.rate_slopes(moved, self.cells.classes)
 
-    @property
-    def counted_rows(self) -> FloatArray:
-        return self.cells.counted_rows
-
     def drawn_rows(self, count: int) -> FloatArray:
         return self.cells.drawn_rows(min(count, _RATES))
 
@@ -121,10 +115,7 @@ class ItemStates(Labelled):
         return np.array([self._sum(one, lambda a: table * a) for one in rows])
 
     def variances_by(self, rows: FloatArray, slopes: FloatArray) -> FloatArray:
-        def own(a: FloatArray) -> FloatArray:
-            return np.square(np.add.reduce(slopes * a, axis=1)) - np.add.reduce(a * np.square(slopes), axis=1)
-
-        return np.array([self._sum(one, own) for one in rows])
+        return np.array([self._sum(one, partial(_own_variances, slopes)) for one in rows])
 
     def _sum(self, rows: FloatArray, terms: Callable[[FloatArray], FloatArray]) -> float:
         """The sum of terms of the indicators by these rows; nan where they carry no labels back."""
@@ -144,6 +135,11 @@ class ItemStates(Labelled):
                 "as these. Use average='micro', 'macro' or 'weighted', which look at one label at a time."
             )
         return self.of(self.cells.positives(rows))
+
+
+def _own_variances(slopes: FloatArray, a: FloatArray) -> FloatArray:
+    """The estimated variance of slopes * a for each item."""
+    return np.asarray(np.square(np.add.reduce(slopes * a, axis=1)) - np.add.reduce(a * np.square(slopes), axis=1))
 
 
 class AsShown(ItemStates):

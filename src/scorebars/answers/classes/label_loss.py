@@ -147,15 +147,14 @@ class LabelLossAnswers(ClassAnswers):
         costs, counted = self._sums(indicators)
         return costs if self._counted is None else float(mean_of_counted(np.asarray(costs), np.asarray(counted)))
 
-    def _number_of_rates(self) -> int:
-        return super()._number_of_rates() if self.data.k > 30 else 1000  # all at once
+    _values_at_once = True
 
     def _values_by(self, rows: FloatArray) -> FloatArray:
         shares = self.data.shares[:, None]
         costs = self.data.sums_by(rows, shares * self._table)
-        return (
-            costs if self._counted is None else mean_of_counted(costs, self.data.sums_by(rows, shares * self._counted))
-        )
+        if self._counted is None:
+            return costs
+        return mean_of_counted(costs, self.data.sums_by(rows, shares * self._counted))
 
     def _true_value(self) -> tuple[float, str]:
         return super()._true_value()[0], UNBIASED if self._counted is None else INVERTED

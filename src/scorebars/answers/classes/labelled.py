@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks
+from scorebars.answers.base import asked_of
 from scorebars.answers.classes.majority_labels import majority_model
 from scorebars.answers.evidence import NOT_KEPT
 from scorebars.answers.score import UndefinedEstimate
@@ -458,13 +459,11 @@ class OneAgainstRest(Labelled):
         shown = (parent.shown == index).astype(np.intp)
         super().__init__(np.array([0, 1]), shown, predicted, parent.model, parent.weight, parent.count)
 
-    @property
-    def own(self) -> ClassError | None:
-        return self._parent.own
-
-    @property
-    def given_classes(self) -> NDArray[Any]:
-        return self._parent.given_classes
+    own = asked_of("_parent.own")
+    given_classes = asked_of("_parent.given_classes")
+    drawn_rows = asked_of("_parent.drawn_rows")
+    counted_rows = asked_of("_parent.counted_rows")
+    shared_correlation = asked_of("_parent.shared_correlation")
 
     def places(self, names: NDArray[Any]) -> Indices:
         return (self._parent.places(names) == self._index).astype(np.intp)
@@ -492,13 +491,6 @@ class OneAgainstRest(Labelled):
     def rate_slopes(self, slopes: FloatArray) -> FloatArray:
         return self._parent.rate_slopes(self._of_parent(slopes))
 
-    def drawn_rows(self, count: int) -> FloatArray:
-        return self._parent.drawn_rows(count)
-
-    @property
-    def counted_rows(self) -> FloatArray:
-        return self._parent.counted_rows
-
     def carried_by(self, rows: FloatArray) -> FloatArray:
         return self._pair(self._parent.carried_by(rows))
 
@@ -516,10 +508,6 @@ class OneAgainstRest(Labelled):
     def shared_step(self, of_truth: bool) -> FloatArray | None:
         step = self._parent.shared_step(of_truth)
         return None if step is None else self._pair(step)
-
-    @property
-    def shared_correlation(self) -> float:
-        return self._parent.shared_correlation
 
     def fresh(self, repeats: float) -> FloatArray:
         return self._pair(self._parent.fresh(repeats))
