@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -63,9 +63,6 @@ class Measured:
     shelf: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Where an engine leaves what it has summed, so that several metrics share one pass."""
 
-    plain: InitVar[bool | None] = None
-    """Whether the errors are normal and independent, where that is known already."""
-
     plain_normal: bool = field(init=False)
     """Whether the errors are normal and independent."""
     n: int = field(init=False)
@@ -86,10 +83,10 @@ class Measured:
     COPIED: ClassVar[int] = 4096
     """Up to this many labels a score keeps copies; above, it keeps references and checks that they did not change."""
 
-    def __post_init__(self, plain: bool | None) -> None:
+    def __post_init__(self) -> None:
         self.n, self.kind = len(self.y), self.errors.kind
         self.items, self.borrowed = self.n // self.outputs, self.n > self.COPIED
-        self.plain_normal = self.errors.plain_normal if plain is None else plain
+        self.plain_normal = self.errors.plain_normal
 
     @property
     def limited(self) -> bool:

@@ -46,7 +46,7 @@ class OnDevice(Measured):
     on_device = True
 
     def __init__(self, columns: DeviceColumns, sums: NormalSums) -> None:
-        super().__init__(columns.y, columns.p, _EXACT, columns.weight, plain=True)
+        super().__init__(columns.y, columns.p, _EXACT, columns.weight)
         del self.y, self.p, self.errors, self.weight  # copied to the host when first asked for
         self.columns, self.sums = columns, sums
         self.n = self.items = sums.n

@@ -12,9 +12,16 @@ import numpy as np
 
 from scorebars.answers.base import Answers
 from scorebars.answers.combined import LinearAnswers
-from scorebars.answers.limited import LimitedOrder, concordance_of_pairs, tau_of_pairs
+from scorebars.answers.limited import (
+    NO_LIMITS,
+    LimitedMedian,
+    LimitedOrder,
+    concordance_of_pairs,
+    nearest,
+    tau_of_pairs,
+)
 from scorebars.answers.score import Declaration
-from scorebars.answers.together.all_labels_metric import AllLabelsMetric, WithoutValue
+from scorebars.answers.together.all_labels_metric import AllLabelsAnswers, AllLabelsMetric, WithoutValue
 from scorebars.errors import Normal
 from scorebars.laws.absolute_share import absolute_share_law
 from scorebars.laws.law import Law
@@ -25,12 +32,7 @@ from scorebars.laws.quadratic.ratio import ConcordanceLaw, ExplainedVarianceLaw,
 from scorebars.laws.quadratic.ratio_moments import explained_moments
 from scorebars.laws.ranking.rank_correlations import kendall_law, somers_law, spearman_law
 from scorebars.measured import Measured
-from scorebars.metrics.call import (
-    of_all_labels,
-    of_one_label,
-    regression_declaration,
-    regression_metric,
-)
+from scorebars.metrics.call import regression_declaration, regression_metric
 from scorebars.metrics.registry import warn_undefined
 from scorebars.moments import statistics
 from scorebars.moments.label_noise import CONCORDANCE_SUMS, EXPLAINED_VARIANCE_SUMS, PEARSON_SUMS, R2_SUMS, SumPair
@@ -95,22 +97,57 @@ _MEDIAN = AllLabelsMetric(_MIDDLE, statistics.median_absolute, partial(_order_la
 _WEIGHTED_MEDIAN = replace(_MEDIAN, law=None)
 
 
+def _answers(metric: AllLabelsMetric, data: Measured) -> Answers:
+    """The answers of a metric of all labels together."""
+    name = metric.declaration.name
+    if data.limited:
+        return _with_limits(metric, data)
+    if metric.from_sums is None or data.n < metric.least:  # sums show bad values by themselves
+        data.require_valid()
+    if data.n < metric.least:
+        if metric.scale == "lost" and data.errors.error_free(data.labels):
+            return _of_one_label(metric, data, 1.0 if metric.centred else math.nan)
+        raise ValueError(
+            f"{name} is not defined with {data.n} label(s): it needs at least {metric.least}, since it compares labels "
+            "with each other."
+        )
+    if metric.needs_variation and np.ptp(data.predictions) == 0:
+        warn_undefined(f"y_pred does not vary, so {name} is undefined and taken as 0.")
+    return AllLabelsAnswers.of(metric, data)
+
+
+def _of_one_label(metric: AllLabelsMetric, data: Measured, value: float) -> Answers:
+    """A share explained of one exact label: the value that scikit-learn gives."""
+    why = f"{metric.declaration.name} is not well-defined with less than two samples."
+    warn_undefined(why)
+    return WithoutValue(metric.declaration, data.n, value, why)
+
+
+def _with_limits(metric: AllLabelsMetric, data: Measured) -> Answers:
+    """The answers where some labels are limits: of the median error, and of metrics of the order."""
+    if metric.of_pairs is not None:
+        return LimitedOrder(metric.declaration, data, metric.of_pairs)
+    if metric.rank == 0.5:
+        return LimitedMedian(AllLabelsAnswers.of(metric, nearest(data)), data)
+    raise ValueError(NO_LIMITS.format(metric.declaration.name))
+
+
 def _explained(metric: AllLabelsMetric, data: Measured, force_finite: bool) -> Answers:
     """The share explained; of exact labels that do not vary, what scikit-learn gives."""
     if force_finite or data.limited or np.ptp(data.labels) > 0:
-        return of_all_labels(metric, data)
+        return _answers(metric, data)
     data.require_valid()
     if not data.errors.error_free(data.labels):
         raise ValueError("y_true does not vary: the share explained is not finite. force_finite=True gives 0 or 1.")
     if data.n < metric.least:
-        return of_one_label(metric, data, math.nan)
+        return _of_one_label(metric, data, math.nan)
     lost = float(metric.values(data.labels[None], data.predictions, data.weight)[0]) < 1.0
     why = f"y_true does not vary, so {metric.declaration.name} is not finite."
     warn_undefined(why)
     return WithoutValue(metric.declaration, data.n, -math.inf if lost else math.nan, why)
 
 
-@regression_metric(R2.declaration, by_variance=True)
+@regression_metric(R2.declaration, outputs="by variance")
 def r2_score(data: Measured, *, force_finite: bool = True) -> Answers:
     r"""What share of the labels' variation does the model explain, and how well do the labels let us know it?
 
@@ -140,7 +177,7 @@ def r2_score(data: Measured, *, force_finite: bool = True) -> Answers:
     return _explained(R2, data, force_finite)
 
 
-@regression_metric(EXPLAINED_VARIANCE.declaration, by_variance=True)
+@regression_metric(EXPLAINED_VARIANCE.declaration, outputs="by variance")
 def explained_variance_score(data: Measured, *, force_finite: bool = True) -> Answers:
     r"""What share of the labels' variance does the model explain, a constant bias aside?
 
@@ -164,7 +201,7 @@ def explained_variance_score(data: Measured, *, force_finite: bool = True) -> An
     return _explained(EXPLAINED_VARIANCE, data, force_finite)
 
 
-@regression_metric(_D2.declaration, by_variance=True)
+@regression_metric(_D2.declaration, outputs="by variance")
 def d2_absolute_error_score(data: Measured) -> Answers:
     r"""What share of the labels' absolute deviation from their median does the model explain?
 
@@ -186,10 +223,10 @@ def d2_absolute_error_score(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.2021 0.20 ± 0.02 (labels) ± 0.33 (sample)
     """
-    return of_all_labels(_D2, data)
+    return _answers(_D2, data)
 
 
-@regression_metric(_R, one_output=True)
+@regression_metric(_R, outputs="one")
 def pearson_correlation(data: Measured) -> Answers:
     r"""How closely do predictions follow the labels on a straight line, and how well do the labels let us know it?
 
@@ -212,10 +249,10 @@ def pearson_correlation(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s, s.truth)
     0.9028 0.896 ± 0.006 (labels) ± 0.018 (sample) 0.908 ± 0.005 (labels) ± 0.018 (sample)
     """
-    return of_all_labels(_PEARSON, data)
+    return _answers(_PEARSON, data)
 
 
-@regression_metric(_CCC, one_output=True)
+@regression_metric(_CCC, outputs="one")
 def concordance_correlation(data: Measured) -> Answers:
     r"""How closely do predictions agree with the labels, scale and offset included?
 
@@ -236,10 +273,10 @@ def concordance_correlation(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.9004 0.893 ± 0.006 (labels) ± 0.019 (sample)
     """
-    return of_all_labels(_CONCORDANCE, data)
+    return _answers(_CONCORDANCE, data)
 
 
-@regression_metric(_RHO, one_output=True)
+@regression_metric(_RHO, outputs="one")
 def spearman_correlation(data: Measured) -> Answers:
     r"""How closely does the order of the predictions follow that of the labels (by ranks)?
 
@@ -262,10 +299,10 @@ def spearman_correlation(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.7091 0.72 ± 0.02 (labels) ± 0.24 (sample)
     """
-    return of_all_labels(_SPEARMAN, data)
+    return _answers(_SPEARMAN, data)
 
 
-@regression_metric(_TAU, one_output=True)
+@regression_metric(_TAU, outputs="one")
 def kendall_correlation(data: Measured) -> Answers:
     r"""How often do predictions order a pair as the labels do?
 
@@ -288,10 +325,10 @@ def kendall_correlation(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.5273 0.54 ± 0.03 (labels) ± 0.25 (sample)
     """
-    return of_all_labels(_KENDALL, data)
+    return _answers(_KENDALL, data)
 
 
-@regression_metric(_C_INDEX, one_output=True)
+@regression_metric(_C_INDEX, outputs="one")
 def concordance_index(data: Measured) -> Answers:
     r"""In what share of the pairs of labels do the predictions have the right order?
 
@@ -319,10 +356,10 @@ def concordance_index(data: Measured) -> Answers:
     """
     if data.limited:
         return LimitedOrder(_C_INDEX, data, concordance_of_pairs)
-    return LinearAnswers(_C_INDEX, of_all_labels(_SOMERS, data), 0.5, 0.5)
+    return LinearAnswers(_C_INDEX, _answers(_SOMERS, data), 0.5, 0.5)
 
 
-@regression_metric(_LARGEST, one_output=True)
+@regression_metric(_LARGEST, outputs="one")
 def max_error(data: Measured) -> Answers:
     r"""How large is the worst residual, and how much of it may be label error?
 
@@ -346,10 +383,10 @@ def max_error(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.8900 0.891 ± 0.039 (labels) ± 0.052 (sample)
     """
-    return of_all_labels(_MAXIMUM, data)
+    return _answers(_MAXIMUM, data)
 
 
-@regression_metric(_MIDDLE, by_variance=True)
+@regression_metric(_MIDDLE, outputs="by variance")
 def median_absolute_error(data: Measured) -> Answers:
     r"""How large is the middle residual, and how well do the labels let us know it?
 
@@ -376,4 +413,4 @@ def median_absolute_error(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.2500 0.28 ± 0.04 (labels) ± 0.20 (sample)
     """
-    return of_all_labels(_MEDIAN if data.weight is None else _WEIGHTED_MEDIAN, data)
+    return _answers(_MEDIAN if data.weight is None else _WEIGHTED_MEDIAN, data)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,9 +23,8 @@ from scorebars.answers.base import Answers
 from scorebars.answers.clustered import grouped
 from scorebars.answers.combined import AverageAnswers, with_prediction_errors
 from scorebars.answers.evidence import sums_of
-from scorebars.answers.limited import NO_LIMITS, LimitedMedian, LimitedOrder, nearest
 from scorebars.answers.score import Declaration, Score, Scores, UndefinedMomentWarning
-from scorebars.answers.together.all_labels_metric import AllLabelsAnswers, AllLabelsMetric, WithoutValue
+from scorebars.answers.together.all_labels_metric import WithoutValue
 from scorebars.arrays import PLAIN, FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.on_device import on_device
@@ -34,40 +33,47 @@ from scorebars.errors.label_and_prediction import LabelAndPrediction
 from scorebars.errors.measurement_error import LabelErrors, held_labels
 from scorebars.errors.normal import error_model
 from scorebars.measured import Measured
-from scorebars.metrics.registry import Maker, declares, take_over, warn_undefined
+from scorebars.metrics.registry import Maker, declares, take_over
 from scorebars.metrics.verified_labels import verified_numbers
 
 Found = TypeVar("Found")
 
 
+Outputs = Literal["pooled", "averaged", "by variance", "one"]
+"""What a metric does with labels of several outputs: a mean over all labels ("pooled"); an average over the outputs, which
+may be weighted by the variance of their labels ("by variance"); or it takes one output only ("one")."""
+
+
 def score(
     make: Maker,
+    declaration: Declaration,
+    outputs: Outputs,
     y_true: Any,
     y_pred: Any,
     yerr: Any,
+    prederr: Any,
     sample_weight: Any,
     multioutput: Any,
-    flatten: bool,
-    by_variance: bool,
-    prederr: Any = None,
 ) -> Score | Scores:
-    """A Score, or one for each output.
-
-    With `flatten` a mean over outputs is one mean over all labels. With `by_variance` outputs may be weighted by the
-    variance of their labels.
-    """
+    """A Score, or one for each output."""
     if isinstance(yerr, Verified):
         require_no_prederr(prederr)
-        options = (sample_weight, multioutput, flatten, by_variance)
-        return verified_numbers(lambda y, errors: score(make, y, y_pred, errors, *options), y_true, yerr, sample_weight)
+
+        def plain(y: Any, errors: Any) -> Score | Scores:
+            return score(make, declaration, outputs, y, y_pred, errors, None, sample_weight, multioutput)
+
+        return verified_numbers(plain, y_true, yerr, sample_weight)
     data = measured(y_true, y_pred, yerr, sample_weight, prederr)
-    weighted = by_variance and isinstance(multioutput, str) and multioutput == "variance_weighted"
-    if len(data) == 1 and (weighted or (isinstance(multioutput, str) and multioutput == "uniform_average")):
+    if outputs == "one":
+        _require_one(data, declaration.name)
+    named = multioutput if isinstance(multioutput, str) else None
+    by_variance = named == "variance_weighted" and outputs == "by variance"
+    if len(data) == 1 and (by_variance or named == "uniform_average"):
         return of_one_output(make, data[0])
-    weights = _label_variances(data) if weighted else output_weights(multioutput, len(data))
+    weights = _label_variances(data) if by_variance else output_weights(multioutput, len(data))
     if weights is None:
         return Scores(of_one_output(make, one) for one in data)
-    joined = _joined(data, weights) if flatten else None
+    joined = _joined(data, weights) if outputs == "pooled" else None
     if joined is not None:
         return scored(make(joined), data[0].unit)
     parts = [with_prediction_errors(make, one) for one in data]
@@ -91,18 +97,15 @@ def regression_declaration(
 def regression_metric(
     declaration: Declaration,
     *,
-    flatten: bool = False,
-    by_variance: bool = False,
-    one_output: bool = False,
+    outputs: Outputs = "pooled",
     of_forecast: Callable[..., Score | None] | None = None,
 ) -> Callable[[Callable[..., Answers]], Callable[..., Any]]:
     """Make a public metric of a function that finds the answers from checked data and its own options.
 
-    The public function takes what every regression metric takes, and these options; with `one_output` labels of one output
-    only, and weights where the declaration says so. See `score` for the rest. Predictions that `of_forecast` knows as a
-    forecast it scores itself.
+    The public function takes what every regression metric takes, and these options; weights where the declaration says so.
+    Predictions that `of_forecast` knows as a forecast it scores itself.
     """
-    not_taken = {"multioutput", *(() if declaration.weights else ("sample_weight",))} if one_output else set()
+    not_taken = {*(() if declaration.weights else ("sample_weight",)), *(("multioutput",) if outputs == "one" else ())}
 
     def public(make: Callable[..., Answers]) -> Callable[..., Any]:
         def metric(
@@ -121,22 +124,19 @@ def regression_metric(
                 if several is not None:
                     if prederr is not None:
                         raise ValueError("y_pred is a forecast, which has its own spread: leave prederr out.")
-                    return several if groups is None else in_groups(several, groups, sample_weight, y_true)
-            maker = partial(make, **options) if options else make
-            found: Score | Scores
-            if one_output:
+                    return in_groups(several, groups, sample_weight, y_true)
+            if not_taken:
                 _require_default(declaration.name, not_taken, sample_weight=sample_weight, multioutput=multioutput)
-                found = _one_score(maker, declaration.name, y_true, y_pred, yerr, sample_weight, prederr)
-            else:
-                found = score(maker, y_true, y_pred, yerr, sample_weight, multioutput, flatten, by_variance, prederr)
+            maker = partial(make, **options) if options else make
+            found = score(maker, declaration, outputs, y_true, y_pred, yerr, prederr, sample_weight, multioutput)
             return found if groups is None else in_groups(found, groups, sample_weight, y_true)
 
         shown = signature(metric)
-        if one_output:
+        if outputs == "one":
             taken = [one for name, one in shown.parameters.items() if name not in not_taken]
             shown = shown.replace(parameters=taken, return_annotation="Score")
         take_over(metric, make, shown)
-        whole = one_output or of_forecast is not None  # the function has to see what the user passes
+        whole = outputs == "one" or of_forecast is not None  # the function has to see what the user passes
         return declares(declaration, None if whole else make)(metric)
 
     return public
@@ -153,77 +153,37 @@ def _require_default(name: str, not_taken: Collection[str], **given: Any) -> Non
 
 
 def in_groups(found: Found, groups: Any, sample_weight: Any, y_true: Any) -> Found:
-    """Scores whose items come in groups, in the rows of the labels."""
+    """The scores; where their items come in groups, in the rows of the labels, these are what test sets are drawn from."""
+    if groups is None:
+        return found
     tables.require_rows(y_true=y_true, groups=groups)
     result: Found = grouped(found, groups, sample_weight)
     return result
 
 
-def _one_score(make: Maker, name: str, y_true: Any, y_pred: Any, yerr: Any, weight: Any, prederr: Any) -> Score:
-    """The Score of a metric that takes one output only."""
-    if isinstance(yerr, Verified):
-        require_no_prederr(prederr)
-        plain = partial(_one_score, make, name)
-        return verified_numbers(lambda y, e: plain(y, y_pred, e, weight, None), y_true, yerr, weight)
-    data = one_output(y_true, y_pred, yerr, weight, name, prederr)
-    return scored(with_prediction_errors(make, data), data.unit)
-
-
 def one_output(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, name: str, prederr: Any = None) -> Measured:
     """Labels and predictions of one output, checked and aligned."""
     data = measured(y_true, y_pred, yerr, sample_weight, prederr)
-    if len(data) > 1:
-        raise ValueError(f"Multioutput not supported in {name}: y_true has {len(data)} outputs. Pass one at a time.")
+    _require_one(data, name)
     data[0].require_valid()
     return data[0]
 
 
-def of_all_labels(metric: AllLabelsMetric, data: Measured) -> Answers:
-    """The answers of a metric of all labels together."""
-    name = metric.declaration.name
-    if data.limited:
-        return _with_limits(metric, data)
-    if metric.from_sums is None or data.n < metric.least:  # sums show bad values by themselves
-        data.require_valid()
-    if data.n < metric.least:
-        if metric.scale == "lost" and data.errors.error_free(data.labels):
-            return of_one_label(metric, data, 1.0 if metric.centred else math.nan)
-        raise ValueError(
-            f"{name} is not defined with {data.n} label(s): it needs at least {metric.least}, since it compares labels "
-            "with each other."
-        )
-    if metric.needs_variation and np.ptp(data.predictions) == 0:
-        warn_undefined(f"y_pred does not vary, so {name} is undefined and taken as 0.")
-    return AllLabelsAnswers.of(metric, data)
-
-
-def of_one_label(metric: AllLabelsMetric, data: Measured, value: float) -> Answers:
-    """A share explained of one exact label: the value that scikit-learn gives."""
-    why = f"{metric.declaration.name} is not well-defined with less than two samples."
-    warn_undefined(why)
-    return WithoutValue(metric.declaration, data.n, value, why)
-
-
-def _with_limits(metric: AllLabelsMetric, data: Measured) -> Answers:
-    """The answers where some labels are limits: of the median error, and of metrics of the order."""
-    if metric.of_pairs is not None:
-        return LimitedOrder(metric.declaration, data, metric.of_pairs)
-    if metric.rank == 0.5:
-        return LimitedMedian(AllLabelsAnswers.of(metric, nearest(data)), data)
-    raise ValueError(NO_LIMITS.format(metric.declaration.name))
+def _require_one(data: list[Measured], name: str) -> None:
+    if len(data) > 1:
+        raise ValueError(f"Multioutput not supported in {name}: y_true has {len(data)} outputs. Pass one at a time.")
 
 
 def of_one_output(make: Maker, data: Measured) -> Score:
     """The Score of checked data."""
-    answers, unit = make(data) if data.plain_normal else with_prediction_errors(make, data), data.unit
-    usual = unit is None and math.isfinite(answers.expected) and math.isfinite(answers.std)
-    return Score(answers) if usual else scored(answers, unit)
+    answers = make(data) if data.plain_normal else with_prediction_errors(make, data)
+    usual = data.unit is None and math.isfinite(answers.expected) and math.isfinite(answers.std)
+    return Score(answers) if usual else scored(answers, data.unit)
 
 
 def scored(answers: Answers, unit: Any = None) -> Score:
     """The Score, with a warning where its expected value or its std does not exist."""
-    degree = answers.declaration.degree
-    if unit is not None and degree:
+    if unit is not None and (degree := answers.declaration.degree):
         answers.unit = unit**degree
     finite = math.isfinite(answers.expected) and math.isfinite(answers.std)
     if not finite and not isinstance(answers, WithoutValue):  # those have warned
@@ -247,21 +207,28 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: A
     weight = None if sample_weight is None else of_ordinary_size(checks.weights(sample_weight, len(y)))
     copy = len(y) <= Measured.COPIED or prederr is not None
     if y.ndim == 1:
-        errors = error_model(yerr, y.shape, copy=copy).for_labels(y)
-        if prederr is not None and np.any(sd := prediction_errors(prederr, y.shape)):
-            if errors.limited:
-                raise ValueError(
-                    "prederr is not taken together with labels that are limits (Censored), but by intrinsic_scatter."
-                )
-            errors = LabelAndPrediction(errors, sd)
-        return [Measured(y, p, errors, weight, unit=unit, plain=errors.plain_normal).kept()]
-    checks.require_finite(y, "y_true")  # here, where the index of row and column is known
-    checks.require_finite(p, "y_pred")
-    models = [model.for_labels(y[:, k]) for k, model in enumerate(_models_of_outputs(yerr, y.shape, copy))]
-    if prederr is not None:
-        columns = prediction_errors(prederr, y.shape).T
-        models = [LabelAndPrediction(model, sd) for model, sd in zip(models, columns, strict=True)]
-    return [Measured(y[:, k], p[:, k], model, weight, unit=unit).kept() for k, model in enumerate(models)]
+        columns = [(y, p, error_model(yerr, y.shape, copy=copy))]
+    else:
+        checks.require_finite(y, "y_true")  # here, where the index of row and column is known
+        checks.require_finite(p, "y_pred")
+        columns = [(y[:, k], p[:, k], model) for k, model in enumerate(_models_of_outputs(yerr, y.shape, copy))]
+    found = []
+    for k, (y_k, p_k, model) in enumerate(columns):
+        errors = model.for_labels(y_k)
+        if prederr is not None:
+            errors = _with_those_of_predictions(errors, prediction_errors(prederr, y.shape).reshape(len(y), -1)[:, k])
+        found.append(Measured(y_k, p_k, errors, weight, unit=unit).kept())
+    return found
+
+
+def _with_those_of_predictions(errors: MeasurementError, sd: FloatArray) -> MeasurementError:
+    if not np.any(sd):
+        return errors
+    if errors.limited:
+        raise ValueError(
+            "prederr is not taken together with labels that are limits (Censored), but by intrinsic_scatter."
+        )
+    return LabelAndPrediction(errors, sd)
 
 
 def require_no_prederr(prederr: Any) -> None:

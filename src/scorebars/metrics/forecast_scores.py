@@ -56,8 +56,7 @@ def _forecast_metric(declaration: Declaration) -> Callable[[Callable[..., Answer
 
 def _score(answers: Answers, data: Measured, groups: Any, sample_weight: Any, y_true: Any) -> Score:
     """The score, its items taken together in groups where these are given."""
-    found = scored(answers, data.unit)
-    return found if groups is None else in_groups(found, groups, sample_weight, y_true)
+    return in_groups(scored(answers, data.unit), groups, sample_weight, y_true)
 
 
 @_forecast_metric(_CRPS)

@@ -33,7 +33,7 @@ _MAE = regression_declaration("mean_absolute_error", "Mean absolute error", 1, k
 _BIAS = regression_declaration("mean_error", "Mean error (bias)", 1, low=-math.inf, keeps="sums")
 
 
-@regression_metric(_MSE, flatten=True)
+@regression_metric(_MSE)
 def mean_squared_error(data: Measured) -> Answers:
     r"""How large is the mean squared residual, and how well do the labels let us know it?
 
@@ -63,7 +63,7 @@ def mean_squared_error(data: Measured) -> Answers:
     return SquaredAnswers.of(_MSE, losses.SquaredError(), data)
 
 
-@regression_metric(_RMSE)
+@regression_metric(_RMSE, outputs="averaged")
 def root_mean_squared_error(data: Measured) -> Answers:
     r"""How large is the root mean squared residual, and how well do the labels let us know it?
 
@@ -96,7 +96,7 @@ def root_mean_squared_error(data: Measured) -> Answers:
     return RootAnswers.of(_RMSE, SquaredAnswers, losses.SquaredError(), data)
 
 
-@regression_metric(_MAE, flatten=True)
+@regression_metric(_MAE)
 def mean_absolute_error(data: Measured) -> Answers:
     r"""How large is the mean absolute residual, and how well do the labels let us know it?
 
@@ -128,7 +128,7 @@ def mean_absolute_error(data: Measured) -> Answers:
     return AbsoluteAnswers.of(_MAE, losses.AbsoluteError(), data)
 
 
-@regression_metric(_BIAS, flatten=True)
+@regression_metric(_BIAS)
 def mean_error(data: Measured) -> Answers:
     r"""Does the model predict too high (positive) or too low (negative) on average?
 
@@ -172,7 +172,7 @@ def _of_several_quantiles(y_true: Any, y_pred: Any, yerr: Any, sample_weight: An
     return scored(ForecastAnswers.of(_PINBALL, losses.QuantileLoss(), data), data.unit)
 
 
-@regression_metric(_PINBALL, flatten=True, of_forecast=_of_several_quantiles)
+@regression_metric(_PINBALL, of_forecast=_of_several_quantiles)
 def mean_pinball_loss(data: Measured, *, alpha: float | Sequence[float] = 0.5) -> Answers:
     r"""How good is a predicted quantile, and how well do the labels let us know it?
 
@@ -217,7 +217,7 @@ def mean_pinball_loss(data: Measured, *, alpha: float | Sequence[float] = 0.5) -
     return PinballAnswers.of(_PINBALL, losses.Pinball(checks.fraction(alpha, "alpha")), data)
 
 
-@regression_metric(_HUBER, flatten=True)
+@regression_metric(_HUBER)
 def huber_loss(data: Measured, *, delta: float = 1.0) -> Answers:
     r"""How large are residuals on average if outliers count less, and how well do the labels let us know it?
 
@@ -256,7 +256,7 @@ def huber_loss(data: Measured, *, delta: float = 1.0) -> Answers:
     return in_units(MeanLoss.of(_HUBER, loss, data.scaled(unit)), unit, unit)
 
 
-@regression_metric(_LOG_COSH, flatten=True)
+@regression_metric(_LOG_COSH)
 def log_cosh_loss(data: Measured) -> Answers:
     r"""How large is the mean of log cosh of the residuals, and how well do the labels let us know it?
 
@@ -308,7 +308,7 @@ _MSLE = regression_declaration("mean_squared_log_error", "Mean squared logarithm
 _RMSLE = regression_declaration("root_mean_squared_log_error", "Root mean squared logarithmic error", None)
 
 
-@regression_metric(_MAPE, flatten=True)
+@regression_metric(_MAPE)
 def mean_absolute_percentage_error(data: Measured) -> Answers:
     r"""How large is the residual relative to the label, and how well do the labels let us know it?
 
@@ -336,7 +336,7 @@ def mean_absolute_percentage_error(data: Measured) -> Answers:
     return MeanLoss.of(_MAPE, losses.PercentageError(), data)
 
 
-@regression_metric(_SMAPE, flatten=True)
+@regression_metric(_SMAPE)
 def symmetric_mean_absolute_percentage_error(data: Measured) -> Answers:
     r"""How large is the residual relative to label and prediction together, and how well do the labels let us know it?
 
@@ -364,7 +364,7 @@ def symmetric_mean_absolute_percentage_error(data: Measured) -> Answers:
     return MeanLoss.of(_SMAPE, losses.SymmetricPercentage(), data.scaled(scale))
 
 
-@regression_metric(_MSLE, flatten=True)
+@regression_metric(_MSLE)
 def mean_squared_log_error(data: Measured) -> Answers:
     r"""How large is the mean squared difference of logarithms, and how well do the labels let us know it?
 
@@ -394,7 +394,7 @@ def mean_squared_log_error(data: Measured) -> Answers:
     return MeanLoss.of(_MSLE, losses.SquaredLogError(), data)
 
 
-@regression_metric(_RMSLE)
+@regression_metric(_RMSLE, outputs="averaged")
 def root_mean_squared_log_error(data: Measured) -> Answers:
     r"""How large is the root mean squared difference of logarithms, and how well do the labels let us know it?
 
@@ -436,7 +436,7 @@ _WITHIN = regression_declaration(
 )
 
 
-@regression_metric(_WITHIN, flatten=True)
+@regression_metric(_WITHIN)
 def fraction_within(data: Measured, *, tolerance: float) -> Answers:
     r"""What share of the labels is predicted to within a tolerance, and how well do the labels let us know it?
 
@@ -502,8 +502,8 @@ class CustomMetric:
     ) -> Score | Scores:
         """The score of predictions `y_pred` with errors `prederr` on labels `y_true` with errors `yerr`."""
         make = partial(MeanLoss.of, self.declaration, self.loss)
-        found = score(make, y_true, y_pred, yerr, sample_weight, multioutput, True, False, prederr)
-        return found if groups is None else in_groups(found, groups, sample_weight, y_true)
+        given = (y_true, y_pred, yerr, prederr, sample_weight, multioutput)
+        return in_groups(score(make, self.declaration, "pooled", *given), groups, sample_weight, y_true)
 
     def __repr__(self) -> str:
         return f"<metric {self.declaration.name}>"

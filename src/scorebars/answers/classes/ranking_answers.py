@@ -85,6 +85,36 @@ class RankingAnswers(ClassAnswers):
         return np.stack(self._moved(indicators[:, 1]), axis=1)
 
 
+class AucAnswers(RankingAnswers):
+    """ROC AUC = 1/2 + V / (P (T - P)), V = sum y b, P = sum y w, with b the weighted ranks counted from the middle."""
+
+    _conditional = _negatives_count = True
+
+    def __init__(self, declaration: Declaration, data: Labelled, scores: FloatArray, max_fpr: float = 1.0) -> None:
+        self._b = data.weights * centred_ranks(scores, data.weights)
+        super().__init__(declaration, data, scores)
+
+    def _spread(self, p: FloatArray) -> Spread:
+        return UncertainAuc(self._scores, p[:, 1], self.data.weight)
+
+    def values(self, y: FloatArray) -> FloatArray:
+        positives, total = y @ self.data.weights, float(np.add.reduce(self.data.weights))
+        defined = (positives > 0) & (positives < total)
+        pairs = np.where(defined, positives * (total - positives), 1.0)
+        return np.where(defined, 0.5 + y @ self._b / pairs, math.nan)
+
+    def _moved(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A positive by the share of negatives below it, a negative by the share of positives above it."""
+        w = self.data.weights
+        positives, negatives = float(np.add.reduce(w * y)), float(np.add.reduce(w * (1 - y)))
+        if positives <= 0 or negatives <= 0:
+            return np.zeros(len(y)), np.zeros(len(y))
+        of_groups = self._groups.sums(w * y) / positives, self._groups.sums(w * (1 - y)) / negatives
+        above, not_below = ((np.cumsum(share) - share / 2)[self._groups.group] for share in of_groups)
+        below, value = 1.0 - not_below, float(self.values(y[None])[0])
+        return w * (above - value) / negatives, w * (below - value) / positives
+
+
 class PartialAucAnswers(RankingAnswers):
     """The standardised area A under the ROC curve up to the false positive rate m, given that both classes are present."""
 
@@ -118,23 +148,6 @@ class PartialAucAnswers(RankingAnswers):
         lifted = inside * (below + rises * inside / 2 - height)
         scale = w * 0.5 / (m - m * m / 2)
         return scale / negative * (lifted[group] - area + m * height), scale / positive * (beyond[group] - area)
-
-
-class AucAnswers(PartialAucAnswers):
-    """ROC AUC = 1/2 + V / (P (T - P)), V = sum y b, P = sum y w, with b the weighted ranks counted from the middle."""
-
-    def __init__(self, declaration: Declaration, data: Labelled, scores: FloatArray, max_fpr: float = 1.0) -> None:
-        self._b = data.weights * centred_ranks(scores, data.weights)
-        super().__init__(declaration, data, scores)
-
-    def _spread(self, p: FloatArray) -> Spread:
-        return UncertainAuc(self._scores, p[:, 1], self.data.weight)
-
-    def values(self, y: FloatArray) -> FloatArray:
-        positives, total = y @ self.data.weights, float(np.add.reduce(self.data.weights))
-        defined = (positives > 0) & (positives < total)
-        pairs = np.where(defined, positives * (total - positives), 1.0)
-        return np.where(defined, 0.5 + y @ self._b / pairs, math.nan)
 
 
 class AveragePrecisionAnswers(RankingAnswers):
