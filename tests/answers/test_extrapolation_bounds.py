@@ -8,15 +8,17 @@ import pytest
 import scorebars as sb
 from scorebars.answers.truth.extrapolation import raised_by_noise
 from scorebars.losses import AbsoluteError
+from scorebars.measured import Measured
 
 
 def test_an_absolute_error_is_raised_by_the_kink_at_most():
     """Between 0, for a residual far from the kink, and sqrt(2/pi) s, for one that may be on it."""
-    near, far, sd, share = np.zeros(4), np.full(4, 50.0), np.full(4, 0.3), np.full(4, 0.25)
-    least, most = raised_by_noise(AbsoluteError(), near, sd, share)
+    zero, sd = np.zeros(4), np.full(4, 0.3)
+    near, far = (Measured(y, zero, sb.Normal(sd)) for y in (zero, np.full(4, 50.0)))
+    least, most = raised_by_noise(AbsoluteError(), near, sd)
     assert most == pytest.approx(math.sqrt(2.0 / math.pi) * 0.3, rel=1e-6)
     assert 0.0 <= least < 0.01 * most
-    assert raised_by_noise(AbsoluteError(), far, sd, share) == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert raised_by_noise(AbsoluteError(), far, sd) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
 def test_labels_measured_as_they_were_need_no_extrapolation():

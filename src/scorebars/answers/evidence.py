@@ -356,6 +356,13 @@ def weighted_mean(data: Measured, terms: Terms) -> float:
     return math.fsum(parts) / data.total_weight
 
 
+def variance_of_mean(data: Measured, variances: Terms) -> float:
+    """sum a^2 x, with the share a of each label in the mean: the variance of a mean from those of independent terms."""
+    found = weighted_terms(data, variances)
+    parts = (float(np.add.reduce(x if w is None else np.where(w > 0, w * w * x, 0.0))) for x, w in found)
+    return math.fsum(parts) / data.total_weight**2
+
+
 def sampling_variance(data: Measured, terms: Terms, centre: float) -> float:
     """Variance of a weighted mean over test sets of this size: sum w^2 (x - centre)^2 / W^2, corrected for one mean.
 

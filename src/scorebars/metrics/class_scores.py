@@ -181,8 +181,9 @@ def _positive_costs(p: NDArray[Any]) -> FloatArray:
 
 
 def _square_tables(p: NDArray[Any]) -> FloatArray:
+    """The squared error of the probability of a positive label, for both values of each label."""
     values = np.asarray(p, dtype=np.float64)
-    return np.stack([np.square(values), np.square(1.0 - values)], axis=1)
+    return _brier_costs(np.stack([1.0 - values, values], axis=1)) / 2
 
 
 def _own_costs(data: Labelled, costs: Any) -> FloatArray | None:

@@ -16,6 +16,8 @@ from scorebars.answers.classes.confusion_answers import (
     ConfusionAnswers,
     OfPositives,
     Share,
+    confusion,
+    of_classes,
 )
 from scorebars.answers.classes.item_average import ItemShare
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
@@ -286,10 +288,8 @@ def _output_numbers(named: NDArray[Any], outputs: int) -> NDArray[np.intp]:
 def _counts(data: Labelled) -> NDArray[Any]:
     """Right, predicted, labelled and all items of each class, (4, K)."""
     assert data.predicted is not None
-    right, w = data.shown == data.predicted, data.masses
-    found = [(data.shown[right], w[right]), (data.predicted, w), (data.shown, w)]
-    counts = [np.bincount(index, weight, data.k) for index, weight in found]
-    return np.stack([*counts, np.full(data.k, w.sum())])
+    counts = of_classes(confusion(data.one_hot, data.predicted, data.masses))
+    return np.stack([*counts, np.full(data.k, data.masses.sum())])
 
 
 def _warn_where_undefined(share: Share, counts: NDArray[Any], pooled: bool, by_item: bool = False) -> None:

@@ -16,7 +16,14 @@ from scorebars.answers.base import Answers
 from scorebars.answers.combined import in_units
 from scorebars.answers.evidence import by_engine, sums_of
 from scorebars.answers.means.forecast_answers import ForecastAnswers
-from scorebars.answers.means.mean_loss import AbsoluteAnswers, MeanLoss, PinballAnswers, SignedAnswers, WithinAnswers
+from scorebars.answers.means.mean_loss import (
+    AbsoluteAnswers,
+    CustomAnswers,
+    MeanLoss,
+    PinballAnswers,
+    SignedAnswers,
+    WithinAnswers,
+)
 from scorebars.answers.means.squared import RootAnswers, SquaredAnswers
 from scorebars.answers.score import Declaration, Score, Scores
 from scorebars.errors.measurement_error import LabelErrors
@@ -501,7 +508,7 @@ class CustomMetric:
         groups: ArrayLike | None = None,
     ) -> Score | Scores:
         """The score of predictions `y_pred` with errors `prederr` on labels `y_true` with errors `yerr`."""
-        make = partial(MeanLoss.of, self.declaration, self.loss)
+        make = partial(CustomAnswers.of, self.declaration, self.loss)
         given = (y_true, y_pred, yerr, prederr, sample_weight, multioutput)
         return in_groups(score(make, self.declaration, "pooled", *given), groups, sample_weight, y_true)
 

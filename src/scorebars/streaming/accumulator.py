@@ -27,7 +27,7 @@ from scorebars.answers.evidence import Evidence
 from scorebars.answers.means.mean_loss import AbsoluteAnswers, MeanLoss, SignedAnswers, WithinAnswers
 from scorebars.answers.means.squared import ChiSquaredAnswers, ChiSquaredScore, RootAnswers, SquaredAnswers
 from scorebars.answers.score import Declaration, Score
-from scorebars.answers.together.all_labels_metric import AllLabelsAnswers
+from scorebars.answers.together.all_labels_metric import RatioAnswers
 from scorebars.engines.class_counts import ClassCounts
 from scorebars.engines.engine import one_thread, threads
 from scorebars.engines.store import Store
@@ -80,7 +80,7 @@ def score_of(metric: ChosenMetric, stored: Store | ClassCounts | ForecastStore, 
         return found
     declaration, kept = cast(Declaration, metric.declaration), Evidence(stored, kind)
     if declaration.keeps == "ratio":
-        return scored(AllLabelsAnswers(R2 if metric.name == "r2_score" else EXPLAINED_VARIANCE, kept))
+        return scored(RatioAnswers(R2 if metric.name == "r2_score" else EXPLAINED_VARIANCE, kept))
     if declaration.keeps == "pulls" and stored.pulls is not None:
         return ChiSquaredScore(ChiSquaredAnswers(declaration, SquaredError(), Evidence(stored.pulls, kind)))
     if declaration.keeps == "within" and stored.hits is not None:

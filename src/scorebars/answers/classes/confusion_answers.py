@@ -88,7 +88,7 @@ class Averaged:
     undefined: float
 
     def __call__(self, c: FloatArray) -> Any:
-        tp, predicted, labelled = (x[..., list(self.classes)] for x in _of_classes(c))
+        tp, predicted, labelled = (x[..., list(self.classes)] for x in of_classes(c))
         total = np.sum(c, axis=(-2, -1))
         if self.average == "micro":
             right, chosen, marked = (np.sum(x, axis=-1) for x in (tp, predicted, labelled))
@@ -103,7 +103,7 @@ class Averaged:
         return ratio(np.sum(weight * np.nan_to_num(values), axis=-1), np.sum(weight, axis=-1))
 
 
-def _of_classes(c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def of_classes(c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Right, predicted and labelled items of each class, (..., K)."""
     return np.diagonal(c, axis1=-2, axis2=-1), np.sum(c, axis=-2), np.sum(c, axis=-1)
 
@@ -115,7 +115,7 @@ class BalancedAccuracy:
     adjusted: bool = False
 
     def __call__(self, c: FloatArray) -> Any:
-        right, _, labelled = _of_classes(c)
+        right, _, labelled = of_classes(c)
         recall = ratio(right, labelled)
         present = np.sum(~np.isnan(recall), axis=-1)
         mean = ratio(np.nansum(recall, axis=-1), present)
@@ -130,7 +130,7 @@ class Matthews:
     """Correlation of labels and predictions, 0 when either is constant (as in scikit-learn)."""
 
     def __call__(self, c: FloatArray) -> Any:
-        right, predicted, labelled = _of_classes(c)
+        right, predicted, labelled = of_classes(c)
         covariance = np.sum(right, axis=-1) * np.sum(labelled, axis=-1) - np.sum(labelled * predicted, axis=-1)
         # sums over pairs of different classes: exactly 0 when one class has it all, without a difference of squares
         different = 1.0 - np.eye(c.shape[-1])
@@ -150,7 +150,7 @@ class Kappa:
         place = np.arange(len(self.classes))
         distance = np.abs(place[:, None] - place).astype(float)
         cost = {None: (distance > 0) * 1.0, "linear": distance, "quadratic": distance**2}[self.weights]
-        _, predicted, labelled = _of_classes(c)
+        _, predicted, labelled = of_classes(c)
         chance = np.einsum("...k,kl,...l->...", labelled, cost, predicted)
         return 1 - ratio(np.sum(cost * c, axis=(-2, -1)) * np.sum(c, axis=(-2, -1)), chance)
 

@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.base import EXPECTED, TRUTH, Level
-from scorebars.answers.evidence import Evidence, sampling_variance, weighted_mean
+from scorebars.answers.evidence import Evidence, sampling_variance, variance_of_mean, weighted_mean
 from scorebars.answers.intervals import SKEW_LABELS, IntervalAt, Skewed, SkewMean, Symmetric
 from scorebars.answers.limited import CLAIMS_LABEL
 from scorebars.answers.means.mean_loss import MeanLoss, WithinAnswers
 from scorebars.answers.means.squared import SquaredAnswers, squared_law
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
-from scorebars.answers.truth.extrapolation import forecast_raised_by_noise
 from scorebars.answers.truth.true_forecast_errors import mean_of_forecast_loss
 from scorebars.answers.truth.true_residuals import MeanOfLoss
 from scorebars.arrays import FloatArray
@@ -81,9 +80,6 @@ class ForecastAnswers(MeanLoss):
         if self.claims == "label":
             raise UndefinedEstimate(CLAIMS_LABEL)
         return super().truth()
-
-    def _ideal(self) -> float:
-        return self.declaration.perfect
 
     # a perfect model ---------------------------------------------------------------------------
 
@@ -165,17 +161,11 @@ class ForecastAnswers(MeanLoss):
         found = mean_of_forecast_loss(self.loss, data, *self._range)
         return found if found is not None and math.isfinite(found.value) else None
 
-    def _raised_by_noise(self, data: Measured, sd: FloatArray) -> tuple[float, float]:
-        return forecast_raised_by_noise(self.loss, data.labels, data.p, sd, data.shares)
-
 
 class CoverageAnswers(ForecastAnswers, WithinAnswers):
     """Share of labels inside their intervals."""
 
     loss: Covered  # type: ignore[assignment]
-
-    def _ideal(self) -> float:
-        return 1.0
 
 
 # the CRPS of normal forecasts ----------------------------------------------------------------------
@@ -228,7 +218,7 @@ class CrpsAnswers(ForecastAnswers):
             return smoothed_crps(y - p.mean, p.std, level.tau2(errors, y))
 
         value = weighted_mean(data, terms)  # type: ignore[arg-type]
-        carried = _sum_of_squares(data, partial(_carried_variance, level)) * self._inflation(data)
+        carried = variance_of_mean(data, partial(_carried_variance, level)) * self._inflation(data)
         fresh = 0.0
         if level is not TRUTH:
             share = level.relative(data.errors, data.labels) + 1.0
@@ -261,15 +251,6 @@ def _carried_variance(level: Level, y: FloatArray, p: NormalForecast, errors: Me
     here = crps_variance(y - p.mean, std, s)
     again = sum(w * crps_variance(y + z * s - p.mean, std, s) for z, w in zip(_NODES, _WEIGHTS, strict=True))
     return np.maximum(2.0 * here - again, 0.5 * here)
-
-
-def _sum_of_squares(data: Measured, terms: Any) -> float:
-    """sum a^2 x over the labels, block by block."""
-    total = 0.0
-    for y, p, errors, weight in data.blocks():
-        share = 1.0 / data.n if weight is None else weight / data.total_weight
-        total += float(np.sum(np.square(share) * terms(y, p, errors)))
-    return total
 
 
 def _percent(share: float) -> str:

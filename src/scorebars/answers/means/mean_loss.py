@@ -22,6 +22,7 @@ from scorebars.answers.evidence import (
     sampling_variance,
     totals_of,
     unit_and_sums,
+    variance_of_mean,
     weighted_mean,
     weighted_terms,
 )
@@ -110,14 +111,11 @@ class MeanLoss(Answers):
 
         The mean loss is that if the label were redrawn once; its slope is near that of the loss against the truth.
         """
-        total = 0.0
-        for change, weight in weighted_terms(self._labels(), partial(_moved_by_size, self.loss)):
-            total += float(np.sum(np.square(change if weight is None else weight * change)))
-        square, data = 0.0 if math.isnan(total) else total, self._labels()
+        square = variance_of_mean(self._labels(), partial(_squared_move, self.loss))
         assert errors.normal is not None and errors.normal.scatter is not None
         common = errors.normal.scatter.common_steps
         pooled = 0.0 if common is None else halved_change(self, common, ask)
-        return math.hypot(math.sqrt(square) / data.total_weight, pooled)
+        return math.hypot(0.0 if math.isnan(square) else math.sqrt(square), pooled)
 
     # forward -----------------------------------------------------------------------------------
 
@@ -141,12 +139,6 @@ class MeanLoss(Answers):
     def _perfect_predictions(self, y: FloatArray, errors: MeasurementError) -> Any:
         """What a perfect model says of labels whose true values are y."""
         return y
-
-    def _ideal(self) -> float:
-        if self.declaration.degree is not None or not self._store.kept:
-            return self.declaration.perfect
-        # the loss of a user need not vanish where label and prediction agree
-        return weighted_mean(self._labels(), lambda y, p, _: self.loss(y, y))
 
     # back --------------------------------------------------------------------------------------
 
@@ -232,16 +224,12 @@ class MeanLoss(Answers):
     def _for_any_residuals(self, data: Measured, value: float) -> tuple[IntervalAt, IntervalAt]:
         """Intervals, of the items and of the population, that hold for any distribution of the true residuals."""
         sd, own = np.sqrt(data.label_variance), data.errors.label_level()
-        least, most = self._raised_by_noise(data, sd)
+        least, most = raised_by_noise(self.loss, data, sd)
         label_std = math.sqrt(self._spread(data, own, data.labels) * self._inflation(data))
         total = math.sqrt(self._item_variance() + self._shared_variance())
         bounds = self.observed - most, self.observed - least
         both = partial(for_any_residuals, bounds, self._in_range(value), self._range)
         return partial(both, label_std, math.inf), partial(both, total, self._df)
-
-    def _raised_by_noise(self, data: Measured, sd: FloatArray) -> tuple[float, float]:
-        """The least and the most by which label errors may have raised the mean loss."""
-        return raised_by_noise(self.loss, data.residual, sd, data.shares)
 
     def _at(self, data: Measured, level: Level) -> tuple[float, float, str]:
         """The mean loss at another noise level, its std from the errors of the labels at hand, and the method."""
@@ -314,6 +302,14 @@ class MeanLoss(Answers):
     def why_undefined(self) -> str:
         data = self._labels()
         return why_infinite(self.loss, data.errors, data.labels, data.predictions)
+
+
+class CustomAnswers(MeanLoss):
+    """Mean of a loss of the user's own."""
+
+    def _ideal(self) -> float:
+        """It need not vanish where label and prediction agree."""
+        return weighted_mean(self._labels(), lambda y, p, _: self.loss(y, y))
 
 
 class AbsoluteAnswers(MeanLoss):
@@ -457,9 +453,6 @@ class WithinAnswers(MeanLoss):
             return NormalLaw(float(np.sum(count * chance)) / counts.n, 0.0)
         return ScaledLaw(PoissonBinomial(chance, count), 1.0 / counts.n)
 
-    def _ideal(self) -> float:
-        return 1.0
-
     def _label_variance(self) -> float:
         """With the labels taken as true: a chance is not smoothed much by smoothing it once more."""
         if self._store.plain and np.all(np.equal(self._store.repeats, 1.0)):
@@ -484,14 +477,14 @@ class WithinAnswers(MeanLoss):
         return min(labels, share * (1.0 - share) / variance) if 0 < variance < math.inf else labels / data.outputs
 
 
-def _moved_by_size(loss: Loss, y: FloatArray, p: FloatArray, errors: MeasurementError) -> FloatArray:
-    """Half the change of each label's mean loss across the error bar of its error size."""
+def _squared_move(loss: Loss, y: FloatArray, p: FloatArray, errors: MeasurementError) -> FloatArray:
+    """The square of half the change of each label's mean loss across the error bar of its error size."""
     assert errors.normal is not None and errors.normal.scatter is not None
     label, step = errors.label_level(), errors.normal.scatter.own_steps
     more, less = (label_moments(loss, label.resized(np.maximum(1.0 + c * step, 0.0)), y, p).mean for c in (1.0, -1.0))
     with np.errstate(invalid="ignore"):
         change = (more - less) / 2
-    return np.where(np.isfinite(change), change, 0.0)
+    return np.where(np.isfinite(change), np.square(change), 0.0)
 
 
 def _squared_shares(data: Measured, values: FloatArray) -> float:

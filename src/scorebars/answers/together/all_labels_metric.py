@@ -87,7 +87,10 @@ class AllLabelsMetric:
 
 
 class AllLabelsAnswers(Answers):
-    """One metric of all labels together."""
+    """One metric of all labels together: rank correlations, and the share of the absolute error explained.
+
+    Values that stand in for the true ones lead to the truth. Other metrics have families of their own, below.
+    """
 
     std: float = 0.0
 
@@ -96,35 +99,22 @@ class AllLabelsAnswers(Answers):
         """What the labels and predictions of the user were divided by."""
         self.declaration, self.n, self.kind = metric.declaration, store.n, store.kind
         self.metric, self._store, self.repeats = metric, store, store.repeats
-        sums = self._by_sums()
-        if sums is not None:
-            self.observed, self.expected, self.std = sums
-            return
-        data = self._data
-        self.observed = float(metric.values(data.labels[None], data.predictions, data.weight)[0])
-        self.expected = self.observed if self._exact else float(self._own_law.mean)
-        self.std = float(self._own_law.std)
+        self.observed, self.expected, self.std = self._totals()
 
-    @classmethod
-    def of(cls, metric: AllLabelsMetric, data: Measured) -> Answers:
+    def _totals(self) -> tuple[float, float, float]:
+        """Observed value, mean and std."""
+        data, law = self._data, self._own_law
+        seen = float(self.metric.values(data.labels[None], data.predictions, data.weight)[0])
+        return seen, seen if self._exact else float(law.mean), float(law.std)
+
+    @staticmethod
+    def of(metric: AllLabelsMetric, data: Measured) -> Answers:
         """The answers for checked data."""
-        data = data if data.plain_normal or metric.rank is None else data.of_difference()
+        family = RatioAnswers if metric.pair is not None else AllLabelsAnswers
+        if metric.rank is not None:
+            family, data = OrderAnswers, data if data.plain_normal else data.of_difference()
         unit, degree = _ordinary_unit(metric, data), metric.declaration.degree
-        return in_ordinary_units(lambda data: cls(metric, Evidence(data), unit), data, unit, degree)
-
-    def _by_sums(self) -> tuple[float, float, float] | None:
-        """Observed value, mean and std from one pass over very many labels, or from labels that were summed up."""
-        metric, data = self.metric, self._store.data
-        if metric.from_sums is None or (data is not None and not _sums_suffice(metric, data)):
-            return None
-        if data is not None:
-            sums = sums_of(data, labels=True)
-            return metric.from_sums(sums) if sums.var > 0 else None
-        assert isinstance(self._way, RatioOfSums)
-        seen, moments = self._way.observed, metric.from_sums(self._store.sums)
-        if self._exact:
-            return seen, seen, 0.0
-        return (seen, *(moments[1:] if moments else (float(self._own_law.mean), float(self._own_law.std))))
+        return in_ordinary_units(lambda data: family(metric, Evidence(data), unit), data, unit, degree)
 
     def _in_memory(self) -> Measured | None:
         return self._store.data
@@ -137,10 +127,7 @@ class AllLabelsAnswers(Answers):
     @cached_property
     def _exact(self) -> bool:
         """Whether the labels have no error at all."""
-        if not self._store.kept:
-            return self._store.sums.var == 0
-        data = self._data
-        return data.errors.error_free(data.labels)
+        return self._data.errors.error_free(self._data.labels)
 
     def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
         if self._divided_by != 1.0:
@@ -159,10 +146,6 @@ class AllLabelsAnswers(Answers):
         other.observed, other.expected = self.observed, self.expected
         return other
 
-    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """None for metrics of two sums, whose covariance holds it."""
-        return 0.0 if self.metric.pair is not None else super()._size_std_apart(errors, ask)
-
     # if labels were redrawn from their error bars ----------------------------------------------
 
     def law(self) -> Law:
@@ -170,14 +153,6 @@ class AllLabelsAnswers(Answers):
 
     @cached_property
     def _own_law(self) -> Law:
-        if not self._store.kept and self._exact:
-            return NormalLaw(self.observed, 0.0)
-        if self.metric.ratio_law is not None:
-            law = self._store.by_cumulants("ratio", partial(explained_law, centred=self.metric.centred))
-            if law is not None:
-                return law
-            if (summary := self._store.summary("ratio")) is not None:
-                return ratio_law(self.metric.ratio_law, summary)
         data = self._data
         return self._law_of(data.errors, data.labels, data.predictions, data.weight)
 
@@ -191,28 +166,7 @@ class AllLabelsAnswers(Answers):
         count = int(min(_DRAWS, max(_CELLS // y.size, 1000)))
         step = max(1, _CELLS // 10 // y.size)
         sizes = (min(step, count - start) for start in range(0, count, step))
-        law = _of_draws([self.metric.values(*errors.sample_both(y, p, size, rng), weight) for size in sizes])
-        return law if self.metric.rank is None else self._without_missing_moments(law, errors, y, p, weight)
-
-    def _without_missing_moments(
-        self, law: Law, errors: MeasurementError, y: FloatArray, p: FloatArray, weight: FloatArray | None
-    ) -> Law:
-        """The same distribution; a mean or variance that does not exist is infinite, though draws have one.
-
-        The value is beyond x only if so many labels err by as much together: x^-df to the power of their number. The mean of
-        draws without a variance is poor, so that of the largest error is an integral.
-        """
-        n = y.size
-        together = 1
-        if self.metric.rank == 0.5:
-            heaviest = np.sort(np.ones(n) if weight is None else weight)[::-1]
-            together = int(np.searchsorted(np.cumsum(heaviest), 0.5 * float(heaviest.sum()))) + 1
-        if errors.has_moment(2.0 / together) or not isinstance(law, SampleLaw):
-            return law
-        mean = None if errors.has_moment(1.0 / together) else math.inf
-        if mean is None and together == 1 and errors.independent and errors.of_predictions() is None:
-            mean = mean_of_largest(errors, y, p, float(law.ppf(0.5)))
-        return SampleLaw(law.draws, mean=mean, var=math.inf)
+        return _of_draws([self.metric.values(*errors.sample_both(y, p, size, rng), weight) for size in sizes])
 
     # against the truth -------------------------------------------------------------------------
 
@@ -223,39 +177,29 @@ class AllLabelsAnswers(Answers):
 
     @cached_property
     def _way(self) -> RatioOfSums | StandIns:
-        """The way to the truth: by two sums if the metric is a function of them, else by stand-ins for the true values."""
-        metric = self.metric
-        if not self._store.kept:
-            summary = self._store.summary("ratio")
-            assert summary is not None
-            return RatioOfSummary(metric.centred, summary, *self._range)
-        if metric.pair is not None:
-            ratio = RatioOfLabels if self._data.errors.of_predictions() is None else RatioOfBoth
-            return ratio(metric.pair, self._data, *self._range)
-        return StandIns(self._data, metric.values, metric.scale, *self._range, follows=metric.rank is None)
+        """The way to the truth."""
+        return self._stand_ins(self._data, follows=True)
+
+    def _stand_ins(self, data: Measured, follows: bool) -> StandIns:
+        return StandIns(data, self.metric.values, self.metric.scale, *self._range, follows=follows)
 
     def _check(self) -> None:
-        if self._store.kept:
-            _ = self._data
+        """Refuse labels that were changed after the score was computed."""
+        _ = self._data
 
     def _truth(self) -> Estimate:
         self._check()
         if self._exact or self._undefined:
             spread = 0.0 if self._undefined else self._item_std
             return self._without_error(Symmetric(self.observed, spread, *self._range, self._df))
-        if self.metric.rank == 1.0 and isinstance(self._way, StandIns):
-            return largest_truth(self._data, self._way.value)
-        if self.metric.rank == 0.5:
-            data = self._data
-            residuals = true_residuals(data)
-            if residuals is not None:
-                found = MedianOfResiduals(residuals, float(np.median(np.sqrt(data.label_variance))))
-                return found.estimate(found.value, residuals.note)
-        if self.metric.scale == "ratio" and isinstance(self._way, StandIns):
+        return self._corrected()
+
+    def _corrected(self) -> Estimate:
+        """The metric against the truth, where labels err and it is defined."""
+        if self.metric.scale == "ratio":
             labels, errors = self._data.errors.without_ties(self._data.labels)
             if errors is not self._data.errors:
-                data = self._data.changed(y=labels, errors=errors)
-                return StandIns(data, self.metric.values, self.metric.scale, *self._range, follows=True).truth()
+                return self._stand_ins(self._data.changed(y=labels, errors=errors), follows=True).truth()
         return self._way.truth()
 
     def _remeasured(self, repeats: float) -> Estimate:
@@ -272,20 +216,15 @@ class AllLabelsAnswers(Answers):
         self._check()
         if self._exact:
             return of_law(NormalLaw(self.declaration.perfect, 0.0))
-        if self.metric.scale == "lost" and self.metric.pair is not None and isinstance(self._way, RatioOfSums):
-            return self._way.perfect()
         return of_law(self._perfect_law())
 
     def _perfect_law(self) -> Law:
         data = self._data
         errors, y, weight = data.errors, data.labels, data.weight
-        absolute = self.metric.scale == "lost" or self.metric.rank == 0.5
-        own = errors.absolute_level() if absolute else errors.label_level()
-        if self.metric.rank is not None:
-            return self._law_of(own, y, y, weight)  # only the errors themselves count
-        rng = np.random.default_rng(_SEED)
+        rng, lost = np.random.default_rng(_SEED), self.metric.scale == "lost"
         count = int(min(_PERFECT_DRAWS, max(_CELLS // y.size, 100)))
-        if self.metric.scale == "lost" or not np.all(np.isfinite(errors.variance(y))):
+        if lost or not np.all(np.isfinite(errors.variance(y))):
+            own = errors.absolute_level() if lost else errors.label_level()
             truths = iter(2.0 * y - own.sample(y, count, rng))  # the labels show what the errors are divided by
         else:
             truths = possible_truths(y, errors, weight, count, rng)
@@ -305,22 +244,13 @@ class AllLabelsAnswers(Answers):
         return self._item_std**2
 
     def influences(self) -> FloatArray:
-        if self._undefined:
-            return np.zeros(self.n)
-        return self._way.influences() if isinstance(self._way, RatioOfLabels) else super().influences()
+        return np.zeros(self.n) if self._undefined else super().influences()
 
     def _group_values(self, codes: NDArray[np.intp] | None) -> float:
-        """Medians and ranks: by leaving out each group in turn."""
-        if self.metric.pair is not None or self._undefined:
+        """By leaving out each group in turn."""
+        if self._undefined:
             return super()._group_values(codes)
-        if self.metric.rank == 1.0:
-            raise UndefinedEstimate(
-                f"groups cannot show how {self.declaration.name} scatters over test sets: one item decides it."
-            )
-        if codes is None:
-            return self._item_variance()
-        # leaving out single items does not show how far a median scatters; drawing them again does
-        return (left_out_groups if self.metric.rank is None else groups_drawn_again)(self._of_items, codes)
+        return self._item_variance() if codes is None else left_out_groups(self._of_items, codes)
 
     def _of_items(self, keep: NDArray[np.intp]) -> float:
         """The classical metric of some of the items."""
@@ -346,31 +276,149 @@ class AllLabelsAnswers(Answers):
         return self.total_interval
 
     def _next_test_set(self, more: float) -> IntervalAt:
-        if self.metric.rank is not None and self._store.unweighted:
-            return partial(self._next_order_statistic, more)
-        if self.metric.scale is None:
-            return super()._next_test_set(more)
+        assert self.metric.scale is not None
         spread = math.sqrt(2.0 * (self._item_variance() + more))
-        df = degrees_of_squares(self.n) if self.metric.pair is not None and not self._undefined else self._df
+        squares = self.metric.pair is not None and not self._undefined
+        df = degrees_of_squares(self.n) if squares else self._df
         return partial(on_its_scale, self.metric.scale, self._centre, spread, self._range, df)
 
-    def _next_order_statistic(self, more: float, level: float) -> Interval:
-        """The median or the largest of the next test set, among the errors of this one."""
-        low, high = self._range
-        k = 0.5 + self.metric.rank * self.n if self.metric.rank == 0.5 else self.n
-        ends = next_order_statistic(np.sort(np.abs(self._data.residual)), k, level)
-        shared = self._way.shared_std if isinstance(self._way, StandIns) else 0.0
-        wider = half_width_in_std(level, self._df) * math.sqrt(2.0) * math.hypot(math.sqrt(more), shared)
-        down, up = (math.hypot(end - self.observed, wider) for end in (max(ends[0], low), min(ends[1], high)))
-        return Interval(max(self._centre - down, low), min(self._centre + up, high))
-
     def why_undefined(self) -> str:
-        if self.metric.rank is not None:
-            return self._data.errors.why_infinite()
         return (
             "with so few labels the scatter of the labels, which the score is divided by, can vanish. Use the median "
             "score.distribution.ppf(0.5), the interval, or score.observed."
         )
+
+
+class RatioAnswers(AllLabelsAnswers):
+    """A function of two sums: R2, explained variance, Pearson's and Lin's correlation. Both sums are corrected."""
+
+    def _totals(self) -> tuple[float, float, float]:
+        """From one pass over very many labels, or from labels that were summed up, where sums tell them."""
+        metric, data = self.metric, self._store.data
+        if data is not None:
+            sums = sums_of(data, labels=True) if _sums_suffice(metric, data) else None
+            found = metric.from_sums(sums) if metric.from_sums and sums and sums.var > 0 else None
+            return found or super()._totals()
+        assert metric.from_sums is not None
+        seen = self._way.observed
+        if self._exact:
+            return seen, seen, 0.0
+        moments = metric.from_sums(self._store.sums)
+        return (seen, *(moments[1:] if moments else (float(self._own_law.mean), float(self._own_law.std))))
+
+    @cached_property
+    def _exact(self) -> bool:
+        return super()._exact if self._store.kept else self._store.sums.var == 0
+
+    @cached_property
+    def _own_law(self) -> Law:
+        if not self._store.kept and self._exact:
+            return NormalLaw(self.observed, 0.0)
+        if self.metric.ratio_law is not None:
+            law = self._store.by_cumulants("ratio", partial(explained_law, centred=self.metric.centred))
+            if law is not None:
+                return law
+            if (summary := self._store.summary("ratio")) is not None:
+                return ratio_law(self.metric.ratio_law, summary)
+        return super()._own_law
+
+    @cached_property
+    def _way(self) -> RatioOfSums:
+        if not self._store.kept:
+            summary = self._store.summary("ratio")
+            assert summary is not None
+            return RatioOfSummary(self.metric.centred, summary, *self._range)
+        assert self.metric.pair is not None
+        ratio = RatioOfLabels if self._data.errors.of_predictions() is None else RatioOfBoth
+        return ratio(self.metric.pair, self._data, *self._range)
+
+    def _check(self) -> None:
+        if self._store.kept:
+            super()._check()
+
+    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
+        """None: the covariance of the sums holds it."""
+        return 0.0
+
+    def _corrected(self) -> Estimate:
+        return self._way.truth()
+
+    def perfect(self) -> Estimate:
+        self._check()
+        return super().perfect() if self._exact or self.metric.scale != "lost" else self._way.perfect()
+
+    def influences(self) -> FloatArray:
+        if self._undefined or not isinstance(self._way, RatioOfLabels):
+            return super().influences()
+        return self._way.influences()
+
+    def _group_values(self, codes: NDArray[np.intp] | None) -> float:
+        return Answers._group_values(self, codes)
+
+
+class OrderAnswers(AllLabelsAnswers):
+    """The median or the largest absolute error."""
+
+    @cached_property
+    def _way(self) -> StandIns:
+        return self._stand_ins(self._data, follows=False)
+
+    def _law_of(self, errors: MeasurementError, y: FloatArray, p: FloatArray, weight: FloatArray | None) -> Law:
+        """A mean or variance that does not exist is infinite, though draws have one.
+
+        The value is beyond x only if so many labels err by as much together: x^-df to the power of their number. The mean of
+        draws without a variance is poor, so that of the largest error is an integral.
+        """
+        law, together = super()._law_of(errors, y, p, weight), 1
+        if self.metric.rank == 0.5:
+            heaviest = np.sort(np.ones(y.size) if weight is None else weight)[::-1]
+            together = int(np.searchsorted(np.cumsum(heaviest), 0.5 * float(heaviest.sum()))) + 1
+        if not isinstance(law, SampleLaw) or errors.has_moment(2.0 / together):
+            return law
+        mean = None if errors.has_moment(1.0 / together) else math.inf
+        if mean is None and together == 1 and errors.independent and errors.of_predictions() is None:
+            mean = mean_of_largest(errors, y, p, float(law.ppf(0.5)))
+        return SampleLaw(law.draws, mean=mean, var=math.inf)
+
+    def _corrected(self) -> Estimate:
+        """The largest error is bounded, the median found from the law of the true residuals if labels show one."""
+        data = self._data
+        if self.metric.rank == 1.0:
+            return largest_truth(data, self._way.value)
+        residuals = true_residuals(data)
+        if residuals is None:
+            return self._way.truth()
+        found = MedianOfResiduals(residuals, float(np.median(np.sqrt(data.label_variance))))
+        return found.estimate(found.value, residuals.note)
+
+    def _perfect_law(self) -> Law:
+        """Only the errors themselves count."""
+        data, median = self._data, self.metric.rank == 0.5
+        own = data.errors.absolute_level() if median else data.errors.label_level()
+        return self._law_of(own, data.labels, data.labels, data.weight)
+
+    def _group_values(self, codes: NDArray[np.intp] | None) -> float:
+        """Leaving out single items does not show how far a median scatters; drawing them again does."""
+        if self.metric.rank == 1.0:
+            raise UndefinedEstimate(
+                f"groups cannot show how {self.declaration.name} scatters over test sets: one item decides it."
+            )
+        return self._item_variance() if codes is None else groups_drawn_again(self._of_items, codes)
+
+    def _next_test_set(self, more: float) -> IntervalAt:
+        return partial(self._next_value, more) if self._store.unweighted else Answers._next_test_set(self, more)
+
+    def _next_value(self, more: float, level: float) -> Interval:
+        """The median or the largest of the next test set, among the errors of this one."""
+        low, high = self._range
+        k = 0.5 + 0.5 * self.n if self.metric.rank == 0.5 else self.n
+        ends = next_order_statistic(np.sort(np.abs(self._data.residual)), k, level)
+        wider = half_width_in_std(level, self._df) * math.sqrt(2.0) * math.hypot(math.sqrt(more), self._way.shared_std)
+        down, up = (math.hypot(end - self.observed, wider) for end in (max(ends[0], low), min(ends[1], high)))
+        return Interval(max(self._centre - down, low), min(self._centre + up, high))
+
+    def why_undefined(self) -> str:
+        return self._data.errors.why_infinite()
 
 
 class WithoutValue(Answers):

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,9 @@ from scorebars.answers.intervals import half_width_in_std, kept_between
 from scorebars.answers.score import Interval
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal
+from scorebars.forecasts import Forecast
 from scorebars.losses import Loss
+from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import label_mean
 
@@ -102,33 +103,18 @@ def _spread_over(
         return np.asarray(_NODE_WEIGHTS @ np.square(change - shift))
 
 
-def raised_by_noise(loss: Loss, residual: FloatArray, sd: FloatArray, share: FloatArray) -> tuple[float, float]:
-    """The least and the most by which label errors may have raised the mean of a loss of the residual."""
-    step = max(1, len(residual) // _MOST_LABELS)
-    d, s, a = residual[::step, None], sd[::step, None], share[::step] / float(np.sum(share[::step]))
-    kinks = loss.kinks(np.zeros(1)).reshape(1, -1)
-    near = np.concatenate([kinks, kinks, kinks], axis=1) + s * np.repeat([0.0, -_BESIDE, _BESIDE], kinks.size)
-    points = np.concatenate([d + s * np.linspace(-_REACH, _REACH, _POINTS), near], axis=1)
-    points = np.clip(points, d - _REACH * s, d + _REACH * s)
-    flat, zero = points.reshape(-1), np.zeros(points.size)
-    noisy = label_moments(loss, Normal.trusted(np.broadcast_to(s, points.shape).reshape(-1)), flat, zero).mean
-    raised = (noisy - loss(flat, zero)).reshape(points.shape)
-    return float(a @ raised.min(axis=1)), float(a @ raised.max(axis=1))
-
-
-def forecast_raised_by_noise(
-    loss: Loss, y: FloatArray, p: Any, sd: FloatArray, share: FloatArray
-) -> tuple[float, float]:
-    """The same for a score of forecasts: each label bends where its own forecast does."""
-    step = max(1, len(y) * p.width // _MOST_LABELS)
-    y, p, s, a = y[::step], p[::step], sd[::step], share[::step] / float(np.sum(share[::step]))
+def raised_by_noise(loss: Loss, data: Measured, sd: FloatArray) -> tuple[float, float]:
+    """The least and the most by which label errors `sd` may have raised the mean loss, of the residual or of a forecast."""
+    width = data.p.width if isinstance(data.p, Forecast) else 1
+    rows = np.arange(0, data.n, max(1, data.n * width // _MOST_LABELS))
+    few, s = data[rows], sd[rows]
+    y, p, errors = few.labels, few.predictions, Normal.trusted(s)
     kinks = loss.kinks(p)
     near = np.concatenate([kinks, kinks - _BESIDE * s, kinks + _BESIDE * s])
     points = np.concatenate([y + np.linspace(-_REACH, _REACH, _POINTS)[:, None] * s, near])
     points = np.clip(points, y - _REACH * s, y + _REACH * s)
-    errors = Normal.trusted(s)
     raised = np.stack([np.subtract(label_moments(loss, errors, row, p).mean, loss(row, p)) for row in points])
-    return float(raised.min(axis=0) @ a), float(raised.max(axis=0) @ a)
+    return float(raised.min(axis=0) @ few.shares), float(raised.max(axis=0) @ few.shares)
 
 
 def for_any_residuals(
