@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scorebars import checks, losses
 from scorebars.answers.base import Answers
 from scorebars.answers.combined import in_units
-from scorebars.answers.evidence import by_engine, sums_of
+from scorebars.answers.evidence import unit_and_sums
 from scorebars.answers.means.forecast_answers import ForecastAnswers
 from scorebars.answers.means.mean_loss import (
     AbsoluteAnswers,
@@ -472,16 +472,16 @@ def fraction_within(data: Measured, *, tolerance: float) -> Answers:
     0.5455 0.55 ± 0.009 (labels) ± 0.16 (sample)
     """
     loss = losses.Within(checks.at_least_zero(tolerance, "tolerance"))
-    found, scale = WithinAnswers.of(_WITHIN, loss, data), _scale(loss, data)
-    if scale == 1.0:
-        return found
-    return WithinAnswers.of(_WITHIN, losses.Within(min(loss.tolerance / scale, sys.float_info.max)), data.scaled(scale))
+    scale = _scale(loss, data)
+    if scale != 1.0:
+        loss, data = losses.Within(min(loss.tolerance / scale, sys.float_info.max)), data.scaled(scale)
+    return WithinAnswers.of(_WITHIN, loss, data)
 
 
 def _scale(loss: losses.Within, data: Measured) -> float:
     """The power of two to divide by, so that squares of the label errors stay in range; it changes no share."""
-    if by_engine(loss, data):
-        sums = sums_of(data, tolerance=loss.tolerance)  # found already
+    sums = unit_and_sums(loss, data)[1]
+    if sums is not None:
         return between(sums.scale * sums.max_abs_d, sums.scale * sums.max_sigma)
     with np.errstate(over="ignore"):
         largest = float(np.max(np.abs(data.residual)))

@@ -120,20 +120,15 @@ class ForecastAnswers(MeanLoss):
         """A perfect model's CRPS or log score under errors that are not normal: mean and variance are integrated."""
         if errors.discrete and isinstance(self.loss, LogScore):
             raise UndefinedEstimate(_NO_DENSITY.format(errors=errors))
-        y, a = data.labels, data.shares
-        scale = np.ones(data.n)
+        y, a, scale = data.labels, data.shares, np.ones(data.n)
+        self._require_errors(np.sqrt(errors.variance(y)))
         if isinstance(errors, LocationScale) and isinstance(self.loss, Crps):  # the error's width is a unit
-            scale = np.asarray(np.broadcast_to(errors.width, (data.n,)), dtype=np.float64)
-            counts = scale > 0
-            model = errors[np.flatnonzero(counts)]
-            model = model.scaled(1.0 / scale[counts]) if counts.any() else model  # type: ignore[arg-type]
-            y = np.zeros(int(counts.sum()))
-            mean, variance = np.zeros(data.n), np.zeros(data.n)
-            if counts.any():
-                mean[counts], variance[counts] = self._ideal_moments(model, y)
-        else:
-            self._require_errors(np.sqrt(errors.variance(y)))
-            mean, variance = self._ideal_moments(errors, y)
+            scale = np.broadcast_to(np.asarray(errors.width, dtype=np.float64), y.shape)
+            if not scale.any():
+                return NormalLaw(0.0, 0.0, "delta")
+            like = np.where(scale > 0, np.arange(data.n), np.argmax(scale))  # labels without error do not count
+            y, errors = np.zeros(data.n), errors[like].scaled(1.0 / scale[like])  # type: ignore[arg-type]
+        mean, variance = self._ideal_moments(errors, y)
         if not np.all(np.isfinite(mean[a > 0])):
             raise UndefinedEstimate(_HEAVY_TAILS.format(errors=errors))
         total = float(np.sum(np.square(a * scale) * variance))
