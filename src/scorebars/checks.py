@@ -30,7 +30,7 @@ def complain(argument: str, what: str, bad: NDArray[np.bool_], values: NDArray[A
 
 
 def real_array(values: Any, argument: str) -> NDArray[Any]:
-    """`values` as a real array of float32 or float64, whose entries are not looked at yet."""
+    """`values` as an array of float32 or float64; whether its entries are finite is not checked here."""
     if type(values) is np.ndarray and values.dtype.char in "df" and values.dtype.isnative:
         return values
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):

@@ -1,7 +1,7 @@
 """Columns of tables: rows that belong together, rows that miss a value, columns by name.
 
-pandas objects carry row labels, so their order can be wrong without anybody noticing. It is checked and never mended: a
-silent realignment would hide the very mistake that the labels are there to show.
+pandas objects carry row labels, so rows can be in the wrong order without anybody noticing. The order is checked, never
+mended: a silent realignment would hide the mistake that the labels show.
 """
 
 from __future__ import annotations

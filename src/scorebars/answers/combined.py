@@ -76,7 +76,7 @@ class TransformedAnswers(Answers):
     why_undefined = asked_of("inner.why_undefined")
 
     def truth(self) -> Estimate:
-        """Sizes and rates of label errors that are estimates widen the intervals of the inner metric, then carried over."""
+        """Intervals are those of the inner metric, carried over: also where sizes or rates of label errors are estimates."""
         if self.rates_counted:
             return self._carried(self.inner.truth())
         found = super().truth()
@@ -293,7 +293,7 @@ def _doubt(data: Measured) -> float:
 def _stacked(
     parts: Sequence[IntervalAt], weights: Sequence[float], centre: float, factor: float, level: float
 ) -> Interval:
-    """Average of intervals, end by end, brought nearer to the centre where the averaged scores do not move together."""
+    """Average of intervals, end by end; nearer to the centre where the averaged scores do not move together."""
     low, high = np.dot(weights, np.array([part(level) for part in parts]))
     return Interval(float(centre + factor * (low - centre)), float(centre + factor * (high - centre)))
 
@@ -323,10 +323,10 @@ _MOSTLY_NOISE = (
 class PredictionErrorAnswers(ChangedAnswers):
     """One metric of predictions with standard errors of their own.
 
-    If labels were redrawn, so would be the predictions: `expected`, its distribution and `truth`, which is that of the
-    converged model, come from the errors of both. Fresh labels meet the same predictions, a perfect model needs none, and
-    the scatter of the items holds the errors of the predictions already: `remeasured`, `perfect` and the next test set come
-    from the errors of the labels alone.
+    `expected`, its distribution and `truth` come from the errors of both: if labels were redrawn, so would be the
+    predictions, and `truth` is that of the converged model. `remeasured`, `perfect` and the next test set come from the
+    errors of the labels alone: fresh labels meet the same predictions, a perfect model has no errors, and the scatter of
+    the items already includes those of the predictions.
     """
 
     counted_errors = "errors of labels and predictions"
@@ -349,20 +349,20 @@ class PredictionErrorAnswers(ChangedAnswers):
     def of_sums(cls, both: Answers, alone: Answers) -> PredictionErrorAnswers:
         """From sums that count the errors of both, and of the labels alone."""
         found = cls(both)
-        found._alone = alone
+        found._labels_alone = alone
         if found._berkson:
             found._at_levels = np.full(_LEVELS.size, math.inf)
         return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Make now what is otherwise made on demand: the functions that make it cannot be pickled."""
-        _ = self._alone
+        _ = self._labels_alone
         if self._berkson:
             _ = self._at_levels
         return {name: value for name, value in self.__dict__.items() if name != "_make"}
 
     @cached_property
-    def _alone(self) -> Answers:
+    def _labels_alone(self) -> Answers:
         """The answers with the errors of the labels alone."""
         return self._make(self._data.of_labels())
 
@@ -373,7 +373,7 @@ class PredictionErrorAnswers(ChangedAnswers):
         value = float(_TO_NONE @ self._at_levels) if np.all(np.isfinite(self._at_levels)) else math.inf
         if not math.isfinite(value):
             raise UndefinedEstimate(_NO_WAY_BACK)
-        spread = math.sqrt(self._alone._item_variance() + self._alone._shared_variance())
+        spread = math.sqrt(self._labels_alone._item_variance() + self._labels_alone._shared_variance())
         return self._symmetric(value, self.std, "simex", spread, _BERKSON_BACK)
 
     @cached_property
@@ -382,25 +382,27 @@ class PredictionErrorAnswers(ChangedAnswers):
         label, predicted = self._data.errors.of_labels(), self._data.errors.of_predictions()
         assert predicted is not None
         more = (LabelAndPrediction(label, np.sqrt(level) * np.asarray(predicted.sigma)) for level in _LEVELS[1:])
-        return np.array([self._alone.expected, *(self._make(self._data.with_errors(one)).expected for one in more)])
+        return np.array(
+            [self._labels_alone.expected, *(self._make(self._data.with_errors(one)).expected for one in more)]
+        )
 
-    _remeasured = asked_of("_alone._remeasured")
-    perfect = asked_of("_alone.perfect")
-    _in_memory = asked_of("_alone._in_memory")
-    _items_hold_sizes = asked_of("_alone._items_hold_sizes")
-    _size_std_apart = asked_of("_alone._size_std_apart")
-    influences = asked_of("_alone.influences")
-    _group_values = asked_of("_alone._group_values")
-    _skew_groups = asked_of("_alone._skew_groups")
-    _item_variance = asked_of("_alone._item_variance")
-    _shared_variance = asked_of("_alone._shared_variance")
-    total_interval = asked_of("_alone.total_interval")
+    _remeasured = asked_of("_labels_alone._remeasured")
+    perfect = asked_of("_labels_alone.perfect")
+    _in_memory = asked_of("_labels_alone._in_memory")
+    _items_hold_sizes = asked_of("_labels_alone._items_hold_sizes")
+    _size_std_apart = asked_of("_labels_alone._size_std_apart")
+    influences = asked_of("_labels_alone.influences")
+    _group_values = asked_of("_labels_alone._group_values")
+    _skew_groups = asked_of("_labels_alone._skew_groups")
+    _item_variance = asked_of("_labels_alone._item_variance")
+    _shared_variance = asked_of("_labels_alone._shared_variance")
+    total_interval = asked_of("_labels_alone.total_interval")
 
     def sampling_std(self) -> float:
-        return (self._alone if self._berkson else self.inner).sampling_std()
+        return (self._labels_alone if self._berkson else self.inner).sampling_std()
 
     def warnings(self) -> list[str]:
-        found = self._alone.warnings()
+        found = self._labels_alone.warnings()
         noisy = not found and (self.noise_share() or 0.0) > 0.5
         return [_COUNTED, *found, *([_MOSTLY_NOISE] if noisy else [])]
 

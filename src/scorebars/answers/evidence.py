@@ -49,7 +49,7 @@ AnyLaw = TypeVar("AnyLaw", bound=Law)
 
 
 class Evidence:
-    """Labels, or a summary of labels with independent normal errors."""
+    """Labels, or the sums and bins that were kept of labels with independent normal errors."""
 
     data: Measured | None
     _summary: Store | None
@@ -141,7 +141,7 @@ class Evidence:
             raise RuntimeError(_CHANGED) from None
 
     def summary(self, need: str) -> Store | None:
-        """Bins for a distribution ("squares", "absolute", "ratio"); None where labels are few or err in other ways."""
+        """Bins for a distribution ("squares", "absolute", "ratio"); None for few labels and for other errors."""
         data = self.data
         if data is None:
             return self._summary
@@ -179,7 +179,7 @@ class Evidence:
         return all(map(_readable, (data.y, data.p, cast(Normal, data.errors.normal).sigma, data.weight)))
 
     def chances(self, tolerance: float, perfect: bool) -> ClassCounts | None:
-        """Chances of the labels to be within a tolerance, counted; None where labels are few, weighted or err otherwise."""
+        """How many labels have which chance to be within a tolerance; None for few labels, weights and other errors."""
         data = self.data
         if data is None:
             return self._hits.ideal if perfect else self._hits.chances

@@ -41,9 +41,9 @@ def kept_between(low: float, high: float, least: float, most: float) -> Interval
 class Symmetric:
     """value -+ quantile * std, kept inside the metric's range; Student's quantile if df is finite.
 
-    An estimate may fall outside the range, say below it, where that is `low`. The interval then begins at `low`, and
-    ends where a parameter u would make an estimate as small as this one (1 - level) times as probable as `low` makes it:
-    P(estimate | u) = (1 - level) P(estimate | low). For value = low this is the ordinary end; it never meets `low`.
+    An unbiased estimate may fall outside the range, say below `low`. The interval then begins at `low`. It ends at the u
+    for which an estimate as small as this one is (1 - level) times as probable as for `low`:
+    P(estimate | u) = (1 - level) P(estimate | low). So it is never empty, and for value = low it ends as usual.
     """
 
     value: float
@@ -77,13 +77,13 @@ class Symmetric:
 
 @dataclass(frozen=True)
 class Skewed(Symmetric):
-    """The same for a mean of squares, symmetric on the scale of its logarithm: means of few squares are skew.
+    """The interval of a mean of squares, symmetric on the scale of its logarithm: means of few squares are skew.
 
-    `noise` is what was taken off for label errors: value + noise is the mean of squares that was seen. Its standard error, seen
-    in few groups of items, moves with it, and the logarithm does not undo all of that. With s the relative standard error and g
-    the skewness of the mean, (log mean - log expected)/s has the mean (s - g)/2 and the skewness 3 s - 2 g, so that by
-    Cornish and Fisher the upper end lies (g - s)/2 + (2 g - 3 s)(z^2 - 1)/6 standard errors farther out; for the next test set,
-    seen from this one, (g - 2 s) z^2/2. The lower end, which would come closer, stays.
+    `noise` was taken off for label errors: value + noise is the mean of squares that was seen. Few groups of items with a small
+    mean also show a small standard error, and the logarithm undoes only part of that. With s the relative standard error and
+    g the skewness of the mean, (log mean - log expected)/s has the mean (s - g)/2 and the skewness 3 s - 2 g. So by Cornish
+    and Fisher the upper end moves out by (g - s)/2 + (2 g - 3 s)(z^2 - 1)/6 standard errors, for the next test set by
+    (g - 2 s) z^2/2. The lower end would come closer; it stays.
     """
 
     noise: float = 0.0
@@ -141,12 +141,12 @@ def lean_of_log(s: float, g: float, z: float) -> float:
 
 @dataclass(frozen=True)
 class ScoreInterval:
-    """All values x of a parameter that the estimate does not contradict: (estimate - x)^2 <= z^2 V(x).
+    """All values x that the estimate does not contradict: (estimate - x)^2 <= z^2 V(x).
 
     V(x) = fixed + curve (x - low)(high - x), or fixed + curve (x - low) where the range has no upper end. With fixed = 0
-    and curve = 1/n this is Wilson's interval of a share; `fixed` is variance that does not depend on where x lies, such
-    as that of wrong labels. An estimate outside the range counts as its nearest end: that is never farther from a
-    possible x, so the interval holds x at least as often, and it is never empty.
+    and curve = 1/n this is Wilson's interval of a share. `fixed` is variance that does not depend on x, such as that of
+    wrong labels. An estimate outside the range counts as the end next to it, so the interval is never empty. That end is
+    closer to every possible x, so the interval holds x at least as often.
     """
 
     value: float

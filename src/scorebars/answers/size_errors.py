@@ -1,8 +1,8 @@
 """What an answer gains in uncertainty where the sizes of the label errors are estimates themselves.
 
-All sizes may share a factor that is known to a fraction r. Between the sizes times 1 + r and times 1 - r an estimate moves by
-twice its standard deviation from that cause, whatever the metric. Sizes that were estimated label by label move it
-independently, and add up in squares. Both come on top of what the label errors themselves do.
+All sizes may share a factor that is known to a fraction r. An estimate is found with sizes times 1 + r and times 1 - r: half
+of the difference is its standard deviation from that cause, whatever the metric. Sizes that were estimated label by label
+move it independently, and add up in squares. Both come on top of what the label errors themselves do.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SizeError:
         return math.hypot(down, z * self.apart), math.hypot(up, z * self.apart)
 
     def _bent(self, level: float, down: float, up: float) -> tuple[float, float]:
-        """The reach of an estimate that does not move in proportion to the error variance; never less than the straight one."""
+        """The reach of an estimate that does not move in proportion to the error variance; never less than in proportion."""
         assert self.scale is not None and self.at is not None
         more, less = self.scale.reach(level)
         here = self.at(1.0)
@@ -111,10 +111,10 @@ def of_single_sizes(answers: Answers, errors: MeasurementError, ask: NumberOf) -
 
 
 def from_single_sizes(sizes: EstimatedSizes, halved: Callable[[FloatArray], float]) -> float:
-    """The same from how far an estimate moves with relative steps of all sizes.
+    """The same for any estimate; `halved` says how far it moves with these relative steps of all sizes.
 
-    Single sizes err independently. If all are moved at once, each up or down by lot, the mean square of what comes out is
-    the sum of the squares of what each would do alone.
+    Single sizes err independently. Move all at once, each up or down at random: the mean square of the change is the sum of
+    the squares that each size would give alone.
     """
     rng = np.random.default_rng(_SEED)
     signs = rng.choice([-1.0, 1.0], (_DIRECTIONS, len(sizes.sigma)))

@@ -52,11 +52,11 @@ def class_declaration(
 
 
 def class_metric(
-    declaration: Declaration, once: str | None = None
+    declaration: Declaration, old_name: str | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a public metric of a function that finds the score from what every metric takes, and from its own options.
 
-    `once` is the name that scikit-learn gave the predictions before; it is taken with its warning.
+    `old_name` is what scikit-learn called the predictions before; it still works, with scikit-learn's warning.
     """
     name = {"labels": "y_pred", "probabilities": "y_proba", "scores": "y_score"}[declaration.takes]
 
@@ -69,8 +69,8 @@ def class_metric(
             groups: ArrayLike | None = None,
             **options: Any,
         ) -> Any:
-            if once is not None and once in options:
-                predicted = (_by_old_name(once, name, predicted, options),)
+            if old_name is not None and old_name in options:
+                predicted = (_by_old_name(old_name, name, predicted, options),)
             if len(predicted) != 1:  # passed by name; else the usual TypeError
                 shown.bind(y_true, *predicted, **options)
                 predicted = (options.pop(name),)
@@ -101,16 +101,17 @@ def class_metric(
     return public
 
 
-def _by_old_name(once: str, name: str, predicted: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
+def _by_old_name(old_name: str, name: str, predicted: tuple[ArrayLike, ...], options: dict[str, Any]) -> Any:
     """The predictions that were passed under the name that scikit-learn gave up."""
     if predicted or name in options:
-        raise ValueError(f"Cannot use both `{once}` and `{name}`. `{once}` is deprecated, use `{name}` only.")
+        raise ValueError(f"Cannot use both `{old_name}` and `{name}`. `{old_name}` is deprecated, use `{name}` only.")
     warnings.warn(
-        f"`{once}` was renamed to `{name}` in version 1.9 and will be removed in version 1.11 of scikit-learn: write `{name}`.",
+        f"`{old_name}` was renamed to `{name}` in version 1.9 and will be removed in version 1.11 of scikit-learn: write "
+        f"`{name}`.",
         FutureWarning,
         stacklevel=3,
     )
-    return options.pop(once)
+    return options.pop(old_name)
 
 
 _PLAIN_ARRAY = {np.ndarray, list}
@@ -336,7 +337,7 @@ def all_classes(model: ClassError, *parts: NDArray[Any]) -> NDArray[Any]:
     return np.sort(np.array([only, other]))
 
 
-def labelled(given: Given, options: NDArray[Any] | None = None) -> tuple[Labelled, NDArray[Any]]:
+def aligned_labels(given: Given, options: NDArray[Any] | None = None) -> tuple[Labelled, NDArray[Any]]:
     """Labels, predicted classes and errors, checked and aligned, and the sorted classes of labels and predictions.
 
     `options` are classes that the caller named besides. Labels that an accumulator has counted come in place of y_true.

@@ -41,7 +41,7 @@ def _brier_costs(p: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(others, 0.0) + np.square(1.0 - p))
 
 
-@class_metric(_LOG_LOSS, once="y_pred")
+@class_metric(_LOG_LOSS, old_name="y_pred")
 def log_loss(given: Given, *, normalize: bool = True, labels: ArrayLike | None = None) -> Score:
     r"""How surprising are the labels to predicted probabilities, when some labels are wrong?
 

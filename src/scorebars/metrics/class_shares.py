@@ -218,7 +218,7 @@ def _score(
     cells = inputs.label_matrix(given)
     if cells is not None:
         return _share_of_cells(declaration, share, cells, named, average, zero_division == "warn", undefined)
-    data, present = inputs.labelled(given, None if average == "binary" else named)
+    data, present = inputs.aligned_labels(given, None if average == "binary" else named)
     if average == "samples":
         raise ValueError(
             "Samplewise metrics are not available outside of multilabel classification: average='samples' needs several "
@@ -233,7 +233,7 @@ def _score(
         if pos_label not in present:
             if len(present) == 2 or isinstance(pos_label, str) != (present.dtype.kind == "U"):
                 raise ValueError(f"pos_label={pos_label!r} is not a valid label. It should be one of {present}.")
-            data, _ = inputs.labelled(given, np.array([pos_label]))
+            data, _ = inputs.aligned_labels(given, np.array([pos_label]))
         positive = int(np.searchsorted(data.classes, pos_label))
         of_one = ConfusionAnswers(declaration, data.column(positive), OfPositives(share), undefined)
         if zero_division == "warn" and of_one.observed_undefined:

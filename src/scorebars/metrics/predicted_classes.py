@@ -56,7 +56,7 @@ def _accuracy(given: Given) -> tuple[Answers, float, float]:
         number = max(len(labels.classes), 2)  # a label that is wrong has another class to be
         answers: Answers = AccuracyAnswers(_ACCURACY, right, model, number, labels.weight)
     else:
-        data, _ = inputs.labelled(given)
+        data, _ = inputs.aligned_labels(given)
         answers = LabelLossAnswers(_ACCURACY, data, np.eye(data.k)[data.predicted])
     return answers, *_hits(right, labels.weight)
 
@@ -176,7 +176,7 @@ def balanced_accuracy_score(given: Given, *, adjusted: bool = False) -> Score:
     >>> print(f"{s.observed:.4f}", s, s.truth)
     0.9294 0.9244 ± 0.0007 (labels) ± 0.0024 (sample) 0.9344 ± 0.0007 (labels) ± 0.0025 (sample)
     """
-    data, present = inputs.labelled(given)
+    data, present = inputs.aligned_labels(given)
     if len(present) > len(np.unique(data.shown)):
         warnings.warn("y_pred contains classes not in y_true", UserWarning, stacklevel=3)
     declaration = replace(_BALANCED, low=-1.0) if adjusted else _BALANCED
@@ -208,7 +208,7 @@ def matthews_corrcoef(given: Given) -> Score:
     >>> print(f"{s.observed:.4f}", s, s.truth)
     0.9216 0.9160 ± 0.0008 (labels) ± 0.0027 (sample) 0.9271 ± 0.0008 (labels) ± 0.0027 (sample)
     """
-    data, _ = inputs.labelled(given)
+    data, _ = inputs.aligned_labels(given)
     return Score(ConfusionAnswers(_MATTHEWS, data, Matthews(), 0.0))
 
 
@@ -256,7 +256,7 @@ def cohen_kappa_score(
     if not (math.isnan(undefined) or -1 <= undefined <= 1):
         raise ValueError(f"replace_undefined_by must be nan or between -1 and 1, got {replace_undefined_by!r}.")
     named = inputs.given_labels(labels)
-    data, _ = inputs.labelled(given, named)
+    data, _ = inputs.aligned_labels(given, named)
     if named is not None and not np.any(np.isin(data.names, named)):
         raise ValueError("At least one label in `labels` must be present in y_true.")
     keep = np.arange(data.k) if named is None else np.searchsorted(data.classes, named)
@@ -343,7 +343,7 @@ def confusion_matrix(
     verified = None
     if isinstance(yerr, Verified):
         yerr, gold, verified = exact_classes(y_true, yerr, sample_weight)
-    data, present = inputs.labelled(Given(y_true, y_pred, yerr, sample_weight), named)
+    data, present = inputs.aligned_labels(Given(y_true, y_pred, yerr, sample_weight), named)
     if named is not None and not np.any(np.isin(data.names, named)):
         raise ValueError("At least one label specified must be in y_true.")
     if named is None and len(present) == 1:

@@ -21,7 +21,7 @@ from scorebars.errors import Verified
 from scorebars.errors.normal import error_model
 from scorebars.evaluation.scoring import Evaluation
 from scorebars.evaluation.study_data import errors_of, rows
-from scorebars.metrics.class_inputs import Given, labelled
+from scorebars.metrics.class_inputs import Given, aligned_labels
 from scorebars.metrics.registry import entry_of
 from scorebars.studies.evaluate import evaluate
 
@@ -65,7 +65,7 @@ class TestedFold:
         labels, rng = self.labels, np.random.default_rng(_SEED)
         if self.task == "classification":
             named = labels if np.asarray(self.predicted).dtype.kind == "f" else self.predicted  # not probabilities
-            data, _ = labelled(Given(labels, named, self.yerr))
+            data, _ = aligned_labels(Given(labels, named, self.yerr))
             cumulated = np.cumsum(data.model.label_probabilities(data.classes[data.shown], data.classes), axis=1)
             drawn = [np.sum(rng.random((len(labels), 1)) > cumulated[:, :-1], axis=1) for _ in range(_REDRAWS)]
             return self.yerr, [data.classes[k] for k in drawn]

@@ -61,7 +61,7 @@ class ClassAnswers(Answers):
 
     @cached_property
     def _redrawn(self) -> tuple[list[Spread], list[float], float, float, float]:
-        """Labels redrawn from their errors: cases, their chances, mean, variance, and that of independent errors."""
+        """Labels redrawn from their errors: cases and their chances, mean, variance, variance of independent errors alone."""
         if self.data.exact or not self._possible_values(self.data.probabilities):
             return [], [1.0], self.observed, 0.0, 0.0
         cases = self.data.mixture()
@@ -75,7 +75,7 @@ class ClassAnswers(Answers):
         return self._redrawn[2]
 
     def _mixed(self, cases: Cases, moments: list[MetricMoments]) -> tuple[list[float], float, float]:
-        """Chances, mean and variance over cases; given a defined metric, a case counts by how often it defines it."""
+        """Chances, mean and variance over cases. A conditional metric weighs a case by how often it is defined there."""
         pairs = [(c * m.p_defined if self._conditional else c, m) for (c, _), m in zip(cases, moments, strict=True)]
         total = math.fsum(c for c, _ in pairs)
         chances = [c / total for c, _ in pairs]
@@ -183,9 +183,10 @@ class ClassAnswers(Answers):
     def _over_rates(
         self, found: Estimate, spread: float | None = None, curve: float = 0.0, df: float = math.inf
     ) -> Estimate:
-        """The estimate with what its error rates do to it, where they were counted from checked labels.
+        """The estimate, less certain where its error rates were counted from checked labels.
 
-        With known rates it has over test sets the variance `spread`, or that of the labels and of a share with `curve`.
+        If the rates were known, its variance over test sets would be `spread`, or that of the labels plus that of a share
+        with `curve`.
         """
         checked, berkson = self.data.checked, self._berkson
         if checked is None:
@@ -329,11 +330,10 @@ class ClassAnswers(Answers):
         return next_share(self._defined(self.observed), curve, self.declaration, more, self._df)
 
     def _curve(self, classes: FloatArray) -> float:
-        """One over the number of items of a share that would scatter as this metric does: variance over x (1 - x).
+        """How fast the metric scatters: its variance over x (1 - x), which for a share of n items is 1/n.
 
-        Variance and value are taken after two labels or so were exchanged at random, which counts for little among many.
-        Where no item is wrong, the exchanged labels alone show a scatter. A loss without upper end is taken
-        as a sum of rare large ones, whose variance grows with x.
+        About two labels are exchanged at random first. That changes little among many, and it shows a scatter where no item
+        is wrong. A loss without upper end counts as a sum of rare large ones, whose variance grows with x.
         """
         size, masses = self.data.effective_size, self.data.masses
         exchanged = 2.0 / (size + 4.0)

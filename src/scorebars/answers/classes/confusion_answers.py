@@ -229,9 +229,7 @@ class ConfusionAnswers(ClassAnswers):
 
     def values(self, y: FloatArray) -> FloatArray:
         """The metric of several sets of labels (d, n) of two classes; nan where it is 0/0 and conditioned away."""
-        weights = self.data.weights * np.stack([self._predicted == 0, self._predicted == 1])
-        c = np.stack([(1.0 - y) @ weights.T, y @ weights.T], axis=-2)
-        return self._with_undefined(self._metric(c))
+        return self._of_labels(y)
 
     def _with_undefined(self, values: Any) -> FloatArray:
         """Values of the metric, with the one that stands for 0/0."""
@@ -239,10 +237,15 @@ class ConfusionAnswers(ClassAnswers):
         return found if self._undefined is None else np.where(np.isnan(found), self._undefined, found)
 
     def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
+        return self._of_labels(rows, self.data.classes)
+
+    def _of_labels(self, labels: NDArray[Any], classes: NDArray[Any] | None = None) -> FloatArray:
+        """By counting all sets at once; labels are indices unless these are their classes."""
         kind = np.float64 if self.data.weight is not None or self.data.n >= 1 << 24 else np.float32  # counts are exact
         predicted = (self._predicted[:, None] == np.arange(self.data.k)) * self.data.weights[:, None]
         predicted = predicted.astype(kind)
-        c = np.stack([(rows == label).astype(kind) @ predicted for label in self.data.classes], axis=1)
+        names = np.arange(self.data.k) if classes is None else classes
+        c = np.stack([(labels == name).astype(kind) @ predicted for name in names], axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             return self._with_undefined(self._metric(c.astype(np.float64)))
 

@@ -1,8 +1,8 @@
 """Class labels with their errors: what every classification metric asks about its labels.
 
-A class label carries its error as a matrix T[true, shown], as a measured number carries a variance. An answer asks for
-labels with other errors T'; carried there, labels have the effective matrix T^-1 T'. `Labelled` holds the result for
-each noise level as an array (n, K), rows summing to 1:
+A class label carries its error as a matrix T[true, shown], as a measured number carries a variance. An answer asks what
+labels with other errors T' would be. The matrix T^-1 T' takes the labels at hand there. `Labelled` has one array (n, K) for
+each noise level, whose rows sum to 1:
 
 =====================  =====================================================================================
 ``one_hot``            observed: the labels as they are shown
@@ -287,7 +287,7 @@ class Labelled:
         return self.model.checked if self.own is None else self.own.checked
 
     def rate_slopes(self, slopes: FloatArray) -> FloatArray:
-        """What the error rates do to sum slopes * indicators, by the slopes (c, j) of each.
+        """The derivatives (c, j) of sum slopes * indicators with respect to the error rates.
 
         A change dT changes the inverse T^-1 by -T^-1 dT T^-1, and labels of class j have row j of it. Berkson: row j of T.
         """
@@ -349,9 +349,9 @@ class Labelled:
     # flips that all labels share ----------------------------------------------------------------
 
     def shared_step(self, of_truth: bool) -> FloatArray | None:
-        """What one flip common to all labels does to the shown labels, times its std, (n, K); None without correlation.
+        """How a flip common to all labels, of one standard deviation, moves the shown labels (n, K); None without correlation.
 
-        With `of_truth`: what it does to the indicators.
+        With `of_truth`: how it moves the indicators.
         """
         if not self._correlation:
             return None
@@ -427,7 +427,7 @@ class Labelled:
         return rows
 
     def by_class(self, moved: FloatArray) -> FloatArray:
-        """What an item moves as one of each class, from what it moves as a no or a yes in each column (n, columns, 2)."""
+        """How much an item of each class moves the metric, from its no and its yes in each column (n, columns, 2)."""
         no, yes = moved[..., 0], moved[..., 1]
         return np.asarray(np.add.reduce(no, axis=1)[:, None] + yes - no)
 

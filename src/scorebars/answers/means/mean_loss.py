@@ -149,7 +149,7 @@ class MeanLoss(Answers):
         return self._back(Level("remeasured", repeats))
 
     def truth_terms(self, y: FloatArray, p: Any, errors: MeasurementError) -> tuple[FloatArray, FloatArray]:
-        """What each label adds to an unbiased truth, and its variance; NaN where there is none."""
+        """The unbiased estimate of the true loss from each label, and its variance; NaN where there is none."""
         return np.full(len(y), math.nan), np.full(len(y), math.nan)
 
     def _same_process(self, level: Level) -> bool:
@@ -272,7 +272,7 @@ class MeanLoss(Answers):
         return self._store.scatter(self.loss, self._berkson, self._centre)
 
     def _label_variance(self) -> float:
-        """As if the errors of the labels were independent; very many labels are represented by every k-th."""
+        """As if the errors of the labels were independent; every k-th label stands for very many."""
         data = self._labels("of single labels")
         few = data.thinned(_OWN_SUBSAMPLE)
         total = _by_few(data, few, label_part(self.loss, few.errors, few.labels, few.predictions))

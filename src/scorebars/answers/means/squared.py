@@ -526,14 +526,7 @@ def pulls(data: Measured) -> Measured:
             raise ValueError(
                 "sample_weight has no meaning in d' S^-1 d, where errors are correlated: leave it out, or pass sigma."
             )
-        if label.batch is not None:
-            z = _whitened_batches(z, label, sigma)
-        else:
-            z = (
-                _whitened_shared(z, label.shared / sigma)
-                if label.shared is not None
-                else _whitened(data.residual, label)
-            )
+        z = _whitened(z, label, sigma)
     if not np.all(np.isfinite(z)):
         raise OverflowError("a residual is so large in units of its error that the ratio leaves the range of doubles.")
     return Measured(z, np.zeros(data.n), own, data.weight)
@@ -547,33 +540,25 @@ def require_positive(sigma: FloatArray) -> None:
         raise checks.complain("yerr", what, bad, sigma, _HINT)
 
 
-def _whitened(d: FloatArray, errors: Normal) -> FloatArray:
-    """C^-1 d with S = C C': as many independent unit normals as there are labels."""
+def _whitened(z: FloatArray, errors: Normal, sigma: FloatArray) -> FloatArray:
+    """C^-1 z with S = C C': as many independent unit normals as there are labels, from residuals in units of their errors."""
+    if errors.batch is not None and errors.batch_shift is not None:  # labels of a batch share one shift: each by itself
+        v = errors.batch_shift / sigma
+        square, along = (np.bincount(errors.batch, x) for x in (v * v, v * z))
+        shrunk = np.where(square > 0, (1.0 - 1.0 / np.sqrt(1.0 + square)) / np.where(square > 0, square, 1.0), 0.0)
+        return np.asarray(z - v * (shrunk * along)[errors.batch])
+    if errors.shared is not None:  # (I + V V')^(-1/2) z with V the k shared shifts, in O(k^2 n)
+        _, size, directions = np.linalg.svd(errors.shared / sigma, full_matrices=False)
+        return np.asarray(z - directions.T @ ((1.0 - 1.0 / np.hypot(1.0, size)) * (directions @ z)))
     assert errors.cov is not None
-    scale = np.broadcast_to(np.asarray(errors.sigma, dtype=np.float64), d.shape)
-    correlation = errors.cov / np.outer(scale, scale)
+    correlation = errors.cov / np.outer(sigma, sigma)
     smallest = float(linalg.eigvalsh(correlation, subset_by_index=(0, 0))[0])
-    if smallest <= 1e-13 * len(d):
+    if smallest <= 1e-13 * len(z):
         raise ValueError(
             f"cov is singular (smallest eigenvalue of the correlations {smallest:.1e}), but reduced chi-squared needs "
             "its inverse: some combination of the labels would be known without error."
         )
-    return np.asarray(linalg.solve_triangular(linalg.cholesky(correlation, lower=True), d / scale, lower=True))
-
-
-def _whitened_batches(z: FloatArray, errors: Normal, sigma: FloatArray) -> FloatArray:
-    """The same where labels of a batch share one shift: each batch by itself, in O(n)."""
-    assert errors.batch is not None and errors.batch_shift is not None
-    v = errors.batch_shift / sigma
-    square, along = (np.bincount(errors.batch, x) for x in (v * v, v * z))
-    shrunk = np.where(square > 0, (1.0 - 1.0 / np.sqrt(1.0 + square)) / np.where(square > 0, square, 1.0), 0.0)
-    return np.asarray(z - v * (shrunk * along)[errors.batch])
-
-
-def _whitened_shared(z: FloatArray, shifts: FloatArray) -> FloatArray:
-    """(I + V V')^(-1/2) z with V the shared shifts in units of the labels' own errors, (k, n); cost O(k^2 n)."""
-    _, size, directions = np.linalg.svd(shifts, full_matrices=False)
-    return np.asarray(z - directions.T @ ((1.0 - 1.0 / np.hypot(1.0, size)) * (directions @ z)))
+    return np.asarray(linalg.solve_triangular(linalg.cholesky(correlation, lower=True), z, lower=True))
 
 
 def _groups_of_squares(a: FloatArray, d: FloatArray, codes: NDArray[np.intp]) -> SkewGroups:

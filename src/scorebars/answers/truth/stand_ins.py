@@ -7,10 +7,10 @@ Ghosh 1992). Any metric of the stand-ins estimates the metric of the truth, medi
 with the corrected sums of `ratio_of_sums`; what is assumed beyond is that true residuals have a law of the shape that the
 observed ones show.
 
-How well is the estimate known? The stand-ins depend mostly on one number, the sum of squares that is left of the labels'
-residuals once their errors are taken off. Each value within its standard error has its stand-ins: one part of an interval,
-lopsided where it has to be. The other part is what remains when the stand-ins are measured again on the computer (or items
-drawn again, for the population), estimated again, and compared with stand-ins of the same sum.
+How well is the estimate known? The stand-ins depend mostly on one number: the sum of squares that is left of the labels'
+residuals once their errors are taken off. One part of an interval comes from stand-ins with one standard error more or less
+of it. The other part is what remains: stand-ins are measured again on the computer (or items drawn again, for the
+population), estimated again, and compared with stand-ins of the same sum.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ pinball, Huber, within tolerance. It needs independent errors and labels enough 
 
 Where true residuals follow the label errors, D = m(s) + c(s) eta, the law is that of eta. `most_likely_trend` decides.
 
-Errors need not be normal: a label that is a count, or has an error of a factor, tells by its own density which true values
-it allows. The size of such an error grows with the true value, which only the label shows, with that very error; residuals
-then follow the size that the error has at the prediction. A loss that is not one of the residual alone (a percentage, a
-difference of logarithms) is averaged over what each label tells about its own truth.
+Errors need not be normal. A count, or a label with an error of a factor, says by its own density which true values it
+allows. The size of such an error grows with the true value, which is not known; residuals then follow the size that the
+error has at the prediction. A loss that is not one of the residual alone (a percentage, a difference of logarithms) is
+averaged over what each label tells about its own truth.
 
 A loss that jumps cannot be deconvolved: laws that no data can tell apart differ in it. Its interval is the range of its
 mean over all laws that fit the labels, and its estimate comes from a smooth law among them.
@@ -411,7 +411,7 @@ class MeanOfLoss:
 
     @cached_property
     def _sampling_variance(self) -> float:
-        """What a new test set adds to the uncertainty of the law: known losses, how many are known, other label errors."""
+        """What a new test set adds to the uncertainty of the law: other known losses, more or fewer of them, other errors."""
         parts, values = self.residuals, self._values
         by_error = 0.0
         if values.ndim == 2:
