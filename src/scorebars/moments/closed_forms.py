@@ -12,7 +12,6 @@ z = delta/sigma >= 0 (for delta < 0 take 1 - alpha for alpha; g, g2, Q: see `sco
     pinball              E = alpha delta + sigma g(z)/2
                          Var = sigma^2 [alpha^2 - 2 alpha Q(z) + g2(z) - g(z)^2/4]
     Huber                a parabola between two straight lines: truncated moments of a normal variable
-    log-cosh             the trapezoid rule, exact to rounding
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from scorebars.losses import (
     DawidSebastiani,
     Huber,
     IntervalScore,
-    LogCosh,
     LogScore,
     Loss,
     PercentageError,
@@ -55,7 +53,7 @@ from scorebars.moments.forecast_moments import (
     quadratic_score,
     quantile_loss_normal,
 )
-from scorebars.moments.numerical import Moments, integrate_loss, numerical_moments
+from scorebars.moments.numerical import NORMAL_EDGES, Moments, normal_rule, numerical_moments
 from scorebars.numerics.special import folded_mean, folded_variance, g, g2, scaled_g, standardised, v
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -233,32 +231,6 @@ def _moments_between(
     return (under, -at_low, under - times_low), (i0, i1, i2, i3, i4), (over, at_high, over + times_high)
 
 
-_Z = np.linspace(-12.0, 12.0, 97)
-_Z_WEIGHT = 0.25 * normal_density(_Z)
-
-
-def log_cosh_normal(loss: LogCosh, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
-    """No closed form, but the loss is analytic within pi/2 of the real axis.
-
-    So with step h in z the error of the trapezoid rule is exp(-pi^2 / (h sigma)): 1e-16 for h = 1/4 up to sigma = 1. The
-    adaptive rule serves for wider errors.
-    """
-    sigma = np.broadcast_to(errors.total, y.shape)
-    mean, variance = np.empty(len(y)), np.empty(len(y))
-    wide = sigma > 1.0
-    if wide.any():
-        mean[wide], variance[wide] = integrate_loss(loss, Normal.trusted(sigma[wide]), y[wide], p[wide])
-    narrow = np.flatnonzero(~wide)
-    for start in range(0, narrow.size, 2048):
-        part = narrow[start : start + 2048]
-        residual, zero = y[part] - p[part], np.zeros(part.size)
-        seen = loss(residual, zero)
-        change = loss(residual + _Z[:, None] * sigma[part], zero) - seen
-        shift = _Z_WEIGHT @ change
-        mean[part], variance[part] = seen + shift, _Z_WEIGHT @ np.square(change - shift)
-    return Moments(mean, variance)
-
-
 # labels within a tolerance: only probabilities count -------------------------------------------
 
 
@@ -424,7 +396,6 @@ class _OverPredictions(Loss):
         return np.concatenate([found, found - reach, found + reach])
 
 
-_EDGES = np.array([-10.0, -5.0, -2.5, 0.0, 2.5, 5.0, 10.0])
 _COLUMNS = 4096
 
 
@@ -433,12 +404,8 @@ def _between_kinks(loss: Loss, sd: FloatArray, y: FloatArray, p: FloatArray) -> 
     out = np.empty((2, len(y)))
     for start in range(0, len(y), _COLUMNS):
         part = slice(start, start + _COLUMNS)
-        cuts = np.clip((loss.kinks(p[part]) - y[part]) / divisible(sd[part]), _EDGES[0], _EDGES[-1])
-        ends = np.broadcast_to(_EDGES[:, None], (_EDGES.size, cuts.shape[1]))
-        ends = np.sort(np.concatenate([ends, cuts]), axis=0)
-        half = 0.5 * np.diff(ends, axis=0)
-        z = ((0.5 * (ends[1:] + ends[:-1]))[:, None] + _POINTS[:, None] * half[:, None]).reshape(-1, cuts.shape[1])
-        weight = (_WEIGHTS[:, None] * half[:, None]).reshape(z.shape) * normal_density(z)
+        kinks = (loss.kinks(p[part]) - y[part]) / divisible(sd[part])
+        z, weight = normal_rule((_POINTS, _WEIGHTS), NORMAL_EDGES, kinks)
         with np.errstate(all="ignore"):
             seen = loss(y[part], p[part])
             change = np.where(weight > 0, loss(y[part] + sd[part] * z, p[part]) - seen, 0.0)
@@ -516,7 +483,6 @@ _FORMS: dict[tuple[type[Loss], type[MeasurementError]], Callable[..., Moments]] 
     (AbsoluteError, Poisson): absolute_poisson,
     (Pinball, Normal): pinball_normal,
     (Huber, Normal): huber_normal,
-    (LogCosh, Normal): log_cosh_normal,
     (Within, Normal): within_normal,
     (Within, MeasurementError): within_any,
     (PercentageError, LogNormal): percentage_log_normal,

@@ -25,20 +25,20 @@ from scipy.special import erf
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
 from scorebars.errors.label_and_prediction import LabelAndPrediction
-from scorebars.errors.measurement_error import NO_ERROR, normal_density
+from scorebars.errors.measurement_error import NO_ERROR
 from scorebars.losses import AbsoluteError, DawidSebastiani, LogScore, Loss, SignedError, SquaredError
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import over_predictions
 from scorebars.moments.folded_pairs import absolute_coefficients, covariance_of_absolute
+from scorebars.moments.numerical import NORMAL_EDGES, normal_rule
 from scorebars.numerics.special import folded_mean, v
 
 _ORDER = 40
 """Terms of the series of a loss without closed pairs."""
 _PRODUCTS, _PRODUCTS_OF_ABSOLUTE = 2000, 5000
 """Products of shifts that are summed at most: for any loss, and for absolute errors, whose coefficients are cheap."""
-_EDGES = np.array([-10.0, -5.0, -2.5, 0.0, 2.5, 5.0, 10.0])
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_RULE = np.polynomial.legendre.leggauss(16)
 _Z_REACH, _FEWEST_Z, _MOST_Z = 8.5, 101, 2001
 """How far errors of batches are integrated, in standard deviations, and at how many points."""
 _LABELS = 1024
@@ -151,7 +151,7 @@ def _coefficients(loss: Loss, sigma: FloatArray, y: FloatArray, p: FloatArray, o
     out = np.empty((order, len(y)))
     for start in range(0, len(y), _LABELS):
         part = slice(start, start + _LABELS)
-        z, weight = _nodes(loss, sigma[part], y[part], p[part])
+        z, weight = normal_rule(_RULE, NORMAL_EDGES, (loss.kinks(p[part]) - y[part]) / sigma[part])
         with np.errstate(over="ignore", invalid="ignore"):
             f = loss(y[part] + sigma[part] * z, p[part]) - loss(y[part], p[part])
             mass = np.where(weight > 0, weight * f, 0.0)
@@ -160,15 +160,6 @@ def _coefficients(loss: Loss, sigma: FloatArray, y: FloatArray, p: FloatArray, o
             before, h = h, (z * h - math.sqrt(m) * before) / math.sqrt(m + 1)
             out[m, part] = np.sum(mass * h, axis=0)
     return out
-
-
-def _nodes(loss: Loss, sigma: FloatArray, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-    cuts = np.clip((loss.kinks(p) - y) / sigma, _EDGES[0], _EDGES[-1])
-    ends = np.sort(np.concatenate([np.broadcast_to(_EDGES[:, None], (_EDGES.size, len(y))), cuts]), axis=0)
-    half = 0.5 * np.diff(ends, axis=0)
-    z = (0.5 * (ends[1:] + ends[:-1]))[:, None] + _POINTS[:, None] * half[:, None]
-    weight = _WEIGHTS[:, None] * half[:, None] * normal_density(z)
-    return z.reshape(-1, len(y)), weight.reshape(-1, len(y))
 
 
 def _mehler(rows: FloatArray, columns: FloatArray, rho: FloatArray) -> float:
