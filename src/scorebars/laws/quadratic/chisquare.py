@@ -6,12 +6,11 @@ is a generalised chi-square: a sum of independent terms (b_j + sqrt(lam_j) Z_j)^
 of the weighted S. Distribution function, density and quantiles come from a contour integral (`laws.contour`), exact
 to 1e-12; a constant sigma gives the non-central chi-square, and labels without error only shift Q.
 
-For the root, P(sqrt Q <= x) = P(Q <= x^2). With mu = E Q its mean follows from
+The mean of the root follows, with mu = E Q, from
 
     sqrt(mu) - E sqrt(Q) = 1 / (2 sqrt(pi)) int_0^inf (E exp(-t Q) - exp(-t mu)) t^(-3/2) dt,
 
-whose integrand is positive, and Var sqrt(Q) = (sqrt(mu) - E)(sqrt(mu) + E): nothing cancels, however small or large the
-label errors are.
+whose integrand is positive: nothing cancels, however small or large the label errors are.
 
 How large can the true mean squared error be, given the observed one?
 
@@ -35,15 +34,15 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.contour import Inversion, InvertedLaw
-from scorebars.laws.law import Law
 from scorebars.laws.quadratic.cgf import BatchCGF, DiagonalCGF, LowRankCGF
 from scorebars.laws.quadratic.quadratic_form import DEPTH, EXACT, compress, compress_nodes
 from scorebars.laws.quadratic.ratio_moments import over_all_scales
+from scorebars.laws.square_root import LawWithRoot
+from scorebars.numerics.roots import crossing
 
 _SMALLEST = 1e-250
 
@@ -92,9 +91,8 @@ def _solve(probability: Callable[[float], float], target: float, low: float, hig
         return float(ndtri(max(probability(theta), 1e-300))) - goal
 
     goal = float(ndtri(target))
-    if miss(low) * miss(high) >= 0:  # closer together than rounding
-        return low
-    return float(brentq(miss, low, high, xtol=1e-14 * high, rtol=1e-14))
+    rises = 1.0 if miss(low) < 0 else -1.0
+    return crossing(lambda theta: rises * miss(theta), low, high, xtol=1e-14 * high, rtol=1e-14)
 
 
 _LOWEST = 1e-100  # of the mean: nothing is found closer to the floor
@@ -102,7 +100,7 @@ _NOTHING = 746.0  # exp of minus this is 0
 _REACH: FloatArray = 4.0 ** np.arange(7.0)
 
 
-class GeneralizedChiSquare(InvertedLaw):
+class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
     """Distribution of floor + Q, with `cgf` that of Q > 0, or None if nothing is random.
 
     `compressed`: nodes of the cgf stand for many labels of different errors.
@@ -296,6 +294,21 @@ class GeneralizedChiSquare(InvertedLaw):
             return self.floor
         return self.floor + self._inversion.ppf(max(q, math.exp(DEPTH)) if self._compressed else q)
 
+    def root_deficit(self) -> float:
+        """The integral over t above, in log t."""
+        cgf, mean, floor = self.cgf, float(self.mean), self.floor
+        if cgf is None:
+            return 0.0
+
+        def integrand(t: FloatArray) -> FloatArray:
+            excess = cgf.centred(-t)
+            difference = np.exp(-t * mean) * np.expm1(np.minimum(excess, 1.0))
+            far = np.flatnonzero(excess >= 1.0)
+            difference[far] = np.exp(cgf.exponent(-t[far], -floor)) - np.exp(-t[far] * mean)
+            return np.asarray(difference * t**-1.5)[None]
+
+        return float(over_all_scales(integrand, 1.0 / mean)[0]) / (2.0 * math.sqrt(math.pi))
+
 
 def _shares(n: int, weight: FloatArray | None) -> FloatArray:
     return np.full(n, 1.0 / n) if weight is None else weight / np.sum(weight)
@@ -312,51 +325,3 @@ def _without_exact_labels(v: FloatArray, x: FloatArray) -> tuple[FloatArray, Flo
     rest = x[exact, 0] - left[:, keep] @ along
     rows = np.column_stack([along, size[keep, None] * right[keep]])
     return np.concatenate([v[~exact], np.zeros(along.size)]), np.vstack([x[~exact], rows]), float(rest @ rest)
-
-
-class SquareRoot(Law):
-    """Distribution of sqrt(Q), given that of Q."""
-
-    method = "exact"
-
-    def __init__(self, square: GeneralizedChiSquare) -> None:
-        self.square = square
-        low, high = square.support
-        self.support = (math.sqrt(low), math.sqrt(high))
-
-    @cached_property
-    def _deficit(self) -> float:
-        """sqrt(mu) - E sqrt(Q)."""
-        cgf, mean, floor = self.square.cgf, float(self.square.mean), self.square.floor
-        if cgf is None:
-            return 0.0
-
-        def integrand(t: FloatArray) -> FloatArray:
-            excess = cgf.centred(-t)
-            difference = np.exp(-t * mean) * np.expm1(np.minimum(excess, 1.0))
-            far = np.flatnonzero(excess >= 1.0)
-            difference[far] = np.exp(cgf.exponent(-t[far], -floor)) - np.exp(-t[far] * mean)
-            return np.asarray(difference * t**-1.5)[None]
-
-        return float(over_all_scales(integrand, 1.0 / mean)[0]) / (2.0 * math.sqrt(math.pi))
-
-    def _mean(self) -> float:
-        return math.sqrt(self.square.mean) - self._deficit
-
-    def _var(self) -> float:
-        return self._deficit * (2.0 * math.sqrt(self.square.mean) - self._deficit)
-
-    def _cdf(self, x: float) -> float:
-        return float(self.square.cdf(x * x))
-
-    def _sf(self, x: float) -> float:
-        return float(self.square.sf(x * x))
-
-    def _pdf(self, x: float) -> float:
-        if self.square.cgf is None:
-            return math.inf
-        x = max(x, math.sqrt(_LOWEST * self.square.cgf.mean))
-        return 2.0 * x * float(self.square.pdf(x * x))
-
-    def _ppf(self, q: float) -> float:
-        return math.sqrt(self.square.ppf(q))
