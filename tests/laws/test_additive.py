@@ -13,11 +13,10 @@ from scorebars import errors, losses
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
-from scorebars.laws.law import NormalLaw
+from scorebars.laws.law import NormalLaw, SquareRoot
 from scorebars.laws.mean_loss_law import OneLabelLaw, mean_law
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
 from scorebars.laws.samples import SampleLaw
-from scorebars.laws.square_root import SquareRoot
 from scorebars.moments import label_moments
 
 RNG = np.random.default_rng(2)

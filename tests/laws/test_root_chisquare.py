@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from scorebars.laws.law import SquareRoot
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
-from scorebars.laws.square_root import SquareRoot
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scorebars.arrays import ComplexArray, FloatArray, IntArray
+from scorebars.laws.law import LawWithRoot
 from scorebars.laws.loss_nodes import LossNodes
-from scorebars.laws.square_root import LawWithRoot
 from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import cumulants_from
 

@@ -34,8 +34,7 @@ import numpy as np
 from scipy.special import erfcx, ndtri
 
 from scorebars.engines.sums import ORDERS, HigherSums
-from scorebars.laws.law import Law
-from scorebars.laws.square_root import LawWithRoot
+from scorebars.laws.law import Law, LawWithRoot
 
 ACCURATE = 1e-9
 """These laws serve where their probabilities err by less."""

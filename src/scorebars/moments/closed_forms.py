@@ -47,11 +47,13 @@ from scorebars.losses import (
     Within,
 )
 from scorebars.moments.forecast_moments import (
+    chance_between,
     covered_any,
     crps_normal_errors,
     interval_score_normal,
     quadratic_score,
     quantile_loss_normal,
+    squared_distance,
 )
 from scorebars.moments.numerical import NORMAL_EDGES, Moments, normal_rule, numerical_moments
 from scorebars.numerics.special import folded_mean, folded_variance, g, g2, scaled_g, standardised, v
@@ -60,11 +62,8 @@ _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def squared(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
-    """(x - p)^2 under any family; infinite where the family lacks the moments."""
-    delta, s2, m4 = errors.mean(y) - p, errors.variance(y), errors.fourth(y)
-    with np.errstate(invalid="ignore", over="ignore"):
-        spread = m4 - s2 * s2 + 4.0 * delta * (errors.third(y) + s2 * delta)
-    return Moments(s2 + delta * delta, np.where(np.isinf(m4), np.inf, np.maximum(spread, 0.0)))
+    """(x - p)^2"""
+    return squared_distance(errors, y, p)
 
 
 def signed(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
@@ -235,17 +234,8 @@ def _moments_between(
 
 
 def within_any(loss: Within, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
-    """P(p - tol <= label <= p + tol) and P(1 - P), the complement taken from the tails so that it keeps its digits."""
-    low, high = p - loss.tolerance, p + loss.tolerance
-    inside = errors.between(y, low, high)
-    outside = np.minimum(errors.below(y, low) + errors.sf(y, high), 1.0)
-    if errors.bounded:  # what rounding leaves outside is not there
-        outside = np.where(outside < 1e-15, 0.0, outside)
-    exact = (errors.variance(y) == 0) & (errors.mean(y) == y)
-    if exact.any():  # |y - p| <= tol itself decides, not its rounded bounds
-        inside = np.where(exact, loss(y, p), inside)
-        outside = np.where(exact, 1.0 - inside, outside)
-    return Moments(inside, inside * outside)
+    """P(p - tol <= label <= p + tol) and P(1 - P)."""
+    return chance_between(errors, y, p - loss.tolerance, p + loss.tolerance, loss(y, p))
 
 
 def within_normal(loss: Within, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:

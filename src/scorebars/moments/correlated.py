@@ -222,6 +222,14 @@ def _mehler_of_shifts(coefficients: Callable[[slice, int], FloatArray], u: Float
 # absolute errors -------------------------------------------------------------------------------
 
 
+def shares_of(weight: FloatArray | None, n: int) -> FloatArray:
+    """Weights that sum to 1."""
+    if weight is None:
+        return np.full(n, 1.0 / n)
+    relative = weight / np.max(weight)
+    return np.asarray(relative / np.sum(relative))
+
+
 class SharedMoments(NamedTuple):
     """Mean and variance of a weighted mean of absolute errors."""
 
@@ -235,7 +243,7 @@ def variance_correlated(delta: FloatArray, cov: FloatArray, weight: FloatArray |
     random = np.flatnonzero(sd > 0)
     if random.size == 0:
         return 0.0
-    a, delta, sd = _shares(weight, delta.size)[random], delta[random], sd[random]
+    a, delta, sd = shares_of(weight, delta.size)[random], delta[random], sd[random]
     unit = float(np.max(sd))  # keeps squares of very small or large errors in range
 
     def correlations(start: int, stop: int) -> FloatArray:
@@ -254,7 +262,7 @@ def variance_shared(
     The variance is right to 1e-10 for up to 4000 labels, and for more where errors are shared by up to half of their
     variance and shifts are up to three. It is right to 4e-7 in every case: errors that are all shared, or more shifts.
     """
-    a, shared = _shares(weight, delta.size), principal_shifts(np.atleast_2d(shared))
+    a, shared = shares_of(weight, delta.size), principal_shifts(np.atleast_2d(shared))
     total = np.sqrt(np.square(sigma) + np.sum(np.square(shared), axis=0))
     mean = float(np.sum(a * folded_mean(delta, total)))
     unit = float(np.max(total, initial=0.0))
@@ -326,10 +334,3 @@ def _pairs(b: FloatArray, h: FloatArray, c: FloatArray, k: FloatArray, rho: Floa
     left, right = (absolute_coefficients(x, order) for x in (h[rows], k[columns]))
     left[0] = 0.0
     return total + _mehler(left * b[rows], right * c[columns], rho)
-
-
-def _shares(weight: FloatArray | None, n: int) -> FloatArray:
-    if weight is None:
-        return np.full(n, 1.0 / n)
-    relative = weight / np.max(weight)
-    return np.asarray(relative / np.sum(relative))

@@ -36,13 +36,12 @@ from scorebars.errors import MeasurementError, Normal, StudentT
 from scorebars.errors.estimated_sizes import CommonScale
 from scorebars.laws import from_summary, many_labels
 from scorebars.laws.affine import ScaledLaw
-from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.law import Law, LawWithRoot, NormalLaw
 from scorebars.laws.mean_loss_law import OneLabelLaw
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, interval_from_nodes
 from scorebars.laws.quadratic.quadratic_form import compress_nodes
 from scorebars.laws.quadratic.ratio_moments import root_moments
 from scorebars.laws.samples import SampleLaw
-from scorebars.laws.square_root import LawWithRoot
 from scorebars.laws.variance_ratio import VarianceRatio, mean_of_ratios, weighted_ratio
 from scorebars.losses import Loss, SquaredError
 from scorebars.measured import Measured

@@ -69,8 +69,8 @@ class PoissonBinomial(ListedLaw):
         return ProbabilityTable.of(first + np.arange(pmf.size, dtype=float), pmf)
 
     def inverted(self) -> tuple[int, FloatArray]:
-        """First value and the probabilities from it on, by `invert`, without values that no trials give."""
-        (first,), (pmf,) = invert(self._p[None], self._count)
+        """First value and the probabilities from it on, by `invert_numbers`, without values that no trials give."""
+        (first,), (pmf,) = invert_numbers(self._p[None], self._count)
         low, high = int(self.support[0]), int(self.support[1])
         pmf = pmf[max(low - first, 0) : high + 1 - first]
         return max(first, low), pmf / np.add.reduce(pmf)
@@ -79,7 +79,7 @@ class PoissonBinomial(ListedLaw):
 # many numbers of the same trials at once -----------------------------------------------------------
 
 
-def invert(p: FloatArray, count: FloatArray | None) -> tuple[IntArray, FloatArray]:
+def invert_numbers(p: FloatArray, count: FloatArray | None) -> tuple[IntArray, FloatArray]:
     """First values (m,), and the probabilities from there on (m, k), for each row of probabilities p (m, n), from phi.
 
     The window leaves out less than 1e-17 of the mass. Good to 1e-15, but not relative to small probabilities, as convolved
@@ -95,7 +95,7 @@ def invert(p: FloatArray, count: FloatArray | None) -> tuple[IntArray, FloatArra
     t = 2 * math.pi / period * np.arange(period // 2 + 1, dtype=float)
     t = t[2 * float(np.min(variance)) * np.sin(t / 2) ** 2 < _SILENT]
     if len(p) > 1 and math.sin(float(t[-1]) / 2) > _SERIES_REACH:  # rows differ in the frequencies that matter
-        parts = [invert(row[None], count) for row in p]
+        parts = [invert_numbers(row[None], count) for row in p]
         longest = max(pmf.size for _, pmf in parts)
         padded = [np.pad(pmf[0], (0, longest - pmf.size)) for _, pmf in parts]
         return np.concatenate([first for first, _ in parts]), np.stack(padded)
@@ -107,11 +107,11 @@ def invert(p: FloatArray, count: FloatArray | None) -> tuple[IntArray, FloatArra
     return first, pmf / np.add.reduce(pmf, axis=1)[:, None]
 
 
-def numbers(p: FloatArray, count: FloatArray | None = None) -> tuple[IntArray, FloatArray]:
-    """The same as `invert`, of few trials by convolution."""
+def numbers_of_successes(p: FloatArray, count: FloatArray | None = None) -> tuple[IntArray, FloatArray]:
+    """The same as `invert_numbers`, of few trials by convolution."""
     if count is None and p.shape[1] <= _CONVOLVED_TOGETHER:
         return np.zeros(len(p), dtype=np.int64), convolved(p)
-    return invert(p, count)
+    return invert_numbers(p, count)
 
 
 def convolved(p: FloatArray) -> FloatArray:
@@ -126,7 +126,7 @@ def convolved(p: FloatArray) -> FloatArray:
 
 def around_rank(p: FloatArray, count: FloatArray | None, rank: int) -> FloatArray:
     """P(number < rank), P(number = rank), P(number > rank), three rows, for each row of probabilities p (m, n)."""
-    first, pmf = numbers(p, count)
+    first, pmf = numbers_of_successes(p, count)
     apart = np.arange(pmf.shape[1]) + (first[:, None] - rank)
     return np.stack([np.sum(pmf, axis=1, where=where) for where in (apart < 0, apart == 0, apart > 0)])
 

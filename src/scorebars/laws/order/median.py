@@ -27,7 +27,7 @@ from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
-from scorebars.laws.counts.poisson_binomial import around_rank, convolved, numbers
+from scorebars.laws.counts.poisson_binomial import around_rank, convolved, numbers_of_successes
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
@@ -352,7 +352,7 @@ class _Stepped(Law):
         nodes = np.cos(np.pi * np.arange(0.5, _STEP_NODES) / _STEP_NODES)
         x = 0.5 * (low + high) + 0.5 * (high - low) * nodes
         chances = folded_cdf(x[:, None], *(each[~steps] for each in middle.labels))
-        first, pmf = numbers(np.clip(chances, 0.0, 1.0))
+        first, pmf = numbers_of_successes(np.clip(chances, 0.0, 1.0))
         over = np.pad(np.cumsum(pmf[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
         needed = np.clip(middle.rank - np.arange(number + 1) - first[:, None], 0, pmf.shape[1])
         table = np.take_along_axis(over, needed, axis=1)
