@@ -13,9 +13,9 @@ from scorebars import errors, losses
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
-from scorebars.laws.law import NormalLaw
+from scorebars.laws.law import NormalLaw, SquareRoot
 from scorebars.laws.mean_loss_law import OneLabelLaw, mean_law
-from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot
+from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
 from scorebars.laws.samples import SampleLaw
 from scorebars.moments import label_moments
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from scorebars.laws import contour
-from scorebars.laws.quadratic.cgf import log_excess
+from scorebars.laws.quadratic.chisquare import log_excess
 
 SIZES = [1e-9, 1e-4, 3e-3, 0.02, 0.0999, 0.1001, 0.5, 0.9, 3.0, 40.0]
 

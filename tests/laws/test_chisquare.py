@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from scorebars.laws.contour import Inversion
-from scorebars.laws.quadratic.cgf import LowRankCGF
-from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
+from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, LowRankCGF
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
 QUANTILES = np.array([1e-12, 1e-6, 0.025, 0.3, 0.5, 0.7, 0.975, 1 - 1e-6, 1 - 1e-12])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from scorebars.laws.contour import Inversion
-from scorebars.laws.quadratic.cgf import DiagonalCGF
-from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
+from scorebars.laws.quadratic.chisquare import DiagonalCGF, GeneralizedChiSquare
 from scorebars.laws.quadratic.quadratic_form import BLOCK, EXACT, compress, merge_equal
 
 

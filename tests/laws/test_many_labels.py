@@ -15,9 +15,8 @@ from scorebars.engines.bins import Labels
 from scorebars.engines.engine import higher_sums, normal_sums
 from scorebars.engines.store import summarise
 from scorebars.laws import from_summary, many_labels
-from scorebars.laws.law import Law
+from scorebars.laws.law import Law, SquareRoot
 from scorebars.laws.many_labels import ACCURATE, Cumulants
-from scorebars.laws.quadratic.chisquare import SquareRoot
 from scorebars.laws.quadratic.ratio import ExplainedVarianceLaw, R2Law
 
 LEVELS = [1e-9, 1e-4, 0.025, 0.3, 0.5, 0.84, 0.975, 0.9999, 1 - 1e-9]

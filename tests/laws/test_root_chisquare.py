@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot
+from scorebars.laws.law import SquareRoot
+from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
 

@@ -22,14 +22,15 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from scorebars.arrays import FloatArray
 from scorebars.engines.bins import FOLDED, PRODUCTS, RATIO, RATIO_COLUMNS, SQUARES, Bins, Labels, binned
 from scorebars.engines.class_counts import BINS, BINS_BELOW_HALF, ClassCounts
 from scorebars.engines.engine import normal_sums, over_chunks, score_loops, threads, typical
 from scorebars.engines.sums import NormalSums
-from scorebars.errors.measurement_error import NO_ERROR, divisible
+from scorebars.errors import Normal
+from scorebars.losses import Within
+from scorebars.moments import label_moments
 
 _PIECE = 1 << 20
 """Labels that share bins before these are merged: merging costs as much as taking 50,000 labels in."""
@@ -68,7 +69,7 @@ def chances_of(y: FloatArray, p: FloatArray, sigma: FloatArray | float, toleranc
         part = slice(start, stop)
         width = sigma[part] if isinstance(sigma, np.ndarray) else np.full(stop - start, float(sigma))
         if loops is None:
-            return ClassCounts.of_trials(_chance(np.abs(p[part] - y[part]), width, tolerance))
+            return ClassCounts.of_trials(label_moments(Within(tolerance), Normal.trusted(width), y[part], p[part]).mean)
         columns = (np.ascontiguousarray(column, dtype=np.float64) for column in (y[part], p[part], width))
         moments, ends = np.zeros((BINS, 4)), np.zeros(2)
         loops.chance_bins(stop - start, tolerance, BINS_BELOW_HALF, *columns, moments, ends)
@@ -76,17 +77,6 @@ def chances_of(y: FloatArray, p: FloatArray, sigma: FloatArray | float, toleranc
 
     step = _BLOCK if loops is None else _PIECE
     return reduce(ClassCounts.merged, over_chunks(chunk, len(y), threads(), step))
-
-
-def _chance(away: FloatArray, sigma: FloatArray | float, tolerance: float) -> FloatArray:
-    """P(label within the tolerance), from the distances to the near and to the far edge: it crosses the near one, or both."""
-    hit, width = away <= tolerance, divisible(sigma)
-    with np.errstate(over="ignore"):
-        near, far = ndtr(-np.abs(tolerance - away) / width), ndtr(-(tolerance + away) / width)
-    crosses = near + np.where(hit, far, -far)
-    if np.any(np.less_equal(sigma, NO_ERROR)):
-        crosses = np.where(np.less_equal(sigma, NO_ERROR), 0.0, crosses)
-    return np.where(hit, 1.0 - crosses, crosses)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import comb
 
 from scorebars.arrays import ComplexArray, FloatArray, IntArray
-from scorebars.laws.law import Law
+from scorebars.laws.law import LawWithRoot
 from scorebars.laws.loss_nodes import LossNodes
-from scorebars.laws.quadratic.chisquare import SquareRoot
 from scorebars.numerics.roots import crossing
+from scorebars.numerics.special import cumulants_from
 
 _ORDER = 16
 """Cumulants of labels that matter little."""
@@ -93,7 +92,7 @@ def addends(nodes: LossNodes, factor: FloatArray, std: float) -> Addends:
             power *= centred
             moments[r] = np.add.reduceat(power, start)
         reach = _SERVES * (moments[_ORDER] / _FACTORIALS[-1]) ** (-1.0 / _ORDER)
-        return Addends(nodes._replace(value=centred), _cumulants(moments), reach)
+        return Addends(nodes._replace(value=centred), cumulants_from(moments), reach)
 
 
 def joined(parts: list[Addends]) -> Addends:
@@ -101,15 +100,6 @@ def joined(parts: list[Addends]) -> Addends:
     nodes = LossNodes.joined([part.nodes for part in parts])
     columns = np.concatenate([part.cumulants for part in parts], axis=1)
     return Addends(nodes, columns, np.concatenate([part.reach for part in parts]))
-
-
-def _cumulants(moments: FloatArray) -> FloatArray:
-    """Cumulants from central moments, both by rows."""
-    out = moments.copy()
-    for r in range(4, _ORDER + 1):
-        ways = comb(r - 1, np.arange(1, r - 2))
-        out[r] -= np.einsum("m,mi,mi->i", ways, out[2 : r - 1], moments[r - 2 : 1 : -1])
-    return out
 
 
 class _Sum:
@@ -162,7 +152,7 @@ def _end(phi: ComplexArray) -> int | None:
     return int(gone[0]) if gone.size else None
 
 
-class FourierLaw(Law):
+class FourierLaw(LawWithRoot):
     """Distribution of mean + std * (sum of addends).
 
     `others`: sums of cumulants of more addends, for which no values are listed.
@@ -252,28 +242,7 @@ class FourierLaw(Law):
         low = max(low, self.support[0])
         return crossing(lambda x: self._cdf(x) - q, low, high, xtol=1e-13 * self._std())
 
-    def root(self) -> RootOfSum:
-        """The distribution of the square root."""
-        return RootOfSum(self)
-
-
-class RootOfSum(SquareRoot):
-    """Distribution of the square root of a value that is nowhere negative."""
-
-    square: FourierLaw  # type: ignore[assignment]
-    method = "quadrature"
-
-    def __init__(self, square: FourierLaw) -> None:
-        self.square = square
-        self.support = (0.0, math.inf)
-
-    @cached_property
-    def _deficit(self) -> float:
-        """sqrt(mu) - E sqrt(X) = E (sqrt(X) - sqrt(mu))^2 / (2 sqrt(mu))."""
-        law, size = self.square, math.sqrt(self.square._mean())
-        x, probability = law.grid()
-        change = np.square(np.sqrt(np.maximum(x, 0.0)) - size)
-        return float(change @ probability) / (2.0 * size)
-
-    def _pdf(self, x: float) -> float:
-        return 2.0 * x * self.square._pdf(x * x)
+    def root_deficit(self) -> float:
+        """E (sqrt(X) - sqrt(mu))^2 / (2 sqrt(mu))."""
+        size, (x, probability) = math.sqrt(self._mean()), self.grid()
+        return float(np.square(np.sqrt(np.maximum(x, 0.0)) - size) @ probability) / (2.0 * size)

@@ -4,7 +4,8 @@ A law answers where a metric falls if every label were redrawn from its error ba
 base class turns a distribution function into quantiles and draws.
 
 The normal distribution and Student's are here too: what a mean follows whose standard error is known, or estimated.
-SciPy's special functions serve one number at a time; `scipy.stats` is slow to import.
+SciPy's special functions serve one number at a time; `scipy.stats` is slow to import. So is the square root of a value that
+is nowhere negative.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 from scipy.special import betaln, ndtr, ndtri, stdtr, stdtrit
 
-from scorebars.numerics.roots import crossing
+from scorebars.numerics.roots import crossing_from
 
 RNG = np.random.Generator
 
@@ -93,19 +94,13 @@ class Law(ABC):
         if spread == 0:
             return centre
 
-        @cache
         def excess(x: float) -> float:
             """Logarithm of a tail over the one asked for: small tails keep their digits, and it is nearly straight."""
             tail, share, side = (self._cdf(x), q, 1.0) if q <= 0.5 else (self._sf(x), 1.0 - q, -1.0)
             return side * math.log(tail / share) if tail > 0 else -side * math.inf
 
-        a = b = min(max(centre, low), high)
-        step = spread
-        while a > low and excess(a) > 0:
-            b, a, step = a, max(low, a - step), 2 * step
-        while b < high and excess(b) < 0:
-            a, b, step = b, min(high, b + step), 2 * step
-        return crossing(excess, a, b, xtol=1e-15 * spread if math.isinf(low) else 1e-300)
+        start, finest = min(max(centre, low), high), 1e-15 * spread if math.isinf(low) else 1e-300
+        return crossing_from(excess, start, spread, low, high, xtol=finest)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: mean {self._mean():.6g}, std {self._std():.3g}, method {self.method!r}>"
@@ -258,3 +253,58 @@ class StudentLaw(NormalLaw):
 
     def _draw(self, rng: RNG, size: Any) -> Any:
         return rng.standard_t(self._df, size)
+
+
+# square roots --------------------------------------------------------------------------------------
+
+_LOWEST = 1e-50  # of the root of the mean: the density is that at this place for all that is smaller
+
+
+class LawWithRoot(Law):
+    """A distribution of values that are nowhere negative."""
+
+    @abstractmethod
+    def root_deficit(self) -> float:
+        """sqrt(E Q) - E sqrt(Q) of the value Q."""
+
+    def root(self) -> SquareRoot:
+        """The distribution of the square root."""
+        return SquareRoot(self)
+
+
+class SquareRoot(Law):
+    """Distribution of sqrt(Q), given that of Q: P(sqrt Q <= x) = P(Q <= x^2).
+
+    With mu = E Q and the deficit sqrt(mu) - E sqrt(Q) >= 0, Var sqrt(Q) = deficit (2 sqrt(mu) - deficit). So a distribution
+    that finds this deficit without cancellation has mean and variance of its root, however small the label errors are.
+    """
+
+    def __init__(self, square: LawWithRoot) -> None:
+        self.square, self.method = square, square.method
+        low, high = square.support
+        self.support = (math.sqrt(max(low, 0.0)), math.sqrt(high))
+
+    @property
+    def error(self) -> float:
+        """By how much probabilities may err, if the square says it."""
+        return self.square.error  # type: ignore[attr-defined]
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        size, deficit = math.sqrt(self.square.mean), self.square.root_deficit()
+        return size - deficit, deficit * (2.0 * size - deficit)
+
+    def _cdf(self, x: float) -> float:
+        return float(self.square.cdf(x * x))
+
+    def _sf(self, x: float) -> float:
+        return float(self.square.sf(x * x))
+
+    def _pdf(self, x: float) -> float:
+        if self.support[0] == self.support[1]:
+            return math.inf
+        x = max(x, _LOWEST * math.sqrt(self.square.mean))
+        return 2.0 * x * float(self.square.pdf(x * x))
+
+    def _ppf(self, q: float) -> float:
+        return math.sqrt(self.square.ppf(q))

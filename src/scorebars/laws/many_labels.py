@@ -34,7 +34,7 @@ import numpy as np
 from scipy.special import erfcx, ndtri
 
 from scorebars.engines.sums import ORDERS, HigherSums
-from scorebars.laws.law import Law
+from scorebars.laws.law import Law, LawWithRoot
 
 ACCURATE = 1e-9
 """These laws serve where their probabilities err by less."""
@@ -138,7 +138,7 @@ class Cumulants:
         return self.place(min(max(t, -self.reach), self.reach))[0]
 
 
-class ManyLabelsLaw(Law):
+class ManyLabelsLaw(LawWithRoot):
     """Distribution of a mean loss over very many labels, which cannot be below 0."""
 
     method = "saddlepoint"
@@ -165,47 +165,17 @@ class ManyLabelsLaw(Law):
     def _ppf(self, q: float) -> float:
         return max(self._moments[0] + self._scale * self._shape.quantile(q), 0.0)
 
-    def root(self) -> RootOfManyLabels:
-        """The distribution of the square root."""
-        return RootOfManyLabels(self)
-
-
-class RootOfManyLabels(Law):
-    """Distribution of sqrt(Q), given that of Q over very many labels.
-
-    With e = Q / E Q - 1 the mean is sqrt(E Q) times that of (1 + e)^(1/2), a series in the central moments of e.
-    """
-
-    method = "saddlepoint"
-    support = (0.0, math.inf)
-
-    def __init__(self, square: ManyLabelsLaw) -> None:
-        self._square, self.error = square, square.error
-
-    @cached_property
-    def _moments(self) -> tuple[float, float]:
-        mean, variance = self._square._moments
+    def root_deficit(self) -> float:
+        """With e = Q / E Q - 1, sqrt(E Q) times 1 - E (1 + e)^(1/2), a series in the central moments of e."""
+        mean, variance = self._moments
         relative = math.sqrt(variance) / mean
-        kappa = [0.0, 0.0, 1.0, *self._square._shape._known, 0.0, 0.0]
+        kappa = [0.0, 0.0, 1.0, *self._shape._known, 0.0, 0.0]
         moments, term, lost = [1.0], 1.0, 0.0
         for r in range(1, 9):
             moments.append(sum(math.comb(r - 1, j - 1) * kappa[j] * moments[r - j] for j in range(1, r + 1)))
             term *= (1.5 - r) / r * relative
             lost -= term * moments[r]
-        size = math.sqrt(mean)
-        return size * (1.0 - lost), mean * lost * (2.0 - lost)
-
-    def _cdf(self, x: float) -> float:
-        return self._square._cdf(x * x)
-
-    def _sf(self, x: float) -> float:
-        return self._square._sf(x * x)
-
-    def _pdf(self, x: float) -> float:
-        return 2.0 * x * self._square._pdf(x * x)
-
-    def _ppf(self, q: float) -> float:
-        return math.sqrt(self._square._ppf(q))
+        return math.sqrt(mean) * lost
 
 
 def squared_law_of_many(of: HigherSums, perfect: bool = False) -> ManyLabelsLaw | None:

@@ -12,7 +12,6 @@ z = delta/sigma >= 0 (for delta < 0 take 1 - alpha for alpha; g, g2, Q: see `sco
     pinball              E = alpha delta + sigma g(z)/2
                          Var = sigma^2 [alpha^2 - 2 alpha Q(z) + g2(z) - g(z)^2/4]
     Huber                a parabola between two straight lines: truncated moments of a normal variable
-    log-cosh             the trapezoid rule, exact to rounding
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from scorebars.losses import (
     DawidSebastiani,
     Huber,
     IntervalScore,
-    LogCosh,
     LogScore,
     Loss,
     PercentageError,
@@ -49,24 +47,23 @@ from scorebars.losses import (
     Within,
 )
 from scorebars.moments.forecast_moments import (
+    chance_between,
     covered_any,
     crps_normal_errors,
     interval_score_normal,
     quadratic_score,
     quantile_loss_normal,
+    squared_distance,
 )
-from scorebars.moments.numerical import Moments, integrate_loss, numerical_moments
+from scorebars.moments.numerical import NORMAL_EDGES, Moments, normal_rule, numerical_moments
 from scorebars.numerics.special import folded_mean, folded_variance, g, g2, scaled_g, standardised, v
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def squared(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
-    """(x - p)^2 under any family; infinite where the family lacks the moments."""
-    delta, s2, m4 = errors.mean(y) - p, errors.variance(y), errors.fourth(y)
-    with np.errstate(invalid="ignore", over="ignore"):
-        spread = m4 - s2 * s2 + 4.0 * delta * (errors.third(y) + s2 * delta)
-    return Moments(s2 + delta * delta, np.where(np.isinf(m4), np.inf, np.maximum(spread, 0.0)))
+    """(x - p)^2"""
+    return squared_distance(errors, y, p)
 
 
 def signed(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
@@ -233,47 +230,12 @@ def _moments_between(
     return (under, -at_low, under - times_low), (i0, i1, i2, i3, i4), (over, at_high, over + times_high)
 
 
-_Z = np.linspace(-12.0, 12.0, 97)
-_Z_WEIGHT = 0.25 * normal_density(_Z)
-
-
-def log_cosh_normal(loss: LogCosh, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
-    """No closed form, but the loss is analytic within pi/2 of the real axis.
-
-    So with step h in z the error of the trapezoid rule is exp(-pi^2 / (h sigma)): 1e-16 for h = 1/4 up to sigma = 1. The
-    adaptive rule serves for wider errors.
-    """
-    sigma = np.broadcast_to(errors.total, y.shape)
-    mean, variance = np.empty(len(y)), np.empty(len(y))
-    wide = sigma > 1.0
-    if wide.any():
-        mean[wide], variance[wide] = integrate_loss(loss, Normal.trusted(sigma[wide]), y[wide], p[wide])
-    narrow = np.flatnonzero(~wide)
-    for start in range(0, narrow.size, 2048):
-        part = narrow[start : start + 2048]
-        residual, zero = y[part] - p[part], np.zeros(part.size)
-        seen = loss(residual, zero)
-        change = loss(residual + _Z[:, None] * sigma[part], zero) - seen
-        shift = _Z_WEIGHT @ change
-        mean[part], variance[part] = seen + shift, _Z_WEIGHT @ np.square(change - shift)
-    return Moments(mean, variance)
-
-
 # labels within a tolerance: only probabilities count -------------------------------------------
 
 
 def within_any(loss: Within, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
-    """P(p - tol <= label <= p + tol) and P(1 - P), the complement taken from the tails so that it keeps its digits."""
-    low, high = p - loss.tolerance, p + loss.tolerance
-    inside = errors.between(y, low, high)
-    outside = np.minimum(errors.below(y, low) + errors.sf(y, high), 1.0)
-    if errors.bounded:  # what rounding leaves outside is not there
-        outside = np.where(outside < 1e-15, 0.0, outside)
-    exact = (errors.variance(y) == 0) & (errors.mean(y) == y)
-    if exact.any():  # |y - p| <= tol itself decides, not its rounded bounds
-        inside = np.where(exact, loss(y, p), inside)
-        outside = np.where(exact, 1.0 - inside, outside)
-    return Moments(inside, inside * outside)
+    """P(p - tol <= label <= p + tol) and P(1 - P)."""
+    return chance_between(errors, y, p - loss.tolerance, p + loss.tolerance, loss(y, p))
 
 
 def within_normal(loss: Within, errors: Normal, y: FloatArray, p: FloatArray) -> Moments:
@@ -424,7 +386,6 @@ class _OverPredictions(Loss):
         return np.concatenate([found, found - reach, found + reach])
 
 
-_EDGES = np.array([-10.0, -5.0, -2.5, 0.0, 2.5, 5.0, 10.0])
 _COLUMNS = 4096
 
 
@@ -433,12 +394,8 @@ def _between_kinks(loss: Loss, sd: FloatArray, y: FloatArray, p: FloatArray) -> 
     out = np.empty((2, len(y)))
     for start in range(0, len(y), _COLUMNS):
         part = slice(start, start + _COLUMNS)
-        cuts = np.clip((loss.kinks(p[part]) - y[part]) / divisible(sd[part]), _EDGES[0], _EDGES[-1])
-        ends = np.broadcast_to(_EDGES[:, None], (_EDGES.size, cuts.shape[1]))
-        ends = np.sort(np.concatenate([ends, cuts]), axis=0)
-        half = 0.5 * np.diff(ends, axis=0)
-        z = ((0.5 * (ends[1:] + ends[:-1]))[:, None] + _POINTS[:, None] * half[:, None]).reshape(-1, cuts.shape[1])
-        weight = (_WEIGHTS[:, None] * half[:, None]).reshape(z.shape) * normal_density(z)
+        kinks = (loss.kinks(p[part]) - y[part]) / divisible(sd[part])
+        z, weight = normal_rule((_POINTS, _WEIGHTS), NORMAL_EDGES, kinks)
         with np.errstate(all="ignore"):
             seen = loss(y[part], p[part])
             change = np.where(weight > 0, loss(y[part] + sd[part] * z, p[part]) - seen, 0.0)
@@ -516,7 +473,6 @@ _FORMS: dict[tuple[type[Loss], type[MeasurementError]], Callable[..., Moments]] 
     (AbsoluteError, Poisson): absolute_poisson,
     (Pinball, Normal): pinball_normal,
     (Huber, Normal): huber_normal,
-    (LogCosh, Normal): log_cosh_normal,
     (Within, Normal): within_normal,
     (Within, MeasurementError): within_any,
     (PercentageError, LogNormal): percentage_log_normal,

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scorebars import checks
 from scorebars.arrays import FloatArray
+from scorebars.moments.deconvolution import Mixture
 
 ConfusionMetric = Callable[[FloatArray], Any]  # (..., K, K) -> (...)
 _STEP = 2e-3
@@ -134,34 +135,20 @@ def _steps(mean: FloatArray, directions: FloatArray) -> FloatArray:
 
 # true classes -----------------------------------------------------------------------------------
 
-_SWEEPS, _WORK = 2000, 300_000_000
-
 
 def most_likely_confusion(likelihoods: FloatArray, predicted: NDArray[np.intp], weights: FloatArray) -> FloatArray:
-    """The matrix (K, K) of true classes and predictions that makes the labels most likely, by expectation maximisation.
+    """The matrix (K, K) of true classes and predictions that makes the labels most likely.
 
     `likelihoods` (n, K) hold P(label of item i | true class k); items of equal prediction and likelihoods may be given
     once, with the sum of their weights. In each column of predicted class l the shares of true classes pi_k maximise
-    sum_i w_i log sum_k pi_k L_ik: pi_k <- mean_i w_i pi_k L_ik / sum_j pi_j L_ij.
+    sum_i w_i log sum_k pi_k L_ik.
     """
     k = likelihoods.shape[1]
-    sweeps = min(_SWEEPS, max(50, _WORK // max(likelihoods.size, 1)))
     out = np.zeros((k, k))
     for column in np.unique(predicted):
-        items = np.flatnonzero((predicted == column) & (weights > 0))
-        total = float(np.add.reduce(weights[items]))
-        if total > 0:
-            out[:, column] = total * _shares(likelihoods[items], weights[items] / total, sweeps)
+        items = np.flatnonzero((predicted == column) & (weights > 0) & np.any(likelihoods > 0, axis=1))
+        total = float(np.add.reduce(weights[predicted == column]))
+        if items.size:
+            mixture = Mixture(likelihoods[items], weights[items] / float(np.add.reduce(weights[items])))
+            out[:, column] = total * mixture.most_likely(mixture.first_weights())
     return out
-
-
-def _shares(rows: FloatArray, weight: FloatArray, sweeps: int) -> FloatArray:
-    pi = np.full(rows.shape[1], 1.0 / rows.shape[1])
-    for _ in range(sweeps):
-        evidence = rows @ pi
-        new = pi * ((weight / np.where(evidence > 0, evidence, 1.0)) @ rows)
-        new = new / np.add.reduce(new)
-        if np.max(np.abs(new - pi)) < 1e-13:
-            return np.asarray(new)
-        pi = new
-    return np.asarray(pi)

@@ -25,20 +25,20 @@ from scipy.special import erf
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
 from scorebars.errors.label_and_prediction import LabelAndPrediction
-from scorebars.errors.measurement_error import NO_ERROR, normal_density
+from scorebars.errors.measurement_error import NO_ERROR
 from scorebars.losses import AbsoluteError, DawidSebastiani, LogScore, Loss, SignedError, SquaredError
 from scorebars.measured import Measured
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import over_predictions
 from scorebars.moments.folded_pairs import absolute_coefficients, covariance_of_absolute
+from scorebars.moments.numerical import NORMAL_EDGES, normal_rule
 from scorebars.numerics.special import folded_mean, v
 
 _ORDER = 40
 """Terms of the series of a loss without closed pairs."""
 _PRODUCTS, _PRODUCTS_OF_ABSOLUTE = 2000, 5000
 """Products of shifts that are summed at most: for any loss, and for absolute errors, whose coefficients are cheap."""
-_EDGES = np.array([-10.0, -5.0, -2.5, 0.0, 2.5, 5.0, 10.0])
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_RULE = np.polynomial.legendre.leggauss(16)
 _Z_REACH, _FEWEST_Z, _MOST_Z = 8.5, 101, 2001
 """How far errors of batches are integrated, in standard deviations, and at how many points."""
 _LABELS = 1024
@@ -151,7 +151,7 @@ def _coefficients(loss: Loss, sigma: FloatArray, y: FloatArray, p: FloatArray, o
     out = np.empty((order, len(y)))
     for start in range(0, len(y), _LABELS):
         part = slice(start, start + _LABELS)
-        z, weight = _nodes(loss, sigma[part], y[part], p[part])
+        z, weight = normal_rule(_RULE, NORMAL_EDGES, (loss.kinks(p[part]) - y[part]) / sigma[part])
         with np.errstate(over="ignore", invalid="ignore"):
             f = loss(y[part] + sigma[part] * z, p[part]) - loss(y[part], p[part])
             mass = np.where(weight > 0, weight * f, 0.0)
@@ -160,15 +160,6 @@ def _coefficients(loss: Loss, sigma: FloatArray, y: FloatArray, p: FloatArray, o
             before, h = h, (z * h - math.sqrt(m) * before) / math.sqrt(m + 1)
             out[m, part] = np.sum(mass * h, axis=0)
     return out
-
-
-def _nodes(loss: Loss, sigma: FloatArray, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-    cuts = np.clip((loss.kinks(p) - y) / sigma, _EDGES[0], _EDGES[-1])
-    ends = np.sort(np.concatenate([np.broadcast_to(_EDGES[:, None], (_EDGES.size, len(y))), cuts]), axis=0)
-    half = 0.5 * np.diff(ends, axis=0)
-    z = (0.5 * (ends[1:] + ends[:-1]))[:, None] + _POINTS[:, None] * half[:, None]
-    weight = _WEIGHTS[:, None] * half[:, None] * normal_density(z)
-    return z.reshape(-1, len(y)), weight.reshape(-1, len(y))
 
 
 def _mehler(rows: FloatArray, columns: FloatArray, rho: FloatArray) -> float:
@@ -231,6 +222,14 @@ def _mehler_of_shifts(coefficients: Callable[[slice, int], FloatArray], u: Float
 # absolute errors -------------------------------------------------------------------------------
 
 
+def shares_of(weight: FloatArray | None, n: int) -> FloatArray:
+    """Weights that sum to 1."""
+    if weight is None:
+        return np.full(n, 1.0 / n)
+    relative = weight / np.max(weight)
+    return np.asarray(relative / np.sum(relative))
+
+
 class SharedMoments(NamedTuple):
     """Mean and variance of a weighted mean of absolute errors."""
 
@@ -244,7 +243,7 @@ def variance_correlated(delta: FloatArray, cov: FloatArray, weight: FloatArray |
     random = np.flatnonzero(sd > 0)
     if random.size == 0:
         return 0.0
-    a, delta, sd = _shares(weight, delta.size)[random], delta[random], sd[random]
+    a, delta, sd = shares_of(weight, delta.size)[random], delta[random], sd[random]
     unit = float(np.max(sd))  # keeps squares of very small or large errors in range
 
     def correlations(start: int, stop: int) -> FloatArray:
@@ -263,7 +262,7 @@ def variance_shared(
     The variance is right to 1e-10 for up to 4000 labels, and for more where errors are shared by up to half of their
     variance and shifts are up to three. It is right to 4e-7 in every case: errors that are all shared, or more shifts.
     """
-    a, shared = _shares(weight, delta.size), principal_shifts(np.atleast_2d(shared))
+    a, shared = shares_of(weight, delta.size), principal_shifts(np.atleast_2d(shared))
     total = np.sqrt(np.square(sigma) + np.sum(np.square(shared), axis=0))
     mean = float(np.sum(a * folded_mean(delta, total)))
     unit = float(np.max(total, initial=0.0))
@@ -335,10 +334,3 @@ def _pairs(b: FloatArray, h: FloatArray, c: FloatArray, k: FloatArray, rho: Floa
     left, right = (absolute_coefficients(x, order) for x in (h[rows], k[columns]))
     left[0] = 0.0
     return total + _mehler(left * b[rows], right * c[columns], rho)
-
-
-def _shares(weight: FloatArray | None, n: int) -> FloatArray:
-    if weight is None:
-        return np.full(n, 1.0 / n)
-    relative = weight / np.max(weight)
-    return np.asarray(relative / np.sum(relative))

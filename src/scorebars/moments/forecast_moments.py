@@ -162,13 +162,23 @@ def interval_score_normal(loss: IntervalScore, errors: Normal, y: FloatArray, p:
 
 
 def covered_any(loss: Covered, errors: MeasurementError, y: FloatArray, p: IntervalForecast) -> Moments:
-    """P(lower <= label <= upper), the complement taken from the tails so that it keeps its digits."""
-    inside = errors.between(y, p.lower, p.upper)
-    outside = np.minimum(errors.below(y, p.lower) + errors.sf(y, p.upper), 1.0)
+    """P(lower <= label <= upper) and P(1 - P)."""
+    return chance_between(errors, y, p.lower, p.upper, loss(y, p))
+
+
+def chance_between(
+    errors: MeasurementError, y: FloatArray, low: FloatArray, high: FloatArray, seen: FloatArray
+) -> Moments:
+    """P(low <= label <= high) and P(1 - P), the complement taken from the tails so that it keeps its digits.
+
+    Of labels without error counts what is `seen`, not the bounds, which are rounded.
+    """
+    inside = errors.between(y, low, high)
+    outside = np.minimum(errors.below(y, low) + errors.sf(y, high), 1.0)
     if errors.bounded:  # what rounding leaves outside is not there
         outside = np.where(outside < 1e-15, 0.0, outside)
     exact = (errors.variance(y) == 0) & (errors.mean(y) == y)
-    inside = np.where(exact, loss(y, p), inside)
+    inside = np.where(exact, seen, inside)
     return Moments(inside, inside * np.where(exact, 0.0, outside))
 
 
@@ -177,9 +187,13 @@ def quadratic_score(loss: LogScore | DawidSebastiani, errors: MeasurementError, 
     terms = loss.terms(p)
     if terms is None:
         return numerical_moments(loss, errors, y, p)  # type: ignore[arg-type]
-    a, c = terms
-    delta, s2, m4 = errors.mean(y) - p.mean, errors.variance(y), errors.fourth(y)
+    (a, c), square = terms, squared_distance(errors, y, p.mean)
+    return Moments(c + a * square.mean, a * a * square.variance)
+
+
+def squared_distance(errors: MeasurementError, y: FloatArray, p: FloatArray) -> Moments:
+    """(x - p)^2 of a label x under any family; infinite where the family lacks the moments."""
+    delta, s2, m4 = errors.mean(y) - p, errors.variance(y), errors.fourth(y)
     with np.errstate(invalid="ignore", over="ignore"):
         spread = m4 - s2 * s2 + 4.0 * delta * (errors.third(y) + s2 * delta)
-    variance = np.where(np.isinf(m4), np.inf, np.maximum(spread, 0.0))
-    return Moments(c + a * (s2 + delta * delta), a * a * variance)
+    return Moments(s2 + delta * delta, np.where(np.isinf(m4), np.inf, np.maximum(spread, 0.0)))

@@ -14,7 +14,6 @@ the members say. lambda is found by its likelihood.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,7 +24,7 @@ from scipy.special import polygamma
 from scorebars.arrays import FloatArray
 from scorebars.forecasts import Forecast
 from scorebars.moments.deconvolution import Cells, Deconvolution
-from scorebars.numerics.roots import crossing
+from scorebars.numerics.roots import crossing_from
 
 _POINTS = 40
 _MOST_CELLS = 300
@@ -213,19 +212,10 @@ class UncertainScatter:
 
         step = min(2.5 * math.sqrt(drop / len(self.d)), 1.0)
         start = x if x > _LOWEST else math.log(max(float(np.mean(self.s2)) / float(np.mean(self.v)), _TINY)) - 20.0
-        high = math.exp(_end(too_unlikely, start, step, start + 2.0 * _HIGHEST) / 2)
+        high = math.exp(crossing_from(too_unlikely, start, step, high=start + 2.0 * _HIGHEST, xtol=1e-4 * step) / 2)
         if x <= _LOWEST or too_unlikely(_LOWEST) < 0:
             return 0.0, high
-        return math.exp(-_end(lambda t: too_unlikely(-t), -x, step, -_LOWEST) / 2), high
-
-
-def _end(too_unlikely: Callable[[float], float], start: float, step: float, last: float) -> float:
-    """Where something becomes too unlikely on the way from start to last, in steps that double."""
-    inner, outer, first = start, start + step, step
-    while outer < last and too_unlikely(outer) < 0:
-        step *= 2.0
-        inner, outer = outer, outer + step
-    return crossing(too_unlikely, inner, min(outer, last), xtol=1e-4 * first)
+        return math.exp(-crossing_from(lambda t: too_unlikely(-t), -x, step, high=-_LOWEST, xtol=1e-4 * step) / 2), high
 
 
 NO_SCATTER = _LOWEST

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from scipy.optimize import brentq
 
@@ -18,6 +19,7 @@ def crossing(
 
     f may be -inf or inf, as the logarithm of a probability is: such an end is first bisected away.
     """
+    f = cache(f)  # Brent's method begins with the ends once more
     below, above = f(low), f(high)
     if below >= 0:
         return low
@@ -33,3 +35,23 @@ def crossing(
         else:
             high, above = middle, value
     return float(brentq(f, low, high, xtol=xtol, rtol=rtol, maxiter=500))
+
+
+def crossing_from(
+    f: Callable[[float], float],
+    start: float,
+    step: float,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    xtol: float = 1e-300,
+    rtol: float = _FINEST,
+) -> float:
+    """The same where only a start is known: the ends of the bracket are looked for in steps that double."""
+    f = cache(f)
+    a = b = start
+    while a > low and f(a) > 0:
+        b, a, step = a, max(low, a - step), 2.0 * step
+    while b < high and f(b) < 0:
+        a, b, step = b, min(high, b + step), 2.0 * step
+    return crossing(f, a, b, xtol=xtol, rtol=rtol)

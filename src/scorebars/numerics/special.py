@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtr
+from scipy.special import comb, log_ndtr, ndtr
 
 from scorebars.arrays import FloatArray
 
@@ -239,3 +239,12 @@ def moments_between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, Floa
     lost = ~np.isfinite(mean + square)  # so far out, or so narrow, that all of it lies at the nearer end
     mean = np.where(lost, nearest, np.clip(mean, low, high))
     return mean, np.maximum(np.where(lost, np.square(nearest), square), np.square(mean))
+
+
+def cumulants_from(moments: FloatArray) -> FloatArray:
+    """Cumulants, by rows of their order, from a mean (row 1) and central moments; those of order 0 stay as they are."""
+    out = moments.copy()
+    for r in range(4, len(moments)):
+        ways = comb(r - 1, np.arange(1, r - 2))
+        out[r] -= np.einsum("m,mi,mi->i", ways, out[2 : r - 1], moments[r - 2 : 1 : -1])
+    return out

@@ -36,11 +36,9 @@ from scorebars.errors import MeasurementError, Normal, StudentT
 from scorebars.errors.estimated_sizes import CommonScale
 from scorebars.laws import from_summary, many_labels
 from scorebars.laws.affine import ScaledLaw
-from scorebars.laws.fourier import FourierLaw
-from scorebars.laws.law import Law, NormalLaw
-from scorebars.laws.many_labels import ManyLabelsLaw
+from scorebars.laws.law import Law, LawWithRoot, NormalLaw
 from scorebars.laws.mean_loss_law import OneLabelLaw
-from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, SquareRoot, interval_from_nodes
+from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, interval_from_nodes
 from scorebars.laws.quadratic.quadratic_form import compress_nodes
 from scorebars.laws.quadratic.ratio_moments import root_moments
 from scorebars.laws.samples import SampleLaw
@@ -353,9 +351,9 @@ def root_law(squared: Law) -> Law:
     """The law of the square root, from that of the square or from its draws."""
     if isinstance(squared, SampleLaw):
         return _root_of_draws(squared)
-    if isinstance(squared, OneLabelLaw | FourierLaw | ManyLabelsLaw):
+    if isinstance(squared, OneLabelLaw | LawWithRoot):
         return squared.root()
-    return SquareRoot(squared) if isinstance(squared, GeneralizedChiSquare) else NormalLaw(math.sqrt(squared.mean), 0.0)
+    return NormalLaw(math.sqrt(squared.mean), 0.0)
 
 
 def _root_of_draws(squared: SampleLaw) -> SampleLaw:

@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len
 
-from scorebars.arrays import BoolArray, ComplexArray, FloatArray
+from scorebars.arrays import BoolArray, ComplexArray, FloatArray, IntArray
 from scorebars.laws.discrete import ListedLaw, ProbabilityTable
 
 _NEGLIGIBLE = 1e-290  # smaller probabilities are dropped at the ends: denormal numbers are slow and say nothing
 _NEGLIGIBLE_OF_MANY = 1e-30  # of more steps than are convolved as a rule
 _SILENT = 40.0  # -log |phi| at which a frequency no longer counts
 _CONVOLVED = 2000  # uncertain trials that are convolved: a few milliseconds
+_CONVOLVED_TOGETHER = 512  # trials that are convolved for many rows of probabilities at once
 _LEAF = 32  # trials that are convolved at once
 _STRIP = 1 << 15  # trials whose powers stay in the cache
 _SERIES_REACH = 0.4  # largest |p x| for which log(1 + p x) is summed as a series
@@ -68,60 +69,90 @@ class PoissonBinomial(ListedLaw):
         return ProbabilityTable.of(first + np.arange(pmf.size, dtype=float), pmf)
 
     def inverted(self) -> tuple[int, FloatArray]:
-        """First value and the probabilities from it on, from phi, in a window that leaves out less than 1e-17 of the mass.
-
-        Good to 1e-15, but not relative to small probabilities, as convolved steps are.
-
-        |phi(t)| <= exp(-2 variance sin^2(t/2)): some fifty frequencies matter at any number of trials. With the mean taken
-        out of each trial no large phase is ever formed.
-        """
-        mean, variance = self._moments
-        reach = bernstein_halfwidth(variance)
-        first = max(int(self.support[0]), math.floor(mean - reach))
-        last = min(int(self.support[1]), math.ceil(mean + reach))
-        period = next_fast_len(last - first + 1, real=True)
-        t = 2 * math.pi / period * np.arange(period // 2 + 1, dtype=float)
-        heard = 2 * variance * np.sin(t / 2) ** 2 < _SILENT
-        log_size, phase = self._centred_log_phi(t[heard])
-        phi = np.zeros(t.size, dtype=complex)
-        # irfft sums exp(+i t k), the inversion formula exp(-i t k): hence the conjugate
-        phi[heard] = np.exp(log_size - 1j * (phase + t[heard] * (mean - first)))
-        pmf = np.maximum(irfft(phi, period)[: last - first + 1], 0.0)
-        return first, pmf / np.add.reduce(pmf)
-
-    def around(self, rank: int) -> tuple[float, float, float]:
-        """P(number < rank), P(number = rank) and P(number > rank)."""
-        first, pmf = self.inverted()
-        place = min(max(rank - first, 0), pmf.size)
-        if rank < first:
-            return 0.0, 0.0, 1.0
-        at = float(pmf[place]) if place < pmf.size else 0.0
-        return float(np.sum(pmf[:place])), at, float(np.sum(pmf[place + 1 :]))
-
-    def _centred_log_phi(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """log |phi(t)| and arg phi(t) - t mean."""
-        p, count = self._p, self._count
-        x = 1j * np.sin(t) - 2 * np.sin(t / 2) ** 2
-        farthest = 2 * math.sin(float(t[-1]) / 2)
-        out = np.zeros(t.size, dtype=complex)
-        reach = 0.5 * farthest  # many trials: no need to look which is the largest
-        if reach > 0.1:
-            reach = float(np.max(np.minimum(p, 1 - p))) * farthest
-        if reach > _SERIES_REACH:
-            heavy = np.minimum(p, 1 - p) * farthest > _SERIES_REACH
-            out += _log_factors(p[heavy], None if count is None else count[heavy], t)
-            p, count = p[~heavy], None if count is None else count[~heavy]
-            reach = float(np.max(np.minimum(p, 1 - p), initial=0.0)) * farthest
-        terms = max(2, math.ceil(math.log(1e-14 / max(p.size, 1)) / math.log(max(reach, 1e-9))))
-        both, signed = _sums_of_powers(p, count, terms)
-        order = np.arange(2, terms + 1)
-        of_term = (-1.0) ** (order + 1) / order
-        powers = np.cumprod(np.broadcast_to(x, (terms, t.size)), axis=0)[1:]
-        log_size = out.real + both[0] * x.real + of_term * both[1:] @ powers.real
-        return log_size, out.imag + signed[0] * (x.imag - t) + of_term * signed[1:] @ powers.imag
+        """First value and the probabilities from it on, by `invert_numbers`, without values that no trials give."""
+        (first,), (pmf,) = invert_numbers(self._p[None], self._count)
+        low, high = int(self.support[0]), int(self.support[1])
+        pmf = pmf[max(low - first, 0) : high + 1 - first]
+        return max(first, low), pmf / np.add.reduce(pmf)
 
 
-def _log_factors(p: FloatArray, count: FloatArray | None, t: FloatArray) -> ComplexArray:
+# many numbers of the same trials at once -----------------------------------------------------------
+
+
+def invert_numbers(p: FloatArray, count: FloatArray | None) -> tuple[IntArray, FloatArray]:
+    """First values (m,), and the probabilities from there on (m, k), for each row of probabilities p (m, n), from phi.
+
+    The window leaves out less than 1e-17 of the mass. Good to 1e-15, but not relative to small probabilities, as convolved
+    steps are. |phi(t)| <= exp(-2 variance sin^2(t/2)): some fifty frequencies matter at any number of trials. With the mean
+    taken out of each trial no large phase is ever formed.
+    """
+    expected = p if count is None else p * count
+    mean, variance = np.add.reduce(expected, axis=1), np.einsum("mn,mn->m", expected, 1.0 - p)
+    half = math.ceil(bernstein_halfwidth(float(np.max(variance)))) + 1
+    trials = p.shape[1] if count is None else round(float(np.add.reduce(count)))
+    width = min(2 * half, trials) + 1
+    period = next_fast_len(width, real=True)
+    t = 2 * math.pi / period * np.arange(period // 2 + 1, dtype=float)
+    t = t[2 * float(np.min(variance)) * np.sin(t / 2) ** 2 < _SILENT]
+    if len(p) > 1 and math.sin(float(t[-1]) / 2) > _SERIES_REACH:  # rows differ in the frequencies that matter
+        parts = [invert_numbers(row[None], count) for row in p]
+        longest = max(pmf.size for _, pmf in parts)
+        padded = [np.pad(pmf[0], (0, longest - pmf.size)) for _, pmf in parts]
+        return np.concatenate([first for first, _ in parts]), np.stack(padded)
+    log_size, phase = centred_log_phi(p, count, t)
+    first = np.clip(np.floor(mean).astype(np.int64) - half, 0, trials + 1 - width)
+    # irfft sums exp(+i t k), the inversion formula exp(-i t k): hence the conjugate
+    phi = np.exp(log_size - 1j * (phase + t * (mean - first)[:, None]))
+    pmf = np.maximum(irfft(phi, period, axis=1)[:, :width], 0.0)
+    return first, pmf / np.add.reduce(pmf, axis=1)[:, None]
+
+
+def numbers_of_successes(p: FloatArray, count: FloatArray | None = None) -> tuple[IntArray, FloatArray]:
+    """The same as `invert_numbers`, of few trials by convolution."""
+    if count is None and p.shape[1] <= _CONVOLVED_TOGETHER:
+        return np.zeros(len(p), dtype=np.int64), convolved(p)
+    return invert_numbers(p, count)
+
+
+def convolved(p: FloatArray) -> FloatArray:
+    """The probabilities of 0 ... n successes for each row of probabilities p (m, n), all of relative accuracy."""
+    pmf = np.zeros((p.shape[1] + 1, len(p)))
+    pmf[0] = 1.0
+    for trial, chance in enumerate(p.T):
+        pmf[1 : trial + 2] = pmf[1 : trial + 2] * (1.0 - chance) + pmf[: trial + 1] * chance
+        pmf[0] *= 1.0 - chance
+    return pmf.T
+
+
+def around_rank(p: FloatArray, count: FloatArray | None, rank: int) -> FloatArray:
+    """P(number < rank), P(number = rank), P(number > rank), three rows, for each row of probabilities p (m, n)."""
+    first, pmf = numbers_of_successes(p, count)
+    apart = np.arange(pmf.shape[1]) + (first[:, None] - rank)
+    return np.stack([np.sum(pmf, axis=1, where=where) for where in (apart < 0, apart == 0, apart > 0)])
+
+
+def centred_log_phi(p: FloatArray, count: FloatArray | None, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log |phi(t)| and arg phi(t) - t mean for each row of p."""
+    x = 1j * np.sin(t) - 2 * np.sin(t / 2) ** 2
+    farthest = 2 * math.sin(float(t[-1]) / 2)
+    out = np.zeros((len(p), t.size), dtype=complex)
+    reach = 0.5 * farthest  # many trials: no need to look which is the largest
+    if reach > 0.1:
+        large = np.max(np.minimum(p, 1 - p), axis=0) * farthest
+        heavy = large > _SERIES_REACH
+        if heavy.any():
+            out += [log_factors(row, None if count is None else count[heavy], t) for row in p[:, heavy]]
+            p, count, large = p[:, ~heavy], None if count is None else count[~heavy], large[~heavy]
+        reach = float(np.max(large, initial=0.0))
+    terms = max(2, math.ceil(math.log(1e-14 / max(p.shape[1], 1)) / math.log(max(reach, 1e-9))))
+    both, signed = _sums_of_powers(p, count, terms)
+    order = np.arange(2, terms + 1)
+    powers = ((-1.0) ** (order + 1) / order)[:, None] * np.cumprod(np.broadcast_to(x, (terms, t.size)), axis=0)[1:]
+    log_size = out.real + np.multiply.outer(both[0], x.real) + both[1:].T @ powers.real
+    return log_size, out.imag + np.multiply.outer(signed[0], x.imag - t) + signed[1:].T @ powers.imag
+
+
+def log_factors(p: FloatArray, count: FloatArray | None, t: FloatArray) -> ComplexArray:
     """sum_i count_i [log(1 - p_i + p_i exp(it)) - i p_i t], trial by trial."""
     with np.errstate(divide="ignore"):  # p = 1/2 at t = pi: phi is exactly 0
         terms = np.log(1 + p[:, None] * (np.exp(1j * t) - 1)) - 1j * p[:, None] * t
@@ -130,66 +161,17 @@ def _log_factors(p: FloatArray, count: FloatArray | None, t: FloatArray) -> Comp
 
 def _sums_of_powers(p: FloatArray, count: FloatArray | None, terms: int) -> tuple[FloatArray, FloatArray]:
     """sum_i count_i r_i^k, k = 1 ... terms, with r the smaller of p and 1 - p; and the same, negative where p > 1/2."""
-    both, signed = np.zeros((2, terms))
-    for start in range(0, p.size, _STRIP):
-        part = p[start : start + _STRIP]
-        rare, sign = np.minimum(part, 1 - part), np.where(part > 0.5, -1.0, 1.0)
-        power = rare.copy() if count is None else rare * count[start : start + _STRIP]
-        for k in range(terms):
-            both[k] += np.add.reduce(power)
-            signed[k] += power @ sign
-            power *= rare
-    return both, signed
-
-
-# many numbers of the same trials at once -----------------------------------------------------------
-
-
-def around_rank(p: FloatArray, count: FloatArray | None, rank: int) -> FloatArray:
-    """P(number < rank), P(number = rank), P(number > rank), three rows, for each row of probabilities p (m, n).
-
-    All numbers of many trials are inverted together, as `PoissonBinomial.inverted` does one by one.
-    """
-    expected = p if count is None else p * count
-    mean, variance = np.add.reduce(expected, axis=1), np.einsum("mn,mn->m", expected, 1.0 - p)
-    least, most = float(np.min(variance)), float(np.max(variance))
-    half = math.ceil(bernstein_halfwidth(most)) + 1
-    farthest = 2.0 * math.sqrt(min(_SILENT / (2.0 * max(least, 1e-300)), 1.0))
-    if 0.5 * farthest > _SERIES_REACH:
-        return np.array([PoissonBinomial(row, count).around(rank) for row in p]).T
-    period = next_fast_len(2 * half + 1, real=True)
-    t = 2 * math.pi / period * np.arange(period // 2 + 1, dtype=float)
-    t = t[2.0 * np.sin(t / 2) <= farthest]
-    terms = max(2, math.ceil(math.log(1e-14 / p.shape[1]) / math.log(0.5 * farthest)))
     both, signed = np.zeros((2, terms, len(p)))
-    for start in range(0, p.shape[1], _COLUMNS):
-        part = p[:, start : start + _COLUMNS]
-        rare, sign = np.minimum(part, 1.0 - part), np.where(part > 0.5, -1.0, 1.0)
-        power = rare.copy() if count is None else rare * count[start : start + _COLUMNS]
+    step = max(1, _STRIP // len(p))
+    for start in range(0, p.shape[1], step):
+        part = p[:, start : start + step]
+        rare, sign = np.minimum(part, 1 - part), np.where(part > 0.5, -1.0, 1.0)[:, :, None]
+        power = rare.copy() if count is None else rare * count[start : start + step]
         for k in range(terms):
             both[k] += np.add.reduce(power, axis=1)
-            signed[k] += np.einsum("mn,mn->m", power, sign)
+            signed[k] += (power[:, None] @ sign)[:, 0, 0]
             power *= rare
-    x = 1j * np.sin(t) - 2 * np.sin(t / 2) ** 2
-    order = np.arange(2, terms + 1)
-    of_term = ((-1.0) ** (order + 1) / order)[:, None] * np.cumprod(np.broadcast_to(x, (terms, t.size)), axis=0)[1:]
-    log_size = np.multiply.outer(both[0], x.real) + both[1:].T @ of_term.real
-    phase = np.multiply.outer(signed[0], x.imag - t) + signed[1:].T @ of_term.imag
-    first = np.floor(mean) - half
-    phi = np.exp(log_size - 1j * (phase + t * (mean - first)[:, None]))
-    pmf = np.maximum(irfft(phi, period, axis=1), 0.0)
-    pmf /= np.add.reduce(pmf, axis=1)[:, None]
-    place = np.clip(rank - first, -1, period).astype(np.intp)
-    under = np.pad(np.cumsum(pmf, axis=1), ((0, 0), (1, 1)), mode="edge")
-    under[:, 0] = 0.0
-    rows, inside = np.arange(len(p)), (place >= 0) & (place < period)
-    at = np.where(inside, pmf[rows, np.clip(place, 0, period - 1)], 0.0)
-    less = under[rows, np.clip(place, 0, period)]
-    return np.stack([less, at, np.maximum(1.0 - less - at, 0.0)])
-
-
-_COLUMNS = 2048
-"""Trials whose powers are taken together, for all numbers."""
+    return both, signed
 
 
 # sums of independent whole steps ----------------------------------------------------------------

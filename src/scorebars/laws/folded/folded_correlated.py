@@ -27,7 +27,13 @@ from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law
 from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.moments.correlated import SharedMoments, principal_shifts, variance_correlated, variance_shared
+from scorebars.moments.correlated import (
+    SharedMoments,
+    principal_shifts,
+    shares_of,
+    variance_correlated,
+    variance_shared,
+)
 from scorebars.numerics.special import folded_mean, folded_variance, kappa3, kappa4, standardised, v
 
 _REACH = 8.3
@@ -47,7 +53,7 @@ Errors = Callable[[np.random.Generator, int], FloatArray]  # draws so many rows 
 def correlated_law(delta: FloatArray, cov: FloatArray, weight: FloatArray | None = None) -> Law:
     """Distribution of sum w_i |delta_i + e_i| / sum w_i for e ~ N(0, cov); exact where cov is diagonal."""
     sd = np.sqrt(np.diagonal(cov))
-    share = _shares(weight, delta.size)
+    share = shares_of(weight, delta.size)
     random = np.flatnonzero((sd > 0) & (share > 0))
     if random.size <= 1 or np.count_nonzero(cov) == np.count_nonzero(sd):
         return FoldedNormalMean(delta, sd, weight)
@@ -60,10 +66,6 @@ def correlated_law(delta: FloatArray, cov: FloatArray, weight: FloatArray | None
     constant = float(np.sum(share * np.abs(delta))) - float(np.sum(share[random] * np.abs(delta[random])))
     mean = float(np.sum(share * folded_mean(delta, sd)))
     return _drawn(delta[random], share[random], errors, count, mean, variance_correlated(delta, cov, weight), constant)
-
-
-def _shares(weight: FloatArray | None, n: int) -> FloatArray:
-    return np.full(n, 1.0 / n) if weight is None else weight / np.sum(weight)
 
 
 def _root(cov: FloatArray) -> FloatArray:
@@ -97,7 +99,7 @@ def _drawn(
 def shared_law(delta: FloatArray, sigma: FloatArray, shared: FloatArray, weight: FloatArray | None = None) -> Law:
     """Distribution of sum w_i |delta_i + sigma_i Z_i + shared_i' s| / sum w_i; `shared` is (k, n), s common to all."""
     sigma = np.broadcast_to(sigma, delta.shape)
-    share = _shares(weight, delta.size)
+    share = shares_of(weight, delta.size)
     shifts = principal_shifts(np.atleast_2d(shared))
     total = np.sqrt(np.square(sigma) + np.sum(np.square(shifts), axis=0))
     if shifts.shape[0] == 0 or np.count_nonzero(share * total) <= 1:

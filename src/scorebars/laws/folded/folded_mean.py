@@ -24,11 +24,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import comb, ndtr, wofz
+from scipy.special import ndtr, wofz
 
 from scorebars.arrays import ComplexArray, FloatArray, IntArray
 from scorebars.laws.contour import Contour, Inversion, InvertedLaw, contour_through, log, log1p, saddlepoint
-from scorebars.numerics.special import FLAT, folded_cdf, folded_pdf, folded_sf, g, standardised
+from scorebars.numerics.special import FLAT, cumulants_from, folded_cdf, folded_pdf, folded_sf, g, standardised
 
 _ZERO_DISTANCE = 2.5  # no zero of M(T, z) lies nearer to any real T (found numerically: 2.507 at z = 1, T = 0.96)
 NORMAL_FROM = 12.0  # |Z + z| differs from Z + z with probability 2e-33
@@ -74,12 +74,8 @@ def folded_cumulants(z: FloatArray, gain: FloatArray, order: int) -> FloatArray:
             power = power * -mean
             before, now = now, offset * now + (r - 1) * before + power
             moments[r] += now
-    cumulants = moments.copy()
-    cumulants[1] = mean
-    for r in range(4, order + 1):
-        ways = comb(r - 1, np.arange(1, r - 2))
-        cumulants[r] -= np.einsum("m,mi,mi->i", ways, cumulants[2 : r - 1], moments[r - 2 : 1 : -1])
-    return cumulants
+    moments[1] = mean
+    return cumulants_from(moments)
 
 
 @dataclass(frozen=True)

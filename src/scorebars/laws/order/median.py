@@ -25,9 +25,9 @@ from numpy.polynomial.chebyshev import chebfit, chebval
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scorebars.arrays import FloatArray, IntArray
+from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
-from scorebars.laws.counts.poisson_binomial import PoissonBinomial, around_rank
+from scorebars.laws.counts.poisson_binomial import around_rank, convolved, numbers_of_successes
 from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
@@ -45,7 +45,6 @@ _AT_ONCE = 1 << 18  # labels times x for which chances are found together
 _SHARP = 1e-3  # of the range of the median: smaller errors make steps
 _STEP = 0.1  # of the range where the median can be: smaller errors make steps, too narrow for a table
 _MOST_STEPS, _STEP_NODES = 150, 64
-_GAUSS = np.polynomial.legendre.leggauss(8)
 _COUNTS, _NEVER = 2.0, 1e-16  # labels by which few may be off where the median can be; a chance that is none
 _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
@@ -152,9 +151,6 @@ class _MiddleErrors(Law):
 
     def counts(self, s: FloatArray, t: FloatArray) -> FloatArray:
         """P(no error lies between s and t, and fewer than `rank` lie below, just as many, more): three rows."""
-        if self.number <= _CONVOLVED:
-            number, _ = self._polynomial(s, t, self.number)
-            return np.add.reduceat(number, [0, self.rank, self.rank + 1], axis=0)
         rows = max(1, _AT_ONCE // self.labels[0].size)
         parts = (slice(start, start + rows) for start in range(0, s.size, rows))
         return np.concatenate([self._binomials(s[part, None], t[part, None]) for part in parts], axis=1)
@@ -290,12 +286,14 @@ class _Tabulated(Law):
 
     @cached_property
     def _moments(self) -> tuple[float, float]:
-        """By the trapezoid rule (and Euler's 1/6), exact for a smooth step that is flat at both ends."""
+        low, high = self._between()
+        marks = np.linspace(low, high, 7)
+        return moments_of_tail(lambda x: ndtr(-self._scores(self._place(x))), low, high, marks, 1e-13)
+
+    def _between(self) -> tuple[float, float]:
+        """Where nearly all of the probability lies."""
         low, high = self._ends
-        x, step = np.linspace(1.4 * low - 0.4 * high, 1.4 * high - 0.4 * low, 401, retstep=True)
-        over = ndtr(-self._scores(x))
-        one, two = float(np.sum(over)) - 0.5, 2.0 * float(np.sum(np.arange(x.size) * over)) + 1 / 6
-        return float(x[0] + step * one), float(step * step * max(two - one * one, 0.0))
+        return max(1.4 * low - 0.4 * high, 0.0), 1.4 * high - 0.4 * low
 
 
 class _TabulatedPair(_Tabulated):
@@ -323,16 +321,11 @@ class _TabulatedPair(_Tabulated):
         return of.tails(np.exp(place))
 
     def _place(self, x: Any) -> Any:
-        return math.log(x) if x > 0 else -math.inf
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(x, 0.0))
 
-    @cached_property
-    def _moments(self) -> tuple[float, float]:
-        """By the trapezoid rule, exact for the density of log x, which is flat at both ends."""
-        place = np.linspace(*self._ends, 401)
-        density = np.exp(-0.5 * np.square(self._curve(place))) * self._slope(place)
-        chances, x = density / np.sum(density), np.exp(place)
-        mean = float(chances @ x)
-        return mean, float(chances @ np.square(x - mean))
+    def _between(self) -> tuple[float, float]:
+        return math.exp(self._ends[0]), math.exp(self._ends[1])
 
 
 class _Stepped(Law):
@@ -359,8 +352,10 @@ class _Stepped(Law):
         nodes = np.cos(np.pi * np.arange(0.5, _STEP_NODES) / _STEP_NODES)
         x = 0.5 * (low + high) + 0.5 * (high - low) * nodes
         chances = folded_cdf(x[:, None], *(each[~steps] for each in middle.labels))
-        needed = middle.rank - np.arange(number + 1)
-        table = np.stack([_at_least(PoissonBinomial(np.clip(row, 0.0, 1.0)), needed) for row in chances])
+        first, pmf = numbers_of_successes(np.clip(chances, 0.0, 1.0))
+        over = np.pad(np.cumsum(pmf[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+        needed = np.clip(middle.rank - np.arange(number + 1) - first[:, None], 0, pmf.shape[1])
+        table = np.take_along_axis(over, needed, axis=1)
         coefficients = np.asarray(chebfit(nodes, table, _STEP_NODES - 1), dtype=np.float64)
         return cls(middle, coefficients) if np.max(np.abs(coefficients[-4:])) < _SMOOTH else None
 
@@ -368,12 +363,8 @@ class _Stepped(Law):
         low, high = self._ends
         inside = np.clip(x, low, high)
         smooth = chebval((2.0 * inside - low - high) / (high - low), self._coefficients)
-        below = np.zeros((len(self._labels[0]) + 1, x.size))
-        below[0] = 1.0
-        for label, p in enumerate(folded_cdf(inside[:, None], *self._labels).T):
-            below[1 : label + 2] = below[1 : label + 2] * (1.0 - p) + below[: label + 1] * p
-            below[0] *= 1.0 - p
-        found = np.clip(np.einsum("cx,cx->x", below, smooth), 0.0, 1.0)
+        below = convolved(folded_cdf(inside[:, None], *self._labels))
+        found = np.clip(np.einsum("xc,cx->x", below, smooth), 0.0, 1.0)
         return np.where(x < low, 0.0, np.where(x > high, 1.0, found))
 
     def _cdf(self, x: float) -> float:
@@ -381,28 +372,11 @@ class _Stepped(Law):
 
     @cached_property
     def _moments(self) -> tuple[float, float]:
-        """Integrals of 1 - P(X <= x), panels ending around every step."""
+        """Panels end around every step."""
         low, high = self._ends
         size, sigma = self._labels
         marks = np.append(size + sigma * np.array([[-7.0], [-2.0], [0.0], [2.0], [7.0]]), np.linspace(low, high, 25))
-        edges = np.unique(np.clip(marks, low, high))
-        half = 0.5 * np.diff(edges)[:, None]
-        x = 0.5 * (edges[:-1] + edges[1:])[:, None] + half * _GAUSS[0]
-        parts = np.array_split(x.ravel(), max(1, x.size * len(size) // _AT_ONCE))
-        over = (
-            half.repeat(_GAUSS[1].size, axis=1)
-            * _GAUSS[1]
-            * (1.0 - np.concatenate([self._under(part) for part in parts])).reshape(x.shape)
-        )
-        first, second = float(np.sum(over)), 2.0 * float(np.sum((x - low) * over))
-        return low + first, max(second - first * first, 0.0)
-
-
-def _at_least(number: PoissonBinomial, needed: IntArray) -> FloatArray:
-    """P(number >= each of the needed)."""
-    first, pmf = number.inverted()
-    over = np.append(np.cumsum(pmf[::-1])[::-1], 0.0)
-    return np.asarray(over[np.clip(needed - first, 0, pmf.size)])
+        return moments_of_tail(lambda x: 1.0 - self._under(x), low, high, marks, 1e-10)
 
 
 def _slope_of_gap(of: _MiddleErrors, x: FloatArray, degree: int) -> FloatArray:

@@ -26,7 +26,7 @@ from scipy.special import log_ndtr, ndtr
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.contour import Numbers
-from scorebars.laws.quadratic.cgf import log_excess
+from scorebars.laws.quadratic.chisquare import log_excess
 from scorebars.laws.quadratic.quadratic_form import PI, THETA, Components, E, QuadraticForm
 from scorebars.laws.quadratic.ratio import FormLaw, Paths
 from scorebars.laws.quadratic.ratio_moments import Deviation, Tilted, over_all_scales, tilt
