@@ -1,9 +1,11 @@
-"""What people call the common metrics, and what they may have meant by another name."""
+"""What people call the common metrics, what they may have meant by another name, and which options a metric has."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
+from inspect import Parameter, signature
+from typing import Any
 
 _SHORT = """
     mse mean_squared_error, rmse root_mean_squared_error, mae mean_absolute_error, bias mean_error, r2 r2_score,
@@ -29,3 +31,23 @@ def full_name(given: str, known: Collection[str], listed: str = "") -> str:
     near = get_close_matches(given.lower(), [*SHORT_NAMES, *known], 3)
     meant = " or ".join(dict.fromkeys(SHORT_NAMES.get(one, one) for one in near))
     raise ValueError(f"there is no metric {given!r}.{f' Did you mean {meant}?' if meant else ''} {listed}".rstrip())
+
+
+_OF_THE_DATA = ("yerr", "prederr", "sample_weight", "multioutput", "groups")
+"""Arguments that are not options: they come with the data."""
+NEEDED = Parameter.empty
+"""Stands for the default of an option that has none."""
+
+
+def options_of(metric: Callable[..., Any]) -> dict[str, Any]:
+    """The options of a metric with their defaults."""
+    return {
+        name: one.default
+        for name, one in signature(metric).parameters.items()
+        if one.kind is Parameter.KEYWORD_ONLY and name not in _OF_THE_DATA
+    }
+
+
+def missing_options(metric: Callable[..., Any], given: Collection[str]) -> list[str]:
+    """The options that a metric cannot do without and that are not among those given."""
+    return [name for name, default in options_of(metric).items() if default is NEEDED and name not in given]

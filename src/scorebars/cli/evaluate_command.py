@@ -102,7 +102,7 @@ def evaluate(
                 if positive is not None:  # the code would score the other class from the file
                     read["columns"] = None
                 read |= {"evaluation": result, "level": level, "metrics": asked, "checks": checks}
-                output.write_report(report, data, source.name, out.quiet, **read)
+                output.write_report(report, data, out.quiet, **read)
         about = {"source": source.name, "level": level, "omitted": omitted, "columns": roles.to_dict()}
     out.put(
         "evaluate",

@@ -196,11 +196,10 @@ def keep_apart(sources: Iterable[str | None], out: OutputOptions, report: Path |
         raise Failure("--output and --report are the same file: give two names.")
 
 
-def write_report(path: Path, data: Any, title: str, quiet: bool, **options: Any) -> None:
+def write_report(path: Path, data: TableLabels, quiet: bool, **options: Any) -> None:
     """The page about these labels and models, in a file."""
-    options |= {"yerr": data.yerr, "sample_weight": data.weight, "ids": data.ids, "unit": data.unit, "task": data.task}
-    options |= {"title": title, "command": shlex.join(["scorebars", *sys.argv[1:]])}
-    write_file(path, sb.report.build(data.y, data.models, **options), quiet)
+    options |= {"title": data.source, "command": shlex.join(["scorebars", *sys.argv[1:]])}
+    write_file(path, sb.report.build(data.y, data.models, **data.report_options, **options), quiet)
     if not quiet:
         note(f"report: {path}")
 

@@ -59,8 +59,7 @@ def plan(
             **goal,
         )
     else:
-        with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
-            data = opt.checked_labels(source, roles, columns, out.quiet)
+        data = opt.labels_in(file, columns, out.quiet)
         raters = data.task == "classification"
         found = plan_from_pilot(data, difference, std, goal)
     rows = alternatives(found, cost_label, cost_repeat, raters)

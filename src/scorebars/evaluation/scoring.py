@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from scorebars import checks
 from scorebars._shared import evaluation_tables as tables
-from scorebars._shared.metric_names import SHORT_NAMES
+from scorebars._shared.metric_names import SHORT_NAMES, missing_options, options_of
 from scorebars._shared.score_views import for_trackers
 from scorebars._shared.shown import Shown, View
 from scorebars._shared.writing import as_json
@@ -165,8 +165,6 @@ DEFAULT = {
 WITH_LIMITS = ("root_mean_squared_error", "mean_absolute_error", "mean_error", "median_absolute_error")
 """What is shown of labels of which some are limits."""
 Metric = str | Callable[..., Score]
-_OF_THE_DATA = ("yerr", "prederr", "sample_weight", "multioutput", "groups")
-"""Arguments that are not options: they come with the data."""
 
 
 @dataclass(frozen=True)
@@ -219,13 +217,9 @@ class ChosenMetric:
         return partial(make, **self.options) if list(self.options) == ["tolerance"] else None
 
     @cached_property
-    def known_options(self) -> dict[str, bool]:
-        """The options that the function has, and whether it needs them."""
-        return {
-            name: one.default is Parameter.empty
-            for name, one in signature(self.function).parameters.items()
-            if one.kind is Parameter.KEYWORD_ONLY and name not in _OF_THE_DATA
-        }
+    def known_options(self) -> list[str]:
+        """The options that the function has."""
+        return list(options_of(self.function))
 
     def require_options(self, how: str) -> None:
         """Refuse options that the metric does not have, and missing ones; `how` says how to give one."""
@@ -233,8 +227,7 @@ class ChosenMetric:
             if option not in self.known_options:
                 listed = ", ".join(self.known_options) or "none"
                 raise ValueError(f"{self.name} has no option {option!r}. It has: {listed}.")
-        missing = [option for option, needed in self.known_options.items() if needed and option not in self.options]
-        if missing:
+        if missing := missing_options(self.function, self.options):
             how = how.format(name=self.name, option=missing[0])
             raise ValueError(f"{self.name} needs its {' and '.join(missing)}: {how}.")
 

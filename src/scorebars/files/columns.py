@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from scorebars.cells import name_and_unit, reads_as_number
@@ -82,10 +83,21 @@ class Roles(ErrorRoles):
         """Name of the model -> columns of its members."""
         return {_model_name(common_start(group)): group for group in self.members}
 
+    @property
+    def error_option(self) -> str:
+        """The option that names these errors."""
+        return "limits" if self.limits else "yerr_percent" if self.percent else "yerr"
+
+    @property
+    def error_value(self) -> str | float | None:
+        """What that option says; None where there are no errors."""
+        if self.in_cells:
+            return _CELLS
+        return ("+" if self.added else ",").join(self.yerr) if isinstance(self.yerr, tuple) else self.yerr
+
     def to_dict(self) -> dict[str, Any]:
         """What the result was made from, as plain data."""
-        errors = "limits" if self.limits else "yerr_percent" if self.percent else "yerr"
-        found: dict[str, Any] = {"y": self.y, errors: self.yerr, "predictions": self.predictions}
+        found: dict[str, Any] = {"y": self.y, self.error_option: self.yerr, "predictions": self.predictions}
         found |= {"weight": self.weight, "by": self.by, "id": self.id}
         more = {name: getattr(self, name) for name in ("groups", "model", "repeats", "votes", "probabilities", "cov")}
         if self.stds:
@@ -93,6 +105,12 @@ class Roles(ErrorRoles):
         if self.members:
             more["members"] = tuple(",".join(group) for group in self.members)
         return found | {name: value for name, value in more.items() if value}
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords by which `evaluate` takes the same columns from the file, which an `id` makes it read as a whole."""
+        found = {**self.to_dict(), "id": self.id or _NONE}
+        found |= {self.error_option: self.error_value} if self.in_cells or self.added else {}
+        return found | ({"repeats": _ROWS} if self.repeated_rows else {})
 
     def described(self, units: Mapping[str, str] | None = None) -> str:
         """One line that says what was taken for what."""
@@ -153,15 +171,15 @@ def _model_name(column: str) -> str:
     return inside[1] if inside else re.sub(r"_(pred|prediction|predicted)$", "", name, flags=re.IGNORECASE) or name
 
 
-def roles_of(source: TableSource, **options: Any) -> Roles:
-    """The roles of the columns of a file: what the options say, the rest guessed from names, values and metadata."""
-    return assign(
+def role_finder(source: TableSource) -> Callable[..., Roles]:
+    """What finds the roles of the columns of a file: by its options, the rest guessed from names, values and metadata."""
+    return partial(
+        assign,
         source.columns,
         sample=source.first_rows(),
         declared=source.declared_errors(),
         units=source.units(source.columns),
         coordinates=source.coordinates,
-        **options,
     )
 
 

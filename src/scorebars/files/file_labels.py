@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ from scorebars.cells import read_cells
 from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Votes
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
-from scorebars.files.columns import Roles, first_names, roles_of
-from scorebars.files.formats import Column, Reading, TableSource, opened
+from scorebars.files.columns import Roles, first_names
+from scorebars.files.formats import Column, TableSource
 from scorebars.files.problem import TableProblem
 from scorebars.files.table_rows import TableRows, as_texts, require_one_unit
 from scorebars.forecasts import Forecast
@@ -27,8 +26,12 @@ PROBABILITY_METRICS = ("log_loss", "brier_score_loss", "roc_auc_score", "average
 
 @dataclass(frozen=True)
 class TableLabels:
-    """What a study works on. `omitted` rows had a missing value and were left out on request."""
+    """The labels of a file, and all that belongs to them. `omitted` rows had a missing value and were left out on request."""
 
+    source: str
+    """What messages call the file."""
+    roles: Roles
+    """What each of its columns was taken for."""
     y: Column
     predictions: dict[str, Column]
     yerr: Any
@@ -54,6 +57,11 @@ class TableLabels:
         return {model: self.forecasts.get(model, values) for model, values in self.predictions.items()}
 
     @property
+    def report_options(self) -> dict[str, Any]:
+        """What a report has to know of these labels besides their models."""
+        return {"yerr": self.yerr, "sample_weight": self.weight, "ids": self.ids, "unit": self.unit, "task": self.task}
+
+    @property
     def metrics(self) -> list[str] | None:
         """The metrics that suit the predictions where the common ones of the task do not, or not alone."""
         if self.probable:
@@ -76,16 +84,6 @@ def understood(source: TableSource, roles: Roles) -> str:
     return f"{source.name}{about}: {roles.described(source.units(roles.used))}"
 
 
-@contextmanager
-def opened_with_roles(
-    names: Sequence[str], reading: Mapping[str, Any], roles: Mapping[str, Any]
-) -> Iterator[tuple[TableSource, Roles, str]]:
-    """A file, what its columns are, and the line that says so."""
-    with opened(names, Reading(**reading)) as source:
-        found = roles_of(source, **roles)
-        yield source, found, understood(source, found)
-
-
 def load_labels(
     source: TableSource,
     roles: Roles,
@@ -94,7 +92,7 @@ def load_labels(
     exclude: Sequence[str] = (),
 ) -> TableLabels:
     """Read and check the columns; rows whose COLUMN=VALUE is in `exclude` are left out."""
-    table = TableRows.of(source, roles)
+    table, given = TableRows.of(source, roles), roles
     task = "regression" if task == "forecast" else task
     said: list[str] = table.remarks
     if task is None:
@@ -127,7 +125,8 @@ def load_labels(
     named = (roles.by, roles.groups, roles.id)
     by, groups, ids = (None if name is None else as_texts(columns[name]) for name in named)
     unit = table.units.get(roles.label_columns[0]) if roles.label_columns else None
-    return TableLabels(y, predictions, yerr, weight, by, groups, ids, task, unit, omitted, tuple(said), forecasts)
+    found = y, predictions, yerr, weight, by, groups, ids, task, unit, omitted, tuple(said), forecasts
+    return TableLabels(source.name, given, *found)
 
 
 # labels and errors ----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from scorebars.evaluation.study_data import (
     predicted_columns,
     put_together,
 )
-from scorebars.files.columns import Roles, roles_of
+from scorebars.files.columns import Roles, role_finder
 from scorebars.files.file_labels import load_labels, understood
 from scorebars.files.formats import (
     PREFIX,
@@ -102,7 +102,7 @@ def file_and_roles(
         said_for_python(),
         opened(name, Reading(**{key: options[key] for key in READING_OPTIONS if key in options})) as source,
     ):
-        yield source, roles_of(source, **given)
+        yield source, role_finder(source)(**given)
 
 
 def _supposed(options: Mapping[str, Any]) -> Supposed:
@@ -173,7 +173,7 @@ def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
     if roles.yerr is not None or roles.y is None or roles.in_cells or roles.cov or roles.repeated_rows:
         return []
     try:
-        columns = " and ".join(roles_of(source, y=roles.y, pred=list(roles.predictions)).error_columns)
+        columns = " and ".join(role_finder(source)(y=roles.y, pred=list(roles.predictions)).error_columns)
     except TableProblem:
         columns = "several columns"
     return [f"what looks like errors of {roles.y} is not used: {columns}. Name it in yerr"] if columns else []
