@@ -71,6 +71,11 @@ class TableLabels:
         scores = [name for name in common_scores(list(self.forecasts.values())) if name not in DEFAULT["regression"]]
         return [*DEFAULT["regression"], *scores]
 
+    def with_models(self, names: Sequence[str]) -> TableLabels:
+        """The same labels with some of the models."""
+        predictions = {name: self.predictions[name] for name in names}
+        return replace(self, predictions=predictions, forecasts={n: f for n, f in self.forecasts.items() if n in names})
+
     @property
     def probable(self) -> bool:
         """Whether the predictions are probabilities of a class."""

@@ -16,6 +16,7 @@ import scorebars as sb
 from scorebars._shared.score_views import ANSWER_NAMES, answers_of, percent
 from scorebars.cli.plan_command import alternatives
 from scorebars.web.limits import Refused
+from scorebars.web.view import as_options, number_in
 
 _MOST_LABELS = 1_000_000
 _SHOWN = ("observed", "expected", "truth", "perfect")
@@ -23,10 +24,7 @@ _SHOWN = ("observed", "expected", "truth", "perfect")
 
 def _number(given: Mapping[str, Any], name: str, title: str, low: float = 0.0, high: float = math.inf) -> float:
     text = str(given.get(name) or "").strip().replace(",", ".")
-    try:
-        value = float(text)
-    except ValueError:
-        raise Refused(f"{title} must be a number, got {text!r}.", 422) from None
+    value = number_in(text, title)
     if not (low <= value <= high) or not math.isfinite(value):
         span = f"between {low:g} and {high:g}" if math.isfinite(high) else f"at least {low:g}"
         raise Refused(f"{title} must be {span}, got {text}.", 422)
@@ -195,14 +193,9 @@ def plan_alone(given: Mapping[str, Any]) -> dict[str, Any]:
     asked_for: dict[str, Any] = {**reach, **variances, **goal}
     found = sb.plan(**asked_for)
     told = ", ".join(f"{name}={value!r}" for name, value in asked_for.items())
-    command = " ".join(
-        ["scorebars plan", *(f"--{name.replace('_', '-')} {value:.15g}" for name, value in asked_for.items())]
-    )
-    return {
-        **plan_told(found, goal, False),
-        "code": f"import scorebars as sb\n\nprint(sb.plan({told}))",
-        "command": command,
-    }
+    code = f"import scorebars as sb\n\nprint(sb.plan({told}))"
+    command = " ".join(["scorebars plan", *as_options(asked_for)])
+    return {**plan_told(found, goal, False), "code": code, "command": command}
 
 
 def plan_told(found: sb.Plan, goal: Mapping[str, float], raters: bool) -> dict[str, Any]:
@@ -249,9 +242,3 @@ DEFAULTS: dict[str, dict[str, str]] = {
         "cost_label": "1", "cost_repeat": "1", "level": "0.95",
     },
 }  # fmt: skip
-
-
-def calculated(options: Mapping[str, Any]) -> dict[str, Any]:
-    """One sheet of the calculator."""
-    sheet = str(options["sheet"])
-    return SHEETS[sheet](options)

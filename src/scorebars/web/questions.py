@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scorebars.files.columns import number_or_name
 from scorebars.web.limits import Refused
 from scorebars.web.view import View
 
@@ -230,8 +231,4 @@ def _column_answered(yerr: Any, classes: bool) -> tuple[str, dict[str, Any]]:
 
 
 def _is_number(text: Any) -> bool:
-    try:
-        float(text)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return isinstance(number_or_name(text), float)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from scorebars.cli import options as opt
@@ -73,10 +74,10 @@ class View:
             found["metric"] = [_with_options(name, apart.get(name, {})) for name in found["metric"]]
         return cls(found)
 
-    def query(self, **more: Any) -> list[tuple[str, str]]:
+    def query(self) -> list[tuple[str, str]]:
         """The view as it stands in an address."""
         pairs: list[tuple[str, str]] = []
-        for name, value in {**self.given, **more}.items():
+        for name, value in self.given.items():
             pairs += [(name, _text(one)) for one in (value if isinstance(value, list) else [value])]
         return pairs
 
@@ -138,34 +139,30 @@ class View:
         stds = dict(roles.stds)
         named["std"] = [stds.get(name, "none") for name in roles.predictions] if stds else []
         named["members"] = [",".join(group) for group in roles.members]
-        errors = "yerr_percent" if roles.percent else "limits" if roles.limits else "yerr"
-        named[errors] = _error_text(roles)
+        named[roles.error_option] = None if roles.error_value is None else _text(roles.error_value)
         columns = {name: value for name, value in named.items() if value not in (None, [], "")}
         others = {name: value for name, value in self.given.items() if name not in ROLE_OPTIONS or name == "cov"}
         return View({**columns, **others})
 
     # how to see the same elsewhere -----------------------------------------------------------------
 
-    def arguments(self, needed: Sequence[str] = (), covariance: str = "") -> list[str]:
-        """The options of the command line; `needed` names those that must say ``none`` where the view is silent."""
+    def command(
+        self,
+        verb: str,
+        file: str,
+        needed: Sequence[str],
+        covariance: str = "",
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> str:
+        """The command line that prints the numbers of this page, with what the page adds to the view.
+
+        `needed` names the options that must say ``none`` where the view is silent.
+        """
         said = {**dict.fromkeys(needed, "none"), **self.given}
         if "cov" in said:
             said["cov"] = covariance
-        words = []
-        for name in NAMES:
-            value = said.get(name)
-            for one in value if isinstance(value, list) else [value]:
-                words += [] if one is None else [f"--{name.replace('_', '-')}", _text(one)]
-        return words
-
-    def command(
-        self, verb: str, file: str, needed: Sequence[str], covariance: str = "", more: Sequence[str] = ()
-    ) -> str:
-        """The command line that prints the numbers of this page."""
-        gone = _NOT_OF[verb]
-        shown = View({name: value for name, value in self.given.items() if name not in gone})
-        needed = [name for name in needed if name not in gone]
-        return shlex.join(["scorebars", verb, file, *shown.arguments(needed, covariance), *more])
+        options = {name: said[name] for name in NAMES if name in said and name not in _NOT_OF[verb]}
+        return shlex.join(["scorebars", verb, file, *as_options(options), *as_options(more)])
 
     def keywords(self, covariance: str = "") -> dict[str, Any]:
         """The keywords with which `sb.evaluate` and its sisters take the same data from the file."""
@@ -175,13 +172,9 @@ class View:
         said["cov"] = covariance if said["cov"] else None
         said["predictions"] = said.pop("pred")
         said["id"] = said["id"] or "none"  # with an id the file is read as a whole
-        said |= {name: self.given.get(name) for name in ("nan_policy",)}
-        said["task"] = self._said_task()
+        said["nan_policy"] = self.get("nan_policy")
+        said["task"] = self.get("task") if self.get("cut") is None else None
         return {name: value for name, value in said.items() if value not in (None, [])}
-
-    def _said_task(self) -> str | None:
-        task: str | None = self.get("task")
-        return task if self.get("cut") is None else None
 
     def code(
         self, file: str, metrics: Sequence[Any], unit: str, models: Mapping[str, str], covariance: str = ""
@@ -199,8 +192,8 @@ class View:
         file: str,
         models: Mapping[str, str],
         more: Mapping[str, Any],
-        last: str = "",
-        covariance: str = "",
+        last: str,
+        covariance: str,
     ) -> str:
         """Python code that asks the study `verb` of the file, with what its page adds to the view."""
         gone = tuple(name for name in _NOT_OF[verb] if name != "metric")
@@ -220,17 +213,36 @@ class View:
         return said
 
 
-def _value(name: str, text: str) -> Any:
-    if name not in _NUMBERS and name not in _WHOLE:
-        return text
+def as_options(given: Mapping[str, Any]) -> list[str]:
+    """Options as words of the command line.
+
+    >>> as_options({"pred": ["a", "b"], "cost_label": 2.0, "sampling": True})
+    ['--pred', 'a', '--pred', 'b', '--cost-label', '2', '--sampling']
+    """
+    words = []
+    for name, value in given.items():
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", *([] if one is True else [_text(one)])]
+    return words
+
+
+def number_in(text: str, title: str, whole: bool = False) -> float:
+    """A number as a visitor writes it, with a point or a comma."""
     try:
-        value = float(text.replace(",", "."))
-        if name in _WHOLE and value != int(value):
+        value = float(text.strip().replace(",", "."))
+        if whole and value != int(value):
             raise ValueError
-        return int(value) if name in _WHOLE else value
     except (ValueError, OverflowError):
-        kind = "a whole number" if name in _WHOLE else "a number"
-        raise Refused(f"{name.replace('_', ' ').capitalize()} must be {kind}, got {text!r}.", 422) from None
+        kind = "a whole number" if whole else "a number"
+        raise Refused(f"{title} must be {kind}, got {text[:40]!r}.", 422) from None
+    return value
+
+
+def _value(name: str, text: str) -> Any:
+    title = name.replace("_", " ").capitalize()
+    if name in _WHOLE:
+        return int(number_in(text, title, whole=True))
+    return number_in(text, title) if name in _NUMBERS else text
 
 
 def _text(value: Any) -> str:
@@ -242,11 +254,3 @@ def _with_options(metric: str, options: dict[str, str]) -> str:
     if not options or ":" in metric:
         return metric
     return f"{metric}:{','.join(f'{name}={value}' for name, value in options.items())}"
-
-
-def _error_text(roles: Roles) -> str | None:
-    if roles.in_cells:
-        return "cells"
-    if isinstance(roles.yerr, tuple):
-        return ("+" if roles.added else ",").join(roles.yerr)
-    return None if roles.yerr is None else _text(roles.yerr)
