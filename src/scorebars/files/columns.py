@@ -252,7 +252,7 @@ def assign(
         errors = ErrorRoles()
     else:
         errors = guess.errors(str(labels), predicted or ())
-    sources = next((names for names in several.values() if names), () if labels is None else (labels,))
+    sources = several[made] if made is not None else (str(labels),)
     long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
     others: dict[str, Any] = {
         "weight": _one(columns, weight, "--weight", guess.first(known.WEIGHT_NAMES)),
@@ -260,18 +260,19 @@ def assign(
         "groups": _one(columns, groups, "--groups", None),
         "id": _one(columns, id, "--id", guess.first(known.ID_NAMES)),
     }
-    taken = {*sources, *errors.error_columns, *filter(None, others.values()), long}
+    taken = {*sources, *errors.error_columns, *others.values(), long}
     ensembles = _given_members(columns, members) if members else []
     given_stds = _given_columns(columns, [name for name in std if name != _NONE], "--std") if std else []
     taken |= {*(name for group in ensembles for name in group), *given_stds}
+    taken.discard(None)
     left_over = False
     if predicted is None and not ensembles:
-        predicted, left_over = guess.predictions({name for name in taken if name}, sources, made)
+        predicted, left_over = guess.predictions(taken, sources, made)
         if members is None:
             ensembles = guess.members(predicted)
             predicted = [name for name in predicted if not any(name in group for group in ensembles)]
     elif predicted is None:
-        predicted = guess.named_predictions({name for name in taken if name})
+        predicted = guess.named_predictions(taken)
     stds = guess.stds(predicted, taken) if std is None else _paired(predicted, std, columns)
     if long is not None and (len(predicted) != 1 or ensembles):
         if model is not None:

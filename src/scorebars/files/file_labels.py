@@ -203,24 +203,20 @@ def _errors(table: TableRows, task: str) -> Any:
         raise TableProblem("errors in percent are those of measured numbers; the labels of this file are classes.")
     factor: Any = np.abs(y) / 100.0 if percent else 1.0
     if roles.yerr is None or isinstance(roles.yerr, float | int):
-        return roles.yerr if roles.yerr is None or not percent else roles.yerr * factor
+        return roles.yerr * factor if percent and roles.yerr is not None else roles.yerr
     given = [columns[name] for name in roles.error_columns]
-    if len(given) == 1:
-        if task == "classification":
-            advice = "For classes the error is the probability that a label is wrong."
-            bad = (given[0] < 0) | (given[0] > 1)
-            table.refuse(bad, roles.error_columns[0], "is not between 0 and 1", advice, given[0])
-        else:
-            advice = "An error is a standard deviation: at least 0."
-            table.refuse(given[0] < 0, roles.error_columns[0], "is negative", advice, given[0])
-        return given[0] * factor if percent else given[0]
     if task == "classification":
-        raise TableProblem("class labels have one probability of being wrong, not a lower and an upper error.")
-    if roles.added:
-        for name, part in zip(roles.error_columns, given, strict=True):
-            table.refuse(part < 0, name, "is negative", "An error is a standard deviation: at least 0.", part)
-        return np.sqrt(np.sum(np.square(given), axis=0)) * factor
-    return _both_sides(table, y, *given) * factor
+        if len(given) > 1:
+            raise TableProblem("class labels have one probability of being wrong, not a lower and an upper error.")
+        advice = "For classes the error is the probability that a label is wrong."
+        bad = (given[0] < 0) | (given[0] > 1)
+        table.refuse(bad, roles.error_columns[0], "is not between 0 and 1", advice, given[0])
+        return given[0]
+    if len(given) > 1 and not roles.added:
+        return _both_sides(table, y, *given) * factor
+    for name, part in zip(roles.error_columns, given, strict=True):
+        table.refuse(part < 0, name, "is negative", "An error is a standard deviation: at least 0.", part)
+    return (np.sqrt(np.sum(np.square(given), axis=0)) if roles.added else given[0]) * factor
 
 
 def _both_sides(table: TableRows, y: Column, low: Column, high: Column) -> Any:
@@ -309,16 +305,11 @@ def _classes(values: Column) -> Column:
 
 def _class_names(columns: Sequence[str]) -> Any:
     """The classes of columns such as ``votes_spiral`` and ``votes_merger``: what their names do not share."""
-    start = 0
-    while len({column[: start + 1] for column in columns}) == 1 and start < min(map(len, columns)) - 1:
-        start += 1
-    names = np.array([column[start:] for column in columns])
-    if (
-        start and columns[0][start - 1] not in "_ .-" and "_" in columns[0][:start]
-    ):  # a class in common: votes_a1, votes_a2
-        start = columns[0][:start].rindex("_") + 1
-        names = np.array([column[start:] for column in columns])
-    return _as_whole(names)
+    last = min(map(len, columns)) - 1
+    shared = columns[0][: next((k for k in range(last) if len({column[k] for column in columns}) > 1), last)]
+    if "_" in shared and shared[-1] not in "_ .-":  # of votes_a1 and votes_a2 the classes share a letter
+        shared = shared[: shared.rindex("_") + 1]
+    return _as_whole(np.array([column.removeprefix(shared) for column in columns]))
 
 
 def _as_whole(names: Any) -> Any:

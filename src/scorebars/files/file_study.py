@@ -73,16 +73,10 @@ def file_and_roles(
     """The opened file and what its columns are. Where y and pred are named, nothing else is guessed."""
     y, pred, yerr = (columns.get(name) for name in ("y", "pred", "yerr"))
     name = os.fspath(path)
-    known = name.startswith(PREFIX) or os.path.exists(name) or has_magic(name)
-    if not known:
+    if not (name.startswith(PREFIX) or os.path.exists(name) or has_magic(name)):
         raise FileNotFoundError(f"there is no file or folder {name!r}.")
     others = (*READING_OPTIONS, *SUPPOSED_OPTIONS)
-    given = {key: value for key, value in options.items() if key not in others and value is not None}
-    given = {key: _listed(value) if key in _LISTS else value for key, value in given.items()}
-    if "yerr_percent" in given:
-        given["yerr_percent"] = str(given["yerr_percent"])
-    if "limits" in given and not isinstance(given["limits"], str):
-        given["limits"] = ",".join(given["limits"])
+    given = {key: _as_option(key, v) for key, v in options.items() if key not in others and v is not None}
     if pred is not None:
         given["pred"] = _every_column(pred)
     named = {"y": y, "weight": columns.get("sample_weight"), "by": columns.get("by"), "groups": columns.get("groups")}
@@ -110,6 +104,15 @@ def _supposed(options: Mapping[str, Any]) -> Supposed:
     known |= {"exclude": _listed(known["exclude"])} if known.get("exclude") is not None else {}
     with said_for_python():
         return Supposed(**known)
+
+
+def _as_option(name: str, value: Any) -> Any:
+    """A keyword as the command line has it."""
+    if name in _LISTS:
+        return _listed(value)
+    if name == "limits" and not isinstance(value, str):
+        return ",".join(value)
+    return str(value) if name == "yerr_percent" else value
 
 
 def _listed(value: Any) -> list[str]:

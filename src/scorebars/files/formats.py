@@ -64,11 +64,6 @@ class Reading:
         if self.skip_rows is not None and self.skip_rows < 0:
             raise TableProblem(f"--skip-rows must be at least 0, got {self.skip_rows}.")
 
-    def text(self) -> dict[str, Any]:
-        """The options of text files."""
-        names = ("decimal", "delimiter", "encoding", "skip_rows")
-        return {name: getattr(self, name) for name in names}
-
 
 READING_OPTIONS = tuple(field.name for field in fields(Reading))
 

@@ -16,7 +16,7 @@ from scorebars.cells import CellNumbers, decimal_mark, read_cells
 from scorebars.errors.censored import limit_sides
 from scorebars.files.columns import Roles, first_names
 from scorebars.files.formats import Column, TableSource, no_rows
-from scorebars.files.guesses import plain_names
+from scorebars.files.guesses import has_decimals, plain_names
 from scorebars.files.problem import TableProblem
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
 
@@ -61,11 +61,12 @@ class TableRows:
         cells = {name: read_cells(columns[name], mark) for name in texts}
         columns |= {name: np.where(found.bad, 0.0, found.values) for name, found in cells.items()}
         units = source.units(roles.used) | {name: found.unit for name, found in cells.items() if found.unit}
+        with_errors = [name for name, found in cells.items() if found.upper is not None]
         for name in roles.predictions:
-            if name in cells and cells[name].upper is not None:
+            if name in with_errors:
                 remarks.append(f"the errors in the cells of {name} are those of predictions and are not used")
-        for name in roles.label_columns:
-            if name in cells and cells[name].upper is not None and not roles.in_cells:
+        for name in () if roles.in_cells else roles.label_columns:
+            if name in with_errors:
                 remarks.append(f"the errors in the cells of {name} are not used, since others were given")
         remarks += _odd_values(columns, roles)
         n = len(next(iter(columns.values()))) if columns else 0
@@ -120,23 +121,19 @@ class TableRows:
     def require_numbers(self, names: Sequence[str]) -> None:
         """Refuse texts among numbers, and limits, which are no values; what stays text becomes numbers."""
         for name in names:
-            if name not in self.cells and self.columns[name].dtype.kind == "O":
-                self.cells[name] = read_cells(self.columns[name], None)
-                given: Column | None = self.columns[name]
+            values = self.columns[name]
+            if name not in self.cells and values.dtype.kind == "O":
+                self.cells[name] = read_cells(values)
                 self.columns[name] = self.cells[name].values
-            else:
-                given = None
             found = self.cells.get(name)
             if found is None:
-                if self.columns[name].dtype.kind != "f":
-                    self.columns[name] = self.columns[name].astype(np.float64)
+                self.columns[name] = values.astype(np.float64, copy=False)
                 continue
-            if found.bad.any() or found.limits.any():
-                given = self.source.read([name])[name] if given is None else given
+            refused = found.limits.any() and (name != self.roles.y or self.roles.repeated_rows)
+            if refused or found.bad.any():
+                given = self.source.read([name])[name]
                 self.refuse(found.bad, name, "holds no number", _FIX_CELL, given)
-                if name != self.roles.y or self.roles.repeated_rows:
-                    advice = "Only labels may be limits, one row for each."
-                    self.refuse(found.limits, name, "holds a limit", advice, given)
+                self.refuse(found.limits, name, "holds a limit", "Only labels may be limits, one row for each.", given)
 
     def with_limits(self) -> TableRows:
         """The same table, told which labels are limits: by their cells, or by a column that marks them."""
@@ -172,17 +169,7 @@ class TableRows:
 
     def _at(self, rows: NDArray[np.intp]) -> TableRows:
         kept = {name: values[rows] for name, values in self.columns.items()}
-        cells = {
-            name: replace(
-                found,
-                values=found.values[rows],
-                lower=None if found.lower is None else found.lower[rows],
-                upper=None if found.upper is None else found.upper[rows],
-                side=found.side[rows],
-                bad=found.bad[rows],
-            )
-            for name, found in self.cells.items()
-        }
+        cells = {name: found.rows(rows) for name, found in self.cells.items()}
         side = None if self.side is None else self.side[rows]
         return replace(self, columns=kept, cells=cells, rows=self.rows[rows], side=side)
 
@@ -260,9 +247,7 @@ class TableRows:
 
     def _require_unique_ids(self) -> None:
         name = self.roles.id
-        if name is None or self.roles.repeated_rows or not self.source.unique_ids:
-            return
-        if not self.roles.has_unique_ids:
+        if name is None or self.roles.repeated_rows or not (self.source.unique_ids and self.roles.has_unique_ids):
             return
         values, counts = np.unique(as_texts(self.columns[name]), return_counts=True)
         if len(values) and counts.max() > 1:
@@ -373,12 +358,9 @@ def _decimal(
     """The decimal mark of numbers that are written as text; asks where they leave it open."""
     if source.decimal_is_given:
         return source.decimal
-    marks = {}
-    for name in texts:
-        cells = [value for value in columns[name] if isinstance(value, str)]
-        marks[name] = decimal_mark(cells)
+    marks = {name: decimal_mark(value for value in columns[name] if isinstance(value, str)) for name in texts}
     known = source.decimal if source.decimal in (".", ",") else None
-    if known is None and any(values.dtype.kind == "f" and _has_decimals(values) for values in columns.values()):
+    if known is None and any(values.dtype.kind == "f" and has_decimals(values) for values in columns.values()):
         known = "."
     for name, mark in marks.items():
         if mark == "?" and known == "." and source.delimiter == ",":
@@ -419,11 +401,6 @@ def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
                     f"column {name} holds {odd:g} {times}: where it stands for a missing value, empty these cells"
                 )
     return said
-
-
-def _has_decimals(values: Column) -> bool:
-    finite = values[np.isfinite(values)]
-    return bool(np.any(finite != np.floor(finite)))
 
 
 def _missing(values: Column) -> Mask:

@@ -94,13 +94,9 @@ class TextLayout:
     """The first cells of every column."""
 
     @property
-    def by_blanks(self) -> bool:
-        return self.delimiter in (_BLANKS, _BLANK_RUNS)
-
-    @property
     def plain(self) -> bool:
         """Whether the rows can be left to a fast reader of delimited text."""
-        return not self.by_blanks and not self.comments
+        return self.delimiter not in (_BLANKS, _BLANK_RUNS) and not self.comments
 
     def remarks(self) -> list[str]:
         """What is out of the ordinary, in words."""
@@ -115,26 +111,14 @@ class TextLayout:
             said.append(f"{self.titles} title line{'s' if self.titles > 1 else ''} skipped")
         return said
 
-    def records(self, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-        """The rows of values of the whole text, each with its line number."""
-        yield from _rows(text, self.delimiter, self.skip)
 
-
-def text_layout(
-    head: bytes,
-    name: str,
-    *,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    skip_rows: int | None = None,
-) -> TextLayout:
+def text_layout(head: bytes, name: str, options: Reading) -> TextLayout:
     """How the text that begins with `head` is laid out; options override what is found."""
-    encoding = encoding or _encoding_of(head)
+    encoding, delimiter = options.encoding or _encoding_of(head), options.delimiter
     lines = list(io.StringIO(_decoded(head, encoding, name), newline=""))
     if len(head) >= _HEAD and len(lines) > 1:
         lines.pop()  # may be cut
-    skipped = skip_rows or 0
+    skipped = options.skip_rows or 0
     lines = lines[:skipped] + lines[skipped : skipped + _SAMPLE]
     if not any(line.strip() for line in lines[skipped:]):
         raise _no_table(name)
@@ -148,19 +132,14 @@ def text_layout(
     line = best.lines[start.first] if rows else len(lines)
     after = [text for text in lines[line:] if text.lstrip().startswith("#")]
     columns = {key: [row[k] for row in rows if len(row) > k] for k, key in enumerate(start.names)}
-    mark = decimal or decimal_mark([cell for cells in columns.values() for cell in cells])
-    titles = 0 if skip_rows is not None else start.titles
+    mark = options.decimal or decimal_mark(cell for cells in columns.values() for cell in cells)
+    titles = 0 if options.skip_rows is not None else start.titles
     found: dict[str, Any] = {"units": start.units, "titles": titles, "comments": bool(after), "sample": columns}
     return TextLayout(start.names, line, best.delimiter, encoding, mark, **found)
 
 
 def _no_table(name: str) -> TableProblem:
     return TableProblem(f"{name} is empty: it needs a line of column names and at least one row.")
-
-
-def read_head(stream: BinaryIO) -> bytes:
-    """So much of a file as tells its layout."""
-    return stream.read(_HEAD)
 
 
 # encoding ------------------------------------------------------------------------------------------
@@ -396,7 +375,7 @@ class TextFile(ArrowFile):
         self.path, self.kind, self.name = path, "csv", name or path.name
         self.size, self._options = path.stat().st_size, options
         with self._raw() as raw:
-            self.layout: TextLayout = text_layout(read_head(raw), self.name, **options.text())
+            self.layout = text_layout(raw.read(_HEAD), self.name, options)
         self.columns, self.streams = self.layout.names, self.layout.plain
         self.decimal, self.decimal_is_given = self.layout.decimal, options.decimal is not None
         self.delimiter, self.empty = self.layout.delimiter, not any(self.layout.sample.values())
@@ -477,7 +456,7 @@ class TextFile(ArrowFile):
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The rows of values, each with its line number."""
         with self._raw() as raw, opened_text(raw, self.layout.encoding) as text:
-            yield from self.layout.records(self._lines(text))
+            yield from _rows(self._lines(text), self.layout.delimiter, self.layout.skip)
 
     def _lines(self, text: Any) -> Iterator[str]:
         while line := text.readline(_BLOCK):
@@ -522,21 +501,18 @@ class TextFile(ArrowFile):
         return super().place(row)
 
 
-def typed_cells(cells: Sequence[Any], decimal: str | None) -> Column:
+def typed_cells(cells: Sequence[str], decimal: str | None) -> Column:
     """Cells of a text as whole numbers, numbers or texts, whichever all of them are."""
     try:
-        if decimal != ",":
-            return np.array(cells, dtype=np.int64 if all(str(cell).strip().isdigit() for cell in cells) else np.float64)
+        if decimal != "," or not any("." in cell for cell in cells):
+            return np.array(cells, dtype=np.int64 if all(cell.strip().isdigit() for cell in cells) else np.float64)
     except ValueError:
         pass  # not just numbers
-    there = [cell for cell in cells if not (isinstance(cell, str) and is_missing_mark(cell))]
-    if there and all(re.fullmatch(r"[+-]?\d+", str(cell).strip()) for cell in there) and len(there) == len(cells):
-        return np.array([int(cell) for cell in cells])
-    found = read_cells(there, decimal if decimal in (".", ",") else None)
-    plain = there and not found.bad.any() and not found.limits.any() and found.upper is None and not found.unit
-    if plain:
-        return read_cells(cells, decimal if decimal in (".", ",") else None).values
-    return np.array([None if isinstance(c, str) and is_missing_mark(c) else c for c in cells], dtype=object)
+    found = read_cells(cells, decimal if decimal in (".", ",") else None)
+    odd = found.bad.any() or found.limits.any() or found.upper is not None or found.unit
+    if not odd and not np.isnan(found.values).all():
+        return found.values
+    return np.array([None if is_missing_mark(cell) else cell for cell in cells], dtype=object)
 
 
 def _stripped(values: Column) -> Column:
