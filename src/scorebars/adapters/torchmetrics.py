@@ -21,13 +21,12 @@ import inspect
 from typing import Any, ClassVar
 
 import scorebars as sb
+from scorebars._shared.extras import needing
 
-try:
+with needing("scorebars.adapters.torchmetrics", "torchmetrics", "torch"):
     import torch
     from torchmetrics import Metric
     from torchmetrics.utilities import dim_zero_cat
-except ImportError as why:
-    raise ImportError("scorebars.adapters.torchmetrics needs torchmetrics: pip install 'scorebars[torch]'") from why
 
 
 class ScoreMetric(Metric):  # type: ignore[misc]

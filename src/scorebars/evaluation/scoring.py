@@ -17,6 +17,7 @@ import numpy as np
 
 from scorebars import checks
 from scorebars._shared import evaluation_tables as tables
+from scorebars._shared.extras import needing
 from scorebars._shared.metric_names import SHORT_NAMES, missing_options, options_of
 from scorebars._shared.score_views import for_trackers
 from scorebars._shared.shown import Shown, View
@@ -131,10 +132,8 @@ class Evaluation(Shown):
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, one row for each score."""
-        try:
+        with needing("to_frame", "pandas", "pandas"):
             import pandas as pd
-        except ImportError as why:
-            raise ImportError("to_frame needs pandas: pip install 'scorebars[pandas]'") from why
         return pd.DataFrame(self.rows())
 
     def to_markdown(self) -> str:

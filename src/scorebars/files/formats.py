@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import datasets
+from scorebars._shared.extras import needing
 from scorebars.cells import names_and_units
 from scorebars.files.problem import TableProblem
 
@@ -196,10 +197,8 @@ def reads(kind: str, *endings: str, beginnings: Sequence[bytes] = ()) -> Callabl
 
 def load_library(what: str, extra: str, load: Callable[[], Any]) -> Any:
     """An optional library, or an error that names the extra to install."""
-    try:
+    with needing(what, extra, extra):
         return load()
-    except ImportError as why:
-        raise ImportError(f"{what} needs {extra}: pip install 'scorebars[{extra}]'") from why
 
 
 def load_arrow(module: str) -> Any:
@@ -335,14 +334,12 @@ def column_values(column: Any, name: str, file: str) -> Column:
         return np.full(len(column), np.nan)
     if pa.types.is_decimal(kind):
         column, kind = column.cast(pa.float64()), pa.float64()
-    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    if numeric and (column.null_count == 0 or not pa.types.is_boolean(kind)):
+    text, truth = pa.types.is_string(kind) or pa.types.is_large_string(kind), pa.types.is_boolean(kind)
+    if text or truth or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(column.to_numpy())
     if pa.types.is_nested(kind):
         raise TableProblem(f"column {name!r} of {file} holds a {kind} in each row, not one value.")
-    values = column.to_pylist()
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return np.array([v if v is None or text or numeric else str(v) for v in values], dtype=object)
+    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
 # shipped data sets -------------------------------------------------------------------------------

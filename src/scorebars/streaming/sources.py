@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import tables
+from scorebars._shared.extras import needing
 from scorebars.errors import ErrorModel
 from scorebars.evaluation.study_data import (
     SeveralColumns,
@@ -29,7 +30,15 @@ from scorebars.evaluation.study_data import (
     predicted_columns,
     put_together,
 )
-from scorebars.files.formats import Mark, dataset_of, files_in_pieces, marks_of, opened, require_unchanged
+from scorebars.files.formats import (
+    Mark,
+    column_values,
+    dataset_of,
+    files_in_pieces,
+    marks_of,
+    opened,
+    require_unchanged,
+)
 from scorebars.files.problem import said_for_python
 from scorebars.streaming.batches import argument_of
 
@@ -230,7 +239,7 @@ class Source:
         else:
             self._kept = next(iter(self._data), self.schema.empty_table())
             rows = self._kept[:FIRST]
-        return {name: column_array(rows.column(name)) for name in names}
+        return {name: column_values(rows.column(name), name, "the data") for name in names}
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -401,28 +410,14 @@ def arrays_of(batch: Any, names: Sequence[str], place: Place, omit: bool) -> tup
         left = np.flatnonzero(~np.any(missing, axis=0))
         if left.size < batch.num_rows:
             batch, place = batch.take(left), replace(place, left=left)
-    return {name: column_array(batch.column(name)) for name in names}, place
-
-
-def column_array(column: Any) -> NDArray[Any]:
-    """An Arrow array without missing values as one of NumPy."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_decimal(column.type):
-        column = pc.cast(column, pa.float64())
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return {name: column_values(batch.column(name), name, place.file or "the data") for name in names}, place
 
 
 def _opened(data: Any) -> tuple[Any, dict[str, Mark | None]]:
     """A dataset, the one of a table or of the files at a path, or a reader; and the marks of the files."""
-    try:
+    with needing("reading files", "pyarrow", "arrow"):
         import pyarrow as pa
         import pyarrow.dataset as pads
-    except ImportError as why:
-        raise ImportError("reading files needs pyarrow: pip install 'scorebars[arrow]'") from why
     if isinstance(data, pa.Table | pa.RecordBatch):
         return pads.dataset(data), {}
     if isinstance(data, pads.Dataset | pa.RecordBatchReader):
@@ -502,11 +497,9 @@ def progress_bar(source: Source, wanted: bool) -> Iterator[Callable[[int], objec
     if not wanted:
         yield lambda rows: None
         return
-    try:
+    with needing("progress=True", "rich", "rich"):
         from rich.console import Console
         from rich.progress import Progress
-    except ImportError as why:
-        raise ImportError("progress=True needs rich: pip install 'scorebars[rich]'") from why
     with Progress(transient=True, console=Console(stderr=True)) as bar:
         task = bar.add_task("scoring", total=source.rows())
         yield lambda rows: bar.advance(task, rows)
