@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
+from functools import lru_cache
 from inspect import Parameter, signature
 from typing import Any
 
@@ -39,8 +40,9 @@ NEEDED = Parameter.empty
 """Stands for the default of an option that has none."""
 
 
+@lru_cache(1024)
 def options_of(metric: Callable[..., Any]) -> dict[str, Any]:
-    """The options of a metric with their defaults."""
+    """The options of a metric with their defaults, `NEEDED` where there is none."""
     return {
         name: one.default
         for name, one in signature(metric).parameters.items()
@@ -48,6 +50,7 @@ def options_of(metric: Callable[..., Any]) -> dict[str, Any]:
     }
 
 
-def missing_options(metric: Callable[..., Any], given: Collection[str]) -> list[str]:
-    """The options that a metric cannot do without and that are not among those given."""
-    return [name for name, default in options_of(metric).items() if default is NEEDED and name not in given]
+@lru_cache(1024)
+def needed_options(metric: Callable[..., Any]) -> list[str]:
+    """The options that a metric cannot do without."""
+    return [name for name, default in options_of(metric).items() if default is NEEDED]

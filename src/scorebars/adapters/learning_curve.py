@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
-from scorebars._shared.extras import needing
 
 
 @dataclass
@@ -90,9 +89,11 @@ class LearningCurveDisplay:
             The order in which training items are added.
         ax : matplotlib axes, optional
         """
-        with needing("LearningCurveDisplay", "scikit-learn", "sklearn"):
+        try:
             from sklearn.base import is_classifier
             from sklearn.model_selection import check_cv
+        except ImportError as why:
+            raise ImportError("LearningCurveDisplay needs scikit-learn: pip install 'scorebars[sklearn]'") from why
         splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups))
         sizes = _numbers(train_sizes, min(len(train) for train, _ in splits))
         random = np.random.default_rng(rng)
@@ -107,8 +108,10 @@ class LearningCurveDisplay:
 
     def plot(self, ax: Any = None) -> LearningCurveDisplay:
         """Draw the curve, the two bands and the score of a perfect model."""
-        with needing("LearningCurveDisplay.plot", "matplotlib", "plot"):
+        try:
             import matplotlib.pyplot as plt
+        except ImportError as why:
+            raise ImportError("LearningCurveDisplay.plot needs matplotlib: pip install 'scorebars[plot]'") from why
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
         x, y, spread, labels = self.train_sizes, self.observed, self.spread, self.label_std
         ax.fill_between(x, y - spread, y + spread, color="C0", alpha=0.15, lw=0, label="between folds (± 1 std)")

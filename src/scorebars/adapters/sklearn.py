@@ -27,7 +27,6 @@ from difflib import get_close_matches
 from typing import Any
 
 import scorebars as sb
-from scorebars._shared.extras import needing
 from scorebars._shared.metric_names import SHORT_NAMES
 
 _SIGNED = ("observed", "expected", "truth", "perfect")
@@ -98,8 +97,10 @@ class Scorers(Mapping[str, Any]):
         if answer not in (*_SIGNED, *_SIZES):
             raise ValueError(f"answer must be one of {', '.join((*_SIGNED, *_SIZES))}, got {answer!r}.")
         metric = self._metric(name)
-        with needing("scorers", "scikit-learn", "sklearn"):
+        try:
             from sklearn.metrics import make_scorer
+        except ImportError as why:
+            raise ImportError("scorers needs scikit-learn: pip install 'scorebars[sklearn]'") from why
         declared = getattr(sb, metric).declaration
         if declared.task == "forecast":
             return forecast_scorer(metric, answer, answer in _SIZES or declared.greater_is_better, options)

@@ -21,12 +21,13 @@ import inspect
 from typing import Any, ClassVar
 
 import scorebars as sb
-from scorebars._shared.extras import needing
 
-with needing("scorebars.adapters.torchmetrics", "torchmetrics", "torch"):
+try:
     import torch
     from torchmetrics import Metric
     from torchmetrics.utilities import dim_zero_cat
+except ImportError as why:
+    raise ImportError("scorebars.adapters.torchmetrics needs torchmetrics: pip install 'scorebars[torch]'") from why
 
 
 class ScoreMetric(Metric):  # type: ignore[misc]

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scorebars as sb
-from scorebars._shared.extras import needing
 from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars._shared.score_views import answers_of
 
@@ -78,8 +77,10 @@ def evaluate(
 
     Coordinates must be equal where dimensions are shared; nothing is realigned.
     """
-    with needing("adapters.xarray", "xarray", "xarray"):
+    try:
         import xarray as xr
+    except ImportError as why:
+        raise ImportError("adapters.xarray needs xarray: pip install 'scorebars[xarray]'") from why
     if nan_policy not in ("raise", "omit"):
         raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
     unknown = [name for name in answers if name not in POSSIBLE]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 import typer
 
 import scorebars as sb
-from scorebars._shared.metric_names import SHORT_NAMES, full_name, missing_options, options_of
+from scorebars._shared.metric_names import SHORT_NAMES, full_name, needed_options, options_of
 from scorebars.cli.output import Failure, note
 from scorebars.files.column_names import ROLE_OPTIONS
 from scorebars.files.columns import Roles, role_finder
@@ -323,7 +323,8 @@ def asked_metric(given: str) -> AskedMetric:
     function = getattr(sb, name)
     known = list(options_of(function))
     options = dict(_metric_option(name, text, known) for text in texts.split(",") if text)
-    if missing := missing_options(function, options):
+    missing = [option for option in needed_options(function) if option not in options]
+    if missing:
         raise Failure(f"{name} needs its {' and '.join(missing)}: write --metric {name}:{missing[0]}=VALUE.")
     return partial(function, **options) if options else name
 

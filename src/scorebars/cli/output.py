@@ -83,8 +83,8 @@ def rendered(*parts: Any, width: int, colour: bool = False) -> str:
     )
     for part in parts:
         console.print(part)
-    lines = sink.getvalue().split("\n")
-    return "\n".join(line.rstrip() for line in lines) if not colour else sink.getvalue()
+    text = sink.getvalue()
+    return text if colour else "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 def note(text: str, style: str = "dim") -> None:
@@ -129,23 +129,24 @@ class OutputOptions:
     quiet: Annotated[bool, _option("--quiet", "-q", help="Only the result: no remarks, no legend.")] = False
 
     def __post_init__(self) -> None:
-        asked = [name for name in _FORMATS if getattr(self, name, False)]
+        asked = self._asked_formats()
         if len(asked) > 1:
             raise Failure(f"--{asked[0]} and --{asked[1]} exclude each other: choose one.")
 
-    @property
-    def format(self) -> str:
-        """The format that was asked for, else by the ending of the output file, else a table."""
-        ending = "" if self.output is None else self.output.suffix.lower()
-        asked = (name for name in _FORMATS if getattr(self, name, False))
-        return next(asked, _FORMAT_OF_ENDING.get(ending, "table"))
+    def _asked_formats(self) -> list[str]:
+        return [name for name in _FORMATS if getattr(self, name, False)]
 
     def put(self, verb: str, **makers: Callable[[], str]) -> None:
-        """Write the result; `makers` holds a function for each format that the verb knows."""
-        if self.format not in makers:
+        """Write the result in the format that was asked for, else by the ending of the output file, else as a table.
+
+        `makers` holds a function for each format that the verb knows.
+        """
+        ending = "" if self.output is None else self.output.suffix.lower()
+        chosen = next(iter(self._asked_formats()), _FORMAT_OF_ENDING.get(ending, "table"))
+        if chosen not in makers:
             names = ["a table", *(name for key, name in _FORMATS.items() if key in makers)]
             raise Failure(f"{verb} writes {', '.join(names[:-1])} or {names[-1]}.")
-        text = makers[self.format]().rstrip("\n") + "\n"
+        text = makers[chosen]().rstrip("\n") + "\n"
         if self.output is not None:
             write_file(self.output, text, self.quiet)
             return

@@ -6,7 +6,7 @@ A metric is chosen by its name (or short name), by its function, or by a functio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -17,8 +17,7 @@ import numpy as np
 
 from scorebars import checks
 from scorebars._shared import evaluation_tables as tables
-from scorebars._shared.extras import needing
-from scorebars._shared.metric_names import SHORT_NAMES, missing_options, options_of
+from scorebars._shared.metric_names import SHORT_NAMES, needed_options, options_of
 from scorebars._shared.score_views import for_trackers
 from scorebars._shared.shown import Shown, View
 from scorebars._shared.writing import as_json
@@ -132,8 +131,10 @@ class Evaluation(Shown):
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, one row for each score."""
-        with needing("to_frame", "pandas", "pandas"):
+        try:
             import pandas as pd
+        except ImportError as why:
+            raise ImportError("to_frame needs pandas: pip install 'scorebars[pandas]'") from why
         return pd.DataFrame(self.rows())
 
     def to_markdown(self) -> str:
@@ -215,10 +216,10 @@ class ChosenMetric:
             return make
         return partial(make, **self.options) if list(self.options) == ["tolerance"] else None
 
-    @cached_property
-    def known_options(self) -> list[str]:
+    @property
+    def known_options(self) -> Collection[str]:
         """The options that the function has."""
-        return list(options_of(self.function))
+        return options_of(self.function)
 
     def require_options(self, how: str) -> None:
         """Refuse options that the metric does not have, and missing ones; `how` says how to give one."""
@@ -226,7 +227,8 @@ class ChosenMetric:
             if option not in self.known_options:
                 listed = ", ".join(self.known_options) or "none"
                 raise ValueError(f"{self.name} has no option {option!r}. It has: {listed}.")
-        if missing := missing_options(self.function, self.options):
+        missing = [option for option in needed_options(self.function) if option not in self.options]
+        if missing:
             how = how.format(name=self.name, option=missing[0])
             raise ValueError(f"{self.name} needs its {' and '.join(missing)}: {how}.")
 

@@ -31,7 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import datasets
-from scorebars._shared.extras import needing
 from scorebars.cells import names_and_units
 from scorebars.files.problem import TableProblem
 
@@ -197,8 +196,10 @@ def reads(kind: str, *endings: str, beginnings: Sequence[bytes] = ()) -> Callabl
 
 def load_library(what: str, extra: str, load: Callable[[], Any]) -> Any:
     """An optional library, or an error that names the extra to install."""
-    with needing(what, extra, extra):
+    try:
         return load()
+    except ImportError as why:
+        raise ImportError(f"{what} needs {extra}: pip install 'scorebars[{extra}]'") from why
 
 
 def load_arrow(module: str) -> Any:

@@ -358,7 +358,7 @@ def _decimal(
     """The decimal mark of numbers that are written as text; asks where they leave it open."""
     if source.decimal_is_given:
         return source.decimal
-    marks = {name: decimal_mark(value for value in columns[name] if isinstance(value, str)) for name in texts}
+    marks = {name: decimal_mark([value for value in columns[name] if isinstance(value, str)]) for name in texts}
     known = source.decimal if source.decimal in (".", ",") else None
     if known is None and any(values.dtype.kind == "f" and has_decimals(values) for values in columns.values()):
         known = "."

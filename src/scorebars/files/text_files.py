@@ -132,7 +132,7 @@ def text_layout(head: bytes, name: str, options: Reading) -> TextLayout:
     line = best.lines[start.first] if rows else len(lines)
     after = [text for text in lines[line:] if text.lstrip().startswith("#")]
     columns = {key: [row[k] for row in rows if len(row) > k] for k, key in enumerate(start.names)}
-    mark = options.decimal or decimal_mark(cell for cells in columns.values() for cell in cells)
+    mark = options.decimal or decimal_mark([cell for cells in columns.values() for cell in cells])
     titles = 0 if options.skip_rows is not None else start.titles
     found: dict[str, Any] = {"units": start.units, "titles": titles, "comments": bool(after), "sample": columns}
     return TextLayout(start.names, line, best.delimiter, encoding, mark, **found)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import scorebars as sb
 from scorebars._shared.answer_colours import ANSWER_COLOURS
-from scorebars._shared.extras import needing
 from scorebars._shared.metric_names import SHORT_NAMES
 from scorebars._shared.score_views import QUESTIONS, answers_of
 
@@ -42,9 +41,11 @@ MEANINGS = {question.name: question.label for question in QUESTIONS}
 
 def axes_of(ax: Any, rows: int = 0) -> Axes:
     """The axes to draw in; without any, new ones, high enough for this many rows of text."""
-    with needing("scorebars.plot", "matplotlib", "plot"):
+    try:
         import matplotlib.pyplot as plt
         from matplotlib.axes import Axes
+    except ImportError as why:
+        raise ImportError("scorebars.plot needs matplotlib: pip install 'scorebars[plot]'") from why
     if ax is None:
         width, height = plt.rcParams["figure.figsize"]
         needed = (rows + 4) * _LINE * plt.rcParams["font.size"] / 72 if rows else 0.0

@@ -18,7 +18,6 @@ from scipy.special import ndtri
 import scorebars as sb
 from scorebars._shared.answer_colours import ANSWER_COLOURS
 from scorebars._shared.escaping import json_text
-from scorebars._shared.extras import needing
 from scorebars._shared.given_data import as_forecast, named_predictions, plain_array
 from scorebars._shared.score_views import QUESTIONS, MetricData, score_data, shortened
 from scorebars._shared.writing import require_apart, write_text
@@ -220,8 +219,10 @@ def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options:
 
 def templates_of(package: str) -> jinja2.Environment:
     """The templates of a package: every text from the data is escaped, a name that is missing is an error."""
-    with needing("the report", "jinja2", "report"):
+    try:
         import jinja2
+    except ImportError as why:
+        raise ImportError("the report needs jinja2: pip install 'scorebars[report]'") from why
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,

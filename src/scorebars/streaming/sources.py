@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import tables
-from scorebars._shared.extras import needing
 from scorebars.errors import ErrorModel
 from scorebars.evaluation.study_data import (
     SeveralColumns,
@@ -415,9 +414,11 @@ def arrays_of(batch: Any, names: Sequence[str], place: Place, omit: bool) -> tup
 
 def _opened(data: Any) -> tuple[Any, dict[str, Mark | None]]:
     """A dataset, the one of a table or of the files at a path, or a reader; and the marks of the files."""
-    with needing("reading files", "pyarrow", "arrow"):
+    try:
         import pyarrow as pa
         import pyarrow.dataset as pads
+    except ImportError as why:
+        raise ImportError("reading files needs pyarrow: pip install 'scorebars[arrow]'") from why
     if isinstance(data, pa.Table | pa.RecordBatch):
         return pads.dataset(data), {}
     if isinstance(data, pads.Dataset | pa.RecordBatchReader):
@@ -497,9 +498,11 @@ def progress_bar(source: Source, wanted: bool) -> Iterator[Callable[[int], objec
     if not wanted:
         yield lambda rows: None
         return
-    with needing("progress=True", "rich", "rich"):
+    try:
         from rich.console import Console
         from rich.progress import Progress
+    except ImportError as why:
+        raise ImportError("progress=True needs rich: pip install 'scorebars[rich]'") from why
     with Progress(transient=True, console=Console(stderr=True)) as bar:
         task = bar.add_task("scoring", total=source.rows())
         yield lambda rows: bar.advance(task, rows)
