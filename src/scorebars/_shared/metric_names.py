@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from functools import lru_cache
-from inspect import Parameter, signature
+from inspect import Parameter, isfunction, signature
 from typing import Any
 
 _SHORT = """
@@ -54,3 +54,13 @@ def options_of(metric: Callable[..., Any]) -> dict[str, Any]:
 def needed_options(metric: Callable[..., Any]) -> list[str]:
     """The options that a metric cannot do without."""
     return [name for name, default in options_of(metric).items() if default is NEEDED]
+
+
+def declared_metrics(package: Any) -> dict[str, Any]:
+    """The metrics among the public names of a package, each with its declaration."""
+    functions = {name: getattr(package, name) for name in package.__all__ if name.islower()}
+    return {
+        name: function.declaration
+        for name, function in functions.items()
+        if isfunction(function) and hasattr(function, "declaration")
+    }

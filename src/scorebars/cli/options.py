@@ -13,27 +13,17 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 import typer
 
 import scorebars as sb
-from scorebars._shared.metric_names import SHORT_NAMES, full_name, needed_options, options_of
-from scorebars.cli.output import Failure, note
+from scorebars._shared.metric_names import SHORT_NAMES, declared_metrics, full_name, needed_options, options_of
+from scorebars.cli.output import Failure, note, option_under
 from scorebars.files.column_names import ROLE_OPTIONS
 from scorebars.files.columns import Roles, role_finder
-from scorebars.files.file_labels import TableLabels, load_labels, understood
+from scorebars.files.file_labels import TableLabels, understood
 from scorebars.files.formats import READING_OPTIONS, Reading, TableSource, opened
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 
-
-def _column(help: str, metavar: str = "COLUMN") -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="Columns (guessed where not given)")
-
-
-def _supposing(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="What if")
-
-
-def _reading(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="Reading the file (found where not given)")
-
-
+_column = option_under("Columns (guessed where not given)", "COLUMN")
+_supposing = option_under("What if")
+_reading = option_under("Reading the file (found where not given)")
 FileArgument = Annotated[
     list[str],
     typer.Argument(
@@ -262,17 +252,16 @@ def labels_in(file: Sequence[str], options: ColumnOptions, quiet: bool, task: st
 
 
 def checked_labels(
-    source: TableSource, roles: Roles, options: ColumnOptions, quiet: bool, task: str | None = None
+    source: TableSource, roles: Roles, options: ColumnOptions, quiet: bool, task: str | None
 ) -> TableLabels:
     """The checked arrays, of this task unless an option says another; what was understood is said on standard error."""
     supposed = options.supposed
-    task = options.task or supposed.task or task
-    data = load_labels(source, roles, task, options.nan_policy, supposed.exclude or ())
+    data = supposed.labels(source, roles, options.task or supposed.task or task, options.nan_policy)
     if data.omitted and not quiet:
         note_omitted(data.omitted, data.n)
     for remark in () if quiet else data.remarks:
         note(f"{remark[0].upper()}{remark[1:]}.")
-    return supposed.told(data)
+    return data
 
 
 def in_python(file: Sequence[str], roles: Roles, options: ColumnOptions) -> dict[str, Any]:
@@ -288,13 +277,9 @@ def note_omitted(omitted: int, kept: int) -> None:
     note(f"{omitted} of {kept + omitted} rows {verbs} left out, for every model.")
 
 
-def _is_metric(name: str) -> bool:
-    return name in sb.__all__ and name.islower() and hasattr(getattr(sb, name), "declaration")
-
-
 def metric_names() -> list[str]:
     """All metrics of the library."""
-    return [name for name in sb.__all__ if _is_metric(name)]
+    return list(declared_metrics(sb))
 
 
 def metric_name(given: str) -> str:

@@ -107,26 +107,33 @@ def write_nowhere(stream: Any) -> None:
 # results --------------------------------------------------------------------------------------------
 
 
-def _option(*flags: str, help: str, metavar: str | None = None) -> Any:
-    return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel="Output")
+def option_under(heading: str | None, metavar: str | None = None) -> Callable[..., Any]:
+    """What declares the options that the help of a command lists under this heading."""
+
+    def option(help: str, metavar: str | None = metavar, flags: Sequence[str] = ()) -> Any:
+        return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel=heading)
+
+    return option
+
+
+_option = option_under("Output")
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """Where the result goes and how it is written; each field is an option."""
 
-    json: Annotated[bool, _option("--json", help="JSON instead of a table.")] = False
-    csv: Annotated[bool, _option("--csv", help="CSV.")] = False
+    json: Annotated[bool, _option("JSON instead of a table.", flags=["--json"])] = False
+    csv: Annotated[bool, _option("CSV.", flags=["--csv"])] = False
     output: Annotated[
         Path | None,
         _option(
-            "--output",
-            "-o",
-            help="Write to this file, in one step; its ending (.json .csv .tex .md) chooses the format.",
-            metavar="FILE",
+            "Write to this file, in one step; its ending (.json .csv .tex .md) chooses the format.",
+            "FILE",
+            ["--output", "-o"],
         ),
     ] = None
-    quiet: Annotated[bool, _option("--quiet", "-q", help="Only the result: no remarks, no legend.")] = False
+    quiet: Annotated[bool, _option("Only the result: no remarks, no legend.", flags=["--quiet", "-q"])] = False
 
     def __post_init__(self) -> None:
         asked = self._asked_formats()
@@ -173,14 +180,12 @@ class OutputOptions:
 class PaperOptions(OutputOptions):
     """The same with the formats of papers."""
 
-    latex: Annotated[bool, _option("--latex", help="A LaTeX table (booktabs, siunitx).")] = False
-    markdown: Annotated[bool, _option("--markdown", help="A Markdown table.")] = False
-    sentence: Annotated[bool, _option("--sentence", help="Sentences for a paper, ready to paste.")] = False
+    latex: Annotated[bool, _option("A LaTeX table (booktabs, siunitx).", flags=["--latex"])] = False
+    markdown: Annotated[bool, _option("A Markdown table.", flags=["--markdown"])] = False
+    sentence: Annotated[bool, _option("Sentences for a paper, ready to paste.", flags=["--sentence"])] = False
 
 
-ReportOption = Annotated[
-    Path | None, _option("--report", help="Also write an HTML page with figures.", metavar="PAGE.html")
-]
+ReportOption = Annotated[Path | None, _option("Also write an HTML page with figures.", "PAGE.html", ["--report"])]
 
 
 def keep_apart(sources: Iterable[str | None], out: OutputOptions, report: Path | None = None) -> None:
@@ -205,7 +210,7 @@ def write_report(path: Path, data: TableLabels, quiet: bool, **options: Any) -> 
         note(f"report: {path}")
 
 
-def write_file(path: Path, text: str, quiet: bool = False) -> None:
+def write_file(path: Path, text: str, quiet: bool) -> None:
     """Write the file in one step, or say why that cannot be done; say when an older one was replaced."""
     try:
         if write_text(path, text) and not quiet:

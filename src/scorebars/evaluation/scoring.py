@@ -337,9 +337,7 @@ def evaluate_arrays(data: StudyData, metrics: Metric | Sequence[Metric] | None, 
     scores: dict[tuple[str, str, str | None], Score] = {}
     for model in data.models:
         for group, part in parts.items():
-            values = _scores(
-                chosen, makers, part.y_true, part.models[model], part.yerr, part.sample_weight, part.prederr.get(model)
-            )
+            values = _scores(chosen, makers, part, model)
             if part.groups is not None:
                 values = {name: grouped(score, part.groups, part.sample_weight) for name, score in values.items()}
             scores.update({(model, name, group): score for name, score in values.items()})
@@ -363,29 +361,20 @@ def _groups(data: StudyData) -> dict[str | None, StudyData]:
     return {str(name): data.rows(np.flatnonzero(values == name)) for name in names}
 
 
-def _scores(
-    metrics: list[ChosenMetric],
-    makers: list[Maker | None],
-    y_true: Any,
-    y_pred: Any,
-    yerr: Any,
-    sample_weight: Any,
-    prederr: Any,
-) -> dict[str, Score]:
+def _scores(metrics: list[ChosenMetric], makers: list[Maker | None], data: StudyData, model: str) -> dict[str, Score]:
     """All metrics of one model; those that can share one pass over the data."""
-    verified = isinstance(yerr, Verified)  # each metric asks the gold labels by itself
-    shared = call.measured(y_true, y_pred, yerr, sample_weight, prederr) if any(makers) and not verified else []
+    given = data.y_true, data.models[model], data.yerr, data.sample_weight, data.prederr.get(model)
+    verified = isinstance(data.yerr, Verified)  # each metric asks the gold labels by itself
+    shared = call.measured(*given) if any(makers) and not verified else []
     if len(shared) == 1:
         labels = any(metric.keeps == "ratio" for metric in metrics)
         tolerances = {m.options["tolerance"] for m, make in zip(metrics, makers, strict=True) if make and m.options}
         if labels or len(tolerances) == 1:
             call.sum_once(shared[0], labels, tolerances.pop() if len(tolerances) == 1 else None)
-    found: list[Score] = []
-    for metric, make in zip(metrics, makers, strict=True):
-        if make is not None and len(shared) == 1:
-            found.append(call.of_one_output(make, shared[0]))
-        else:
-            found.append(_score(metric, y_true, y_pred, yerr, sample_weight, prederr))
+    found = [
+        call.of_one_output(make, shared[0]) if make is not None and len(shared) == 1 else _score(metric, *given)
+        for metric, make in zip(metrics, makers, strict=True)
+    ]
     return dict(zip(_names(metrics, found), found, strict=True))
 
 

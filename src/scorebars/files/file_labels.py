@@ -90,11 +90,7 @@ def understood(source: TableSource, roles: Roles) -> str:
 
 
 def load_labels(
-    source: TableSource,
-    roles: Roles,
-    task: str | None = None,
-    nan_policy: str = "raise",
-    exclude: Sequence[str] = (),
+    source: TableSource, roles: Roles, task: str | None, nan_policy: str, exclude: Sequence[str]
 ) -> TableLabels:
     """Read and check the columns; rows whose COLUMN=VALUE is in `exclude` are left out."""
     table, given = TableRows.of(source, roles), roles

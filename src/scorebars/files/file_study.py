@@ -22,7 +22,7 @@ from scorebars.evaluation.study_data import (
     put_together,
 )
 from scorebars.files.columns import Roles, role_finder
-from scorebars.files.file_labels import load_labels, understood
+from scorebars.files.file_labels import understood
 from scorebars.files.formats import (
     PREFIX,
     READING_OPTIONS,
@@ -137,8 +137,7 @@ def study_in_file(
         raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
     with file_and_roles(path, columns, options) as (source, roles):
         supposed = _supposed(options)
-        found = load_labels(source, roles, supposed.task or task, nan_policy, supposed.exclude or ())
-        found = supposed.told(found)
+        found = supposed.labels(source, roles, supposed.task or task, nan_policy)
         said = [understood(source, roles), *found.remarks, *([] if yerr is not None else _unused_errors(source, roles))]
     given = yerr is not None and _error_option(yerr) == "none" and not isinstance(yerr, str)
     if given:

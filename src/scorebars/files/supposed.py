@@ -17,7 +17,9 @@ import numpy as np
 
 from scorebars.errors import ClassFlip, ErrorModel, Flip, MeasurementError, Normal, Repeats, Rounding, Thresholded
 from scorebars.errors.normal import error_model
-from scorebars.files.file_labels import TableLabels
+from scorebars.files.columns import Roles
+from scorebars.files.file_labels import TableLabels, load_labels
+from scorebars.files.formats import TableSource
 from scorebars.files.problem import TableProblem
 
 _KINDS = ("classical", "berkson")
@@ -96,8 +98,11 @@ class Supposed:
             raise TableProblem(f"{option} and --yerr exclude each other: errors come from one of them.")
         return {**roles, "yerr": "none"}
 
-    def told(self, data: TableLabels) -> TableLabels:
-        """The data as they are supposed to be."""
+    def labels(self, source: TableSource, roles: Roles, task: str | None, nan_policy: str) -> TableLabels:
+        """The checked labels of a file, as they are supposed to be."""
+        return self._told(load_labels(source, roles, task, nan_policy, self.exclude or ()))
+
+    def _told(self, data: TableLabels) -> TableLabels:
         if not self.changes:
             return data
         errors: Any = data.yerr

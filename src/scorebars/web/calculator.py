@@ -31,10 +31,10 @@ def _number(given: Mapping[str, Any], name: str, title: str, low: float = 0.0, h
     return value
 
 
-def _count(given: Mapping[str, Any], name: str = "m", title: str = "The number of labels", least: int = 1) -> int:
-    value = _number(given, name, title, least, _MOST_LABELS)
+def _count(given: Mapping[str, Any], least: int = 1) -> int:
+    value = _number(given, "m", "The number of labels", least, _MOST_LABELS)
     if value != int(value):
-        raise Refused(f"{title} must be a whole number, got {value:g}.", 422)
+        raise Refused(f"The number of labels must be a whole number, got {value:g}.", 422)
     return int(value)
 
 

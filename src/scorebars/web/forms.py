@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import scorebars as sb
-from scorebars._shared.metric_names import NEEDED, options_of
+from scorebars._shared.metric_names import NEEDED, declared_metrics, options_of
 from scorebars.cli import options as opt
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS
@@ -36,14 +36,12 @@ _NOT_ASKED = ("average", "kind")
 def catalogue() -> list[dict[str, Any]]:
     """The metrics that can be chosen, each with its options that are numbers or words."""
     found = []
-    for name in opt.metric_names():
-        function = getattr(sb, name)
+    for name, declared in declared_metrics(sb).items():
         options = [
             {"name": option, "default": "" if default is NEEDED else str(default), "needed": default is NEEDED}
-            for option, default in options_of(function).items()
+            for option, default in options_of(getattr(sb, name)).items()
             if option not in _NOT_ASKED and (default is NEEDED or type(default) in (int, float, str))
         ]
-        declared = function.declaration
         found.append({"name": name, "title": declared.title, "task": declared.task, "options": options})
     return found
 
