@@ -218,16 +218,15 @@ def assign(
     >>> assign(["y", "y_err", "pred_gp", "pred_gp_std"]).described()
     'labels y; errors y_err; predictions pred_gp with spread pred_gp_std'
     """
-    given = {"--yerr": yerr, "--limits": limits, "--yerr-percent": yerr_percent, "--cov": cov}
-    twice = [option for option, value in given.items() if value is not None]
-    if len(twice) > 1:
-        raise TableProblem(f"{twice[0]} and {twice[1]} exclude each other: give the errors once.")
+    errors_given = {"--yerr": yerr, "--limits": limits, "--yerr-percent": yerr_percent, "--cov": cov}
+    said = [option for option, value in errors_given.items() if value is not None]
+    if len(said) > 1:
+        raise TableProblem(f"{said[0]} and {said[1]} exclude each other: give the errors once.")
     guess = Guess(columns, sample, declared or {}, units or {}, coordinates)
     in_rows = list(repeats or ()) == [_ROWS] and _ROWS not in columns
+    sources = {"repeats": () if in_rows else repeats, "votes": votes, "probabilities": probabilities}
     several: dict[str, Any] = {
-        "repeats": () if in_rows else tuple(_given_columns(columns, repeats or (), "--repeats")),
-        "votes": tuple(_given_columns(columns, votes or (), "--votes")),
-        "probabilities": tuple(_given_columns(columns, probabilities or (), "--probabilities")),
+        name: tuple(_given_columns(columns, given or (), f"--{name}")) for name, given in sources.items()
     }
     if sum(map(bool, several.values())) > 1:
         raise TableProblem(
@@ -252,7 +251,7 @@ def assign(
         errors = ErrorRoles()
     else:
         errors = guess.errors(str(labels), predicted or ())
-    sources = several[made] if made is not None else (str(labels),)
+    made_from = several[made] if made is not None else (str(labels),)
     long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
     others: dict[str, Any] = {
         "weight": _one(columns, weight, "--weight", guess.first(known.WEIGHT_NAMES)),
@@ -260,14 +259,14 @@ def assign(
         "groups": _one(columns, groups, "--groups", None),
         "id": _one(columns, id, "--id", guess.first(known.ID_NAMES)),
     }
-    taken = {*sources, *errors.error_columns, *others.values(), long}
+    taken = {*made_from, *errors.error_columns, *others.values(), long}
     ensembles = _given_members(columns, members) if members else []
     given_stds = _given_columns(columns, [name for name in std if name != _NONE], "--std") if std else []
     taken |= {*(name for group in ensembles for name in group), *given_stds}
     taken.discard(None)
     left_over = False
     if predicted is None and not ensembles:
-        predicted, left_over = guess.predictions(taken, sources, made)
+        predicted, left_over = guess.predictions(taken, made_from, made)
         if members is None:
             ensembles = guess.members(predicted)
             predicted = [name for name in predicted if not any(name in group for group in ensembles)]

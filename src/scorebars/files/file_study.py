@@ -21,6 +21,7 @@ from scorebars.evaluation.study_data import (
     predicted_columns,
     put_together,
 )
+from scorebars.files.column_names import LABEL_SOURCES, without_guesses
 from scorebars.files.columns import Roles, role_finder
 from scorebars.files.file_labels import understood
 from scorebars.files.formats import (
@@ -36,7 +37,7 @@ from scorebars.files.problem import TableProblem, as_keywords, said_for_python
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 from scorebars.forecasts import Forecast
 
-_LISTS = ("std", "members", "repeats", "votes", "probabilities")
+_LISTS = ("std", "members", *LABEL_SOURCES)
 FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", *_LISTS, "cov", *SUPPOSED_OPTIONS)
 """Keywords that only a file takes."""
 
@@ -85,11 +86,8 @@ def file_and_roles(
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{key} must be the name of a column of {name}, not a {type(value).__name__}.")
         given |= {} if value is None else {key: value}
-    if pred is not None and (y is not None or set(given) & {"repeats", "votes", "probabilities"}):
-        given = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], **given}
-        given = given if "members" in given else {"members": ["none"], **given}
-        if not set(given) & {"yerr", "yerr_percent", "limits", "cov", "repeats", "votes", "probabilities"}:
-            given["yerr"] = "none"
+    if pred is not None and (y is not None or set(given) & set(LABEL_SOURCES)):
+        given = without_guesses(given)
     with said_for_python():
         given = _supposed(options).without_columns(given)
     with (

@@ -10,13 +10,13 @@ from typing import Any
 import scorebars as sb
 from scorebars._shared.metric_names import NEEDED, declared_metrics, options_of
 from scorebars.cli import options as opt
+from scorebars.files.column_names import LABEL_SOURCES
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS
 from scorebars.web import questions
 from scorebars.web.limits import Refused
 from scorebars.web.view import View, number_in
 
-_PATTERN_ROLES = ("y", "pred", "std", "weight", "by", "groups", "id", "model")
 ROLES = (
     ("", "not used"),
     ("y", "labels"),
@@ -96,9 +96,7 @@ def chosen_view(query: list[tuple[str, str]]) -> View:
     kept = View.of([pair for pair in query if pair[0] in (*READING_OPTIONS, "nan_policy", "metric", "level")])
     view = View({name: value for name, value in {**options, **kept.given}.items() if value is not None})
     if not view.is_whole:
-        missing = (
-            "the labels" if not any(view.get(n) for n in ("y", "repeats", "votes", "probabilities")) else "predictions"
-        )
+        missing = "predictions" if any(view.get(name) for name in ("y", *LABEL_SOURCES)) else "the labels"
         raise Refused(f"No column is chosen as {missing}. Choose it in the list of columns.", 422)
     return view
 
@@ -106,7 +104,7 @@ def chosen_view(query: list[tuple[str, str]]) -> View:
 def roles_of_columns(view: View) -> dict[str, str]:
     """Column: what it is taken for."""
     found: dict[str, str] = {}
-    for role in _PATTERN_ROLES:
+    for role, _ in ROLES[1:]:
         value = view.get(role)
         for column in value if isinstance(value, list) else [value]:
             if column and column not in ("none", "rows"):
@@ -118,7 +116,7 @@ def columns_of_errors(view: View) -> list[str]:
     """The columns that the question about errors names."""
     texts = [str(view.get(name, "")) for name in ("yerr", "yerr_percent", "limits")]
     named = [part for text in texts for part in re.split(r"[,+]", text) if part]
-    return [*texts, *named, *(one for name in ("repeats", "votes", "probabilities") for one in view.get(name, []))]
+    return [*texts, *named, *(one for name in LABEL_SOURCES for one in view.get(name, []))]
 
 
 def suitable_metrics(about: Mapping[str, Any]) -> list[dict[str, Any]]:

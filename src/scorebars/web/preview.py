@@ -10,6 +10,7 @@ import numpy as np
 
 from scorebars._shared.escaping import printable
 from scorebars._shared.score_views import shortened
+from scorebars.files.column_names import UNGUESSED
 from scorebars.files.columns import Roles, role_finder
 from scorebars.files.file_labels import understood
 from scorebars.files.formats import TableSource
@@ -24,13 +25,11 @@ _LONGEST_CELL = 60
 _MOST_VALUES = 30
 """A column with at most this many different values can hold groups."""
 _GROUP_COLUMNS = 8
-_SILENT = ("weight", "by", "id", "model", "std", "members")
-"""Columns that the command line guesses unless it is told that there are none."""
 
 
 def needed_options(find_roles: Callable[..., Roles], given: Mapping[str, Any], roles: Roles) -> list[str]:
     """Which of the columns that are not there the command line would guess, unless it says ``none``."""
-    silent = {name: value for name, value in given.items() if name in _SILENT and value in ("none", ["none"])}
+    silent = {name: value for name, value in given.items() if UNGUESSED.get(name) == value}
     others = {name: value for name, value in given.items() if name not in silent}
 
     def alike(**said: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scorebars.files.column_names import LABEL_SOURCES
 from scorebars.files.columns import number_or_name
 from scorebars.web.limits import Refused
 from scorebars.web.view import View
@@ -194,7 +195,7 @@ def chosen(form: Form) -> dict[str, Any]:
 def answered(view: View, classes: bool) -> tuple[str, dict[str, Any]]:
     """The answer, and the values of its fields, that a view stands for; the way back from `chosen`."""
     get = view.get
-    for name in ("repeats", "votes", "probabilities"):
+    for name in LABEL_SOURCES:
         if get(name):
             rows = get(name) == ["rows"]
             return name, {"repeats_id": get("id")} if rows else {f"{name}[]": get(name)}

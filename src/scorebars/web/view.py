@@ -12,14 +12,14 @@ from types import MappingProxyType
 from typing import Any
 
 from scorebars.cli import options as opt
-from scorebars.files.column_names import ROLE_OPTIONS
+from scorebars.files.column_names import LABEL_SOURCES, ROLE_OPTIONS, without_guesses
 from scorebars.files.columns import Roles, number_or_name
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 from scorebars.report.sections import code_lines, file_arguments, metric_code
 from scorebars.web.limits import Refused
 
-LISTS = ("pred", "std", "members", "repeats", "votes", "probabilities", "exclude", "metric")
+LISTS = ("pred", "std", "members", *LABEL_SOURCES, "exclude", "metric")
 _NUMBERS = ("resolution", "scale_errors", "systematic", "cut", "level")
 _WHOLE = ("measurements", "skip_rows", "anew")
 _OTHERS = ("nan_policy", "task", "metric", "level", "anew")
@@ -34,9 +34,6 @@ _NOTHING = {
     "error_kind": "classical",
 }
 """Values that change nothing and are not written."""
-_UNGUESSED = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], "members": ["none"]}
-_LABELS_OF_THEIR_OWN = ("repeats", "votes", "probabilities")
-_ERRORS = ("yerr", "yerr_percent", "limits", "cov", *_LABELS_OF_THEIR_OWN)
 _NOT_OF_ALL = ("by", "metric", "level", "anew")
 _NOT_OF = {"evaluate": (), "compare": _NOT_OF_ALL, "plan": (*_NOT_OF_ALL, "std", "members", "weight")}
 """Options that a command does not have, or that its page gives in another way."""
@@ -115,26 +112,23 @@ class View:
     @property
     def is_whole(self) -> bool:
         """Whether labels and predictions are named, so that nothing else is guessed."""
-        labels = any(self.get(name) for name in ("y", *_LABELS_OF_THEIR_OWN))
+        labels = any(self.get(name) for name in ("y", *LABEL_SOURCES))
         return labels and any(self.get(name) for name in ("pred", "members"))
 
-    def roles(self, covariance: str = "") -> dict[str, Any]:
+    def roles(self, covariance: str) -> dict[str, Any]:
         """What is said of the columns, as the readers of files take it; `covariance` is the file that was uploaded."""
         given = {name: self.given[name] for name in ROLE_OPTIONS if name in self.given and name != "cov"}
         if self.get("cov"):
             if not covariance:
                 raise Refused("There is no covariance matrix yet: choose its file on the page of the columns.", 422)
             given["cov"] = covariance
-        if self.is_whole:
-            given = {**_UNGUESSED, **given}
-            given |= {} if set(given) & set(_ERRORS) else {"yerr": "none"}
-        return self.supposed.without_columns(given)
+        return self.supposed.without_columns(without_guesses(given) if self.is_whole else given)
 
     def filled(self, roles: Roles) -> View:
         """The same view with every column named that was guessed."""
         named: dict[str, Any] = {"y": roles.y, "pred": list(roles.predictions)}
         named |= {"weight": roles.weight, "by": roles.by, "groups": roles.groups, "id": roles.id, "model": roles.model}
-        named |= {name: list(getattr(roles, name)) for name in _LABELS_OF_THEIR_OWN}
+        named |= {name: list(getattr(roles, name)) for name in LABEL_SOURCES}
         named |= {"repeats": ["rows"]} if roles.repeated_rows else {}
         stds = dict(roles.stds)
         named["std"] = [stds.get(name, "none") for name in roles.predictions] if stds else []
