@@ -1,4 +1,4 @@
-"""What each column of a file is: what the options say, and for the rest what `guesses` finds."""
+"""What each column of a file is: the options say it, or `guesses` finds it."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def assign(
 ) -> Roles:
     """The roles of the columns: what the options say, the rest guessed.
 
-    `sample` holds the first values of the columns. Without it only names are looked at, and nothing is left over for models.
+    `sample` holds the first values of the columns. Without it only names count, and no leftover column becomes a model.
 
     >>> assign(["id", "y", "y_err", "pred_a", "pred_b", "Z"]).described()
     'labels y; errors y_err; predictions pred_a, pred_b'
@@ -354,7 +354,7 @@ def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None)
 
 
 def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) -> list[str]:
-    """Names, or patterns such as ``pred_*``; several in one text are parted by commas."""
+    """The columns that names, or patterns such as ``pred_*``, mean; commas part several in one text."""
     found: dict[str, None] = {}
     for name in given:
         matching = [name] if name in columns else [c for c in columns if fnmatchcase(c, name)]

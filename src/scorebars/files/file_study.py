@@ -1,4 +1,4 @@
-"""A study of a file named in Python: its keywords as the options of the command line, its columns as arrays."""
+"""A file that is named in Python: keywords become the options of the command line, columns become arrays."""
 
 from __future__ import annotations
 
@@ -180,13 +180,13 @@ def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
 
 
 def remark_on_unused_errors(path: Any, y: Any, pred: Any) -> str:
-    """The same for a file whose columns are named and that is read in pieces."""
+    """The same remark for a file that is read in pieces."""
     with file_and_roles(path, {"y": y, "pred": pred}, {}) as (source, roles):
         return ". ".join(_unused_errors(source, roles))
 
 
 def read_in_pieces(path: Any, y: Any, pred: Any, options: Mapping[str, Any]) -> bool:
-    """Whether a file goes to the reader of pieces: Parquet, Feather or text, its columns named, numbers stored as such."""
+    """Whether a file is read in pieces: Parquet, Feather or text with named columns, whose numbers need no interpretation."""
     if y is None or pred is None or options or not os.path.exists(path) or str(path).endswith(".zip"):
         return False
     with opened(os.fspath(path)) as source:

@@ -46,7 +46,7 @@ class ErrorRoles:
 
 
 class Guess:
-    """Columns by their plain names; of two that differ only in case the first counts."""
+    """What the columns of a table may be, by their plain names; of two names that differ only in case the first counts."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Guess:
         return self.sample is None or (column in self.sample and holds_numbers(self.sample[column]))
 
     def _has_numbers(self, column: str) -> bool:
-        """Whether a column is not plainly text: what is called an error and has wrong cells, or none, must be noticed."""
+        """Whether a column is not plainly text; one with wrong or empty cells counts, and is complained about later."""
         if self.sample is None:
             return True
         if column not in self.sample:
@@ -184,7 +184,7 @@ class Guess:
         return None
 
     def errors(self, labels: str, predicted: Sequence[str]) -> ErrorRoles:
-        """The errors of these labels; what looks like them and leaves a doubt is asked about."""
+        """The errors of these labels; where a column may be one or not, the user is asked."""
         name, flip = self.plain[labels], self.first(known.FLIP_NAMES)
         in_cells = self.sample is not None and labels in self.sample and _errors_in_cells(self.sample[labels])
         if labels in self.declared:
@@ -215,7 +215,7 @@ class Guess:
         return ErrorRoles()
 
     def _sorted_errors(self, labels: str, predicted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """Names that look like errors: called after the labels, called after nothing, and after something unknown."""
+        """The names that look like errors: called after the labels, after nothing, and after something unknown."""
         words = set(labels.split("_"))
         others = [n for n in self.by_name if n != labels and n not in self.error_names]
         own, plain, other = [], [], []
@@ -283,7 +283,7 @@ class Guess:
         )
 
     def _require_clear(self, labels: str, found: ErrorRoles) -> None:
-        """Ask where the errors may as well be those of predictions, or of single measurements."""
+        """Ask where these may also be the errors of predictions, or of single measurements."""
         column = found.yerr
         if not isinstance(column, str):
             return
@@ -397,7 +397,7 @@ class Guess:
         return found
 
     def _left_over(self, taken: set[str], labels: Sequence[str], made: str | None) -> tuple[list[str], list[str]]:
-        """Columns that nothing explains: those that look like the labels, and those that do not."""
+        """The columns that no name explains: those whose values look like the labels, and those whose do not."""
         if self.sample is None or not labels or labels[0] not in self.sample or made in ("votes", "probabilities"):
             return [], []
         if made == "repeats":
@@ -497,7 +497,7 @@ def _are_counts(values: Column | None) -> bool:
 
 
 def holds_numbers(values: Column) -> bool:
-    """Whether a column is one of numbers, written as such or as text."""
+    """Whether a column holds numbers, stored as such or written as text."""
     if values.dtype.kind in "iuf":
         return not (values.dtype.kind == "f" and len(values) > 0 and bool(np.isnan(values).all()))
     return values.dtype.kind == "O" and read_cells(values).numeric

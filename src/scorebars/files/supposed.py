@@ -178,7 +178,7 @@ def _of_kind(errors: Any, kind: str, data: TableLabels) -> Any:
 
 
 def _single(errors: Any, count: int, data: TableLabels) -> Any:
-    """The error of each label, if it is the mean of several measurements with this error."""
+    """The error of each label, where it is the mean of several measurements and this is the error of one."""
     _require_errors(errors, "--measurements")
     if count == 1:
         return errors

@@ -36,7 +36,7 @@ class TableRows:
     roles: Roles
     columns: dict[str, Column]
     cells: dict[str, CellNumbers]
-    """What texts say that were read as numbers."""
+    """The columns of text that were read as numbers, cell by cell."""
     rows: NDArray[np.intp]
     total: int
     """Rows of the file."""
@@ -119,7 +119,7 @@ class TableRows:
                     self.refuse(read_cells(values).bad, name, "holds no number", advice, values)
 
     def require_numbers(self, names: Sequence[str]) -> None:
-        """Refuse texts among numbers, and limits, which are no values; what stays text becomes numbers."""
+        """Make these columns numbers; refuse cells that hold no number, and limits, which only labels may be."""
         for name in names:
             values = self.columns[name]
             if name not in self.cells and values.dtype.kind == "O":
@@ -174,7 +174,7 @@ class TableRows:
         return replace(self, columns=kept, cells=cells, rows=self.rows[rows], side=side)
 
     def without(self, exclude: Sequence[str]) -> TableRows:
-        """The rows that no text COLUMN=VALUE is about."""
+        """All rows but those that a text COLUMN=VALUE names."""
         kept = np.ones(len(self.rows), dtype=bool)
         for name, values in excluded_rows(exclude, self.source.columns).items():
             found = np.isin(as_texts(self.source.read([name])[name])[self.rows], values)
@@ -187,7 +187,7 @@ class TableRows:
         return self._at(np.flatnonzero(kept))
 
     def with_one_row_for_each_item(self) -> TableRows:
-        """A long table, with a row for each item and model, as a wide one, with a column for each model."""
+        """A long table, which has a row for each item and model, as a wide one, which has a column for each model."""
         roles = self.roles
         if roles.model is None:
             self._require_unique_ids()
@@ -259,7 +259,7 @@ class TableRows:
             )
 
     def complete(self, nan_policy: str) -> tuple[TableRows, int]:
-        """Rows without missing values; those that have one are refused, or left out on request."""
+        """The rows without missing values, and how many were left out; without that request a missing value is refused."""
         drop = np.zeros(len(self.rows), dtype=bool)
         ragged = self.roles.repeats  # labels need not have equally many repeats
         used = [name for name in self.columns if name not in (self.roles.id, *ragged)]
@@ -286,7 +286,7 @@ class TableRows:
         return "--std none" if column in (std for _, std in self.roles.stds) else "--members none"
 
     def one_row_for_each_label(self) -> TableRows:
-        """Where rows are repeats of a label: the first row of each, after a look at whether predictions agree."""
+        """Where rows are repeats of a label, the first row of each; predictions and weights must agree between them."""
         if not self.roles.repeated_rows:
             return self
         names = as_texts(self.columns[str(self.roles.id)])
@@ -416,7 +416,7 @@ def as_texts(values: Column) -> Column:
 
 
 def require_one_unit(table: TableRows, task: str) -> None:
-    """Labels, errors and predictions in different units are refused: nothing here converts."""
+    """Refuse labels, errors and predictions in different units: nothing here converts units."""
     roles, units = table.roles, table.units
     errors = () if roles.percent else tuple(name for name in roles.error_columns if units.get(name) != "%")
     names = (*roles.label_columns, *errors, *roles.predictions, *roles.forecast_columns)

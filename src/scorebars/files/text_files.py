@@ -43,11 +43,11 @@ from scorebars.files.formats import (
 from scorebars.files.problem import TableProblem
 
 _HEAD = 1 << 18
-"""Bytes at the start of a file that tell how it is laid out."""
+"""So many bytes at the start of a file tell how it is laid out."""
 _BLOCK = 1 << 20
 """Bytes that are read at a time."""
 _SAMPLE = 400
-"""The layout is read off this many first lines."""
+"""The layout is found from so many first lines."""
 _BLANKS, _BLANK_RUNS = " ", "  "
 """Delimiters: any white space; two or more blanks."""
 _DELIMITERS = ("\t", ";", "|", ",", _BLANK_RUNS, _BLANKS)
@@ -160,7 +160,7 @@ def _encoding_of(head: bytes) -> str:
 
 
 def latin_of(head: bytes) -> str:
-    """Of texts that are not in UTF-8: what Windows writes, or else plain Latin-1, which any byte is."""
+    """The encoding of a text that is not UTF-8: what Windows writes, else plain Latin-1, in which every byte is a letter."""
     try:
         head.decode("cp1252")
         return "cp1252"
@@ -344,7 +344,10 @@ def _are_units(row: Sequence[Any]) -> bool:
 
 
 def _as_it_says(lines: Sequence[str], skip: int, delimiter: str | None, name: str) -> tuple[TableHead, _Fit]:
-    """The first line as names, cut at the delimiter that it holds most often; rows that do not fit are found later."""
+    """Where nothing looks like a table, take the first line as names, cut at its most frequent delimiter.
+
+    Rows that do not fit are complained about when they are read.
+    """
     first = next((line for line in lines[skip:] if line.strip() and not line.lstrip().startswith("#")), "")
     cut = _delimiter(delimiter) if delimiter else max("\t;,", key=first.count)
     fit = _fit(lines, cut, skip)
@@ -360,7 +363,7 @@ def _as_it_says(lines: Sequence[str], skip: int, delimiter: str | None, name: st
 
 
 def opened_text(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
-    """The text of a file; without a mark of its encoding."""
+    """The text of a file, without the mark of its encoding."""
     return io.TextIOWrapper(stream, encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="")
 
 
@@ -390,7 +393,7 @@ class TextFile(ArrowFile):
             yield raw
 
     def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
-        """Of a compressed file by decompressing that much of it: what such files say of their size need not be so."""
+        """Of a compressed file as much as `most` is decompressed to count: the size that it states may be wrong."""
         if self.size > most or self.path.suffix.lower() not in COMPRESSIONS:
             return self.size
         held = 0
@@ -448,7 +451,7 @@ class TextFile(ArrowFile):
         return {name: typed_cells(cells, self.decimal) for name, cells in self.layout.sample.items()}
 
     def _with_tabs(self) -> Any:
-        """The rows as pyarrow takes them."""
+        """The rows as a text that pyarrow can read."""
         sink = io.StringIO()
         csv.writer(sink, delimiter="\t", lineterminator="\n").writerows(record for _, record in self.records())
         return load_arrow("pyarrow").BufferReader(sink.getvalue().encode("utf-8"))
@@ -466,7 +469,7 @@ class TextFile(ArrowFile):
 
     @property
     def too_long(self) -> TableProblem:
-        """What to say of a line without end, which would fill the memory."""
+        """The complaint about a line so long that it would fill the memory."""
         return TableProblem(
             f"{self.name} cannot be read: a line is longer than {_BLOCK >> 20} MiB. Is it a table, with a line for each row?"
         )
@@ -516,7 +519,7 @@ def typed_cells(cells: Sequence[str], decimal: str | None) -> Column:
 
 
 def _stripped(values: Column) -> Column:
-    """Texts without the blanks that a text file has around them."""
+    """Texts without the blanks around them."""
     if values.dtype.kind != "O":
         return values
     return np.array([v.strip() if isinstance(v, str) else v for v in values], dtype=object)

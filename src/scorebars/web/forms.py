@@ -1,4 +1,4 @@
-"""Between a form and a view: what can be chosen on a page, and what a form that was filled in means."""
+"""What can be chosen on a page, and which view a filled-in form means."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Knowledge:
     more: str
     """What is asked next, or how it is taken."""
     fields: tuple[tuple[str, str, str], ...] = ()
-    """Name, kind ("number", "column", "columns", "text", "file") and title of what is asked next."""
+    """Name, kind ("number", "whole", "column", "columns", "file") and title of each field that is asked next."""
     task: str | None = None
     """Whether this is about classes or measured numbers alone."""
 

@@ -33,10 +33,10 @@ _NOTHING = {
     "nan_policy": "raise",
     "error_kind": "classical",
 }
-"""Values that change nothing and are not written."""
+"""Values that change nothing, and so are left out of the address."""
 _NOT_OF_ALL = ("by", "metric", "level", "anew")
 _NOT_OF = {"evaluate": (), "compare": _NOT_OF_ALL, "plan": (*_NOT_OF_ALL, "std", "members", "weight")}
-"""Options that a command does not have, or that its page gives in another way."""
+"""Options that a command does not have, or that its page asks for in fields of its own."""
 _MOST_VALUES = 4_000
 _MOST_ANEW = 1_000_000
 _LONGEST = 2_000
