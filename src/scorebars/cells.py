@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.arrays import BoolArray, FloatArray
+from scorebars.arrays import BoolArray, FloatArray, IntArray
 
 _MARKS = "- -- --- .. ... … ? n.d. n.d nd n/d n.a. n/a n.a na #n/a #na nan null none missing <na> n.m."
 MISSING_MARKS = frozenset(["", *_MARKS.split(" ")])
@@ -95,6 +95,11 @@ class CellNumbers:
     def limits(self) -> BoolArray:
         """Which cells hold a limit."""
         return self.side != 0
+
+    def rows(self, index: IntArray) -> CellNumbers:
+        """The cells of some rows."""
+        lower, upper = (None if errors is None else errors[index] for errors in (self.lower, self.upper))
+        return CellNumbers(self.values[index], lower, upper, self.side[index], self.bad[index], self.unit)
 
     @property
     def numeric(self) -> bool:

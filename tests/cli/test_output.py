@@ -133,6 +133,29 @@ def test_the_code_of_the_report_runs_as_it_stands(run, masses, tmp_path):
     assert "Median absolute error against the true values behind" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        ("y,pred\n1.0 ± 0.2,1.1\n2.0 ± 0.3,2.2\n3.5 ± 0.2,3.1\n", ["--yerr", "cells"]),
+        ("y,a,b,pred\n1,0.2,0.1,1.1\n2,0.3,0.2,2.2\n3.5,0.2,0.1,3.1\n", ["--yerr", "a+b"]),
+        (
+            "id,y,pred\na,1,1.1\na,1.3,1.1\nb,2,2.2\nb,2.5,2.2\nc,3,3.1\nc,3.2,3.1\n",
+            ["--repeats", "rows", "--id", "id"],
+        ),
+    ],
+)
+def test_the_code_of_the_report_takes_the_same_errors(run, tmp_path, monkeypatch, table, options):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(table, encoding="utf-8")
+    done = run("evaluate", "t.csv", *options, "-m", "rmse", "--json", "--report", "page.html")
+    assert done.exit_code == 0, done.stderr
+    code = unescape((tmp_path / "page.html").read_text(encoding="utf-8").partition('<pre id="code">')[2])
+    made = {}
+    exec(code.partition("</pre>")[0], made)
+    score, told = made["found"]["pred", "rmse"], json.loads(done.stdout)["scores"][0]
+    assert (score.expected, score.std) == pytest.approx((told["expected"], told["std"]))
+
+
 @pytest.mark.parametrize("verb", ["compare", "check"])
 def test_report_of_other_verbs(run, masses, tmp_path, verb):
     page = tmp_path / "page.html"
@@ -153,7 +176,7 @@ def test_report_of_the_demo(run, tmp_path):
     [("plan", "-o"), *((verb, option) for verb in ("evaluate", "compare", "check") for option in ("-o", "--report"))],
 )
 def test_data_are_never_written_over(run, masses, verb, option, monkeypatch):
-    monkeypatch.setattr("scorebars.cli.options.opened_with_roles", None)  # refused before the file is read
+    monkeypatch.setattr("scorebars.cli.options.opened", None)  # refused before the file is read
     before = masses.read_bytes()
     done = run(verb, masses, option, masses)
     assert done.exit_code == 2

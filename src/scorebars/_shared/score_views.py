@@ -122,7 +122,7 @@ class Answer(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What texts and tables say of one score, asked for at once."""
+    """What texts and tables say of one score, found in one go."""
 
     declaration: Declaration
     direction: str

@@ -1,4 +1,4 @@
-"""Results as JSON, and files that destroy nothing: there whole or not at all, never over the data."""
+"""Results as JSON, and files that are written whole or not at all, and never over the data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def require_apart(output: str | os.PathLike[str] | None, source: str | os.PathLi
 
 
 def _mode_of(path: Path) -> int:
-    """The permissions of the file that is replaced, or those that a new file gets."""
+    """The permissions of the file that is replaced, or of a new one."""
     if path.exists():
         return path.stat().st_mode & 0o777
     mask = os.umask(0)

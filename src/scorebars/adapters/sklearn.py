@@ -27,7 +27,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import scorebars as sb
-from scorebars._shared.metric_names import SHORT_NAMES
+from scorebars._shared.metric_names import SHORT_NAMES, declared_metrics
 
 _SIGNED = ("observed", "expected", "truth", "perfect")
 """Answers in the unit of the metric: negated where smaller is better."""
@@ -174,12 +174,8 @@ def _forecast_by(estimator: Any, X: Any) -> Any:
 
 def _metrics() -> dict[str, str]:
     """Metric by scorer name."""
-    found = {}
-    for name in sb.__all__:
-        declaration = None if name in ("scorers", "mean_error") else getattr(getattr(sb, name), "declaration", None)
-        if declaration is not None and inspect.isfunction(getattr(sb, name)):
-            found[name if declaration.greater_is_better else f"neg_{name}"] = name
-    return found
+    known = declared_metrics(sb).items()
+    return {name if one.greater_is_better else f"neg_{name}": name for name, one in known if name != "mean_error"}
 
 
 scorers = Scorers()

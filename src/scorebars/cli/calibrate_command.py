@@ -45,16 +45,15 @@ def calibrate(
     if claims not in ("truth", "label"):
         raise output.Failure(f"--claims must be truth or label, got {claims!r}.")
     output.keep_apart([*file, columns.cov], out, report)
-    with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
-        data = opt.checked_labels(source, roles, columns, out.quiet, "regression")
+    data = opt.labels_in(file, columns, out.quiet, "regression")
     if not data.forecasts:
         raise output.Failure(
-            f"{source.name} has predictions but no forecasts: say --std COLUMN for the spread of a model's predictions, or "
+            f"{data.source} has predictions but no forecasts: say --std COLUMN for the spread of a model's predictions, or "
             "--members 'pred_x_*' for the members of an ensemble."
         )
     found = calibrated(data, claims)
     if report:
-        output.write_report(report, data, source.name, out.quiet, **opt.in_python(file, roles, columns))
+        output.write_report(report, data, out.quiet, **opt.in_python(file, data.roles, columns))
     rows = [{"model": model, **one.to_dict()} for model, one in found.items()]
     out.put(
         "calibrate",

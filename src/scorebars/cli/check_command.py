@@ -33,16 +33,15 @@ def check(
     Pulls (residuals in units of the label error), errors that are zero, look like a default or grow with the label.
     """
     output.keep_apart([*file, columns.cov], out, report)
-    with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
-        data = opt.checked_labels(source, roles, columns, out.quiet)
+    data = opt.labels_in(file, columns, out.quiet)
     if data.yerr is None:
-        raise output.Failure(f"{source.name} has no column of label errors to check: say --yerr COLUMN.")
+        raise output.Failure(f"{data.source} has no column of label errors to check: say --yerr COLUMN.")
     if data.task == "classification":
         raise output.Failure("check looks at the errors of measured numbers; the labels of this file are classes.")
     checks = {model: sb.check_errors(data.y, p, yerr=data.yerr) for model, p in data.predictions.items()}
     rows = [_record(model, check) for model, check in checks.items()]
     if report:
-        output.write_report(report, data, source.name, out.quiet, checks=checks, **opt.in_python(file, roles, columns))
+        output.write_report(report, data, out.quiet, checks=checks, **opt.in_python(file, data.roles, columns))
     out.put(
         "check",
         table=lambda: _shown(rows, data.n, out),

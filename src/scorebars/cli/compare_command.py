@@ -52,10 +52,9 @@ def compare(
     All models are compared on the same labels, so errors that they share cancel.
     """
     output.keep_apart([*file, columns.cov], out, report)
-    with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
-        asked = opt.asked_metric(metric) if metric else None
-        data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of([asked] if asked else None))
-        checks = output.note_doubts(data, out.quiet)
+    asked = opt.asked_metric(metric) if metric else None
+    data = opt.labels_in(file, columns, out.quiet, opt.task_of([asked] if asked else None))
+    checks = output.note_doubts(data, out.quiet)
     chosen = asked or default_metric(data)
     options: dict[str, Any] = {"sampling": sampling, "rope": rope, "level": level}
     found = comparison_of(data, chosen, **options)
@@ -64,9 +63,8 @@ def compare(
     if reference not in found.models:
         raise output.Failure(f"--against: there is no model {reference!r}. The models are: {', '.join(found.models)}.")
     if report:
-        read = opt.in_python(file, roles, columns)
-        shown = {"metrics": [chosen], "comparison": found, "level": level}
-        output.write_report(report, data, source.name, out.quiet, checks=checks, **shown, **read)
+        shown = {"metrics": [chosen], "comparison": found, "level": level, "checks": checks}
+        output.write_report(report, data, out.quiet, **shown, **opt.in_python(file, data.roles, columns))
     # with --sampling the one error holds both
     error = "difference ± labels with sample" if sampling else "difference ± labels ± sample"
     head = ["model", "P(best)", "mean rank", error, "P(better)", "verdict"]

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,7 +24,6 @@ from scorebars.files.formats import (
     STREAM_ABOVE,
     ArrowFile,
     TableSource,
-    column_values,
     dataset_of,
     files_in_pieces,
     no_rows,
@@ -83,15 +83,9 @@ def evaluate(
     with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
         large = stream is None and source.streams and source.bytes_held(len(roles.used)) > STREAM_ABOVE
         if stream or large:
-            if columns.supposed.changes:
-                raise output.Failure("supposing other errors or rows needs all labels in memory: add --no-stream.")
-            if positive is not None:
-                raise output.Failure("--positive is for files read as a whole: add --no-stream.")
-            if report:
-                raise output.Failure(
-                    "--report needs all labels in memory: add --no-stream, or take a sample of the file."
-                )
-            (result, omitted), unit = _streamed(source, roles, columns, asked, out.quiet), None
+            _require_no_memory_needed(columns, positive, report)
+            result, unit = _streamed(source, roles, columns, asked, out.quiet), None
+            omitted = result.omitted
         else:
             data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of(asked))
             data = data if positive is None else binary(data, positive)
@@ -102,12 +96,12 @@ def evaluate(
                 if positive is not None:  # the code would score the other class from the file
                     read["columns"] = None
                 read |= {"evaluation": result, "level": level, "metrics": asked, "checks": checks}
-                output.write_report(report, data, source.name, out.quiet, **read)
+                output.write_report(report, data, out.quiet, **read)
         about = {"source": source.name, "level": level, "omitted": omitted, "columns": roles.to_dict()}
     out.put(
         "evaluate",
         table=lambda: _shown(result, level, anew, unit, out),
-        json=lambda: as_json({**(found := result.to_dict(level, anew)), **about, "scores": found["scores"]}),
+        json=lambda: as_json({**result.to_dict(level, anew), **about}),
         csv=lambda: output.as_csv(result.rows(level, anew)),
         latex=result.to_latex,
         markdown=result.to_markdown,
@@ -115,7 +109,7 @@ def evaluate(
     )
 
 
-def evaluation_of(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) -> Any:
+def evaluation_of(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) -> sb.Evaluation:
     """The scores of the checked arrays."""
     given = {"yerr": data.yerr, "sample_weight": data.weight, "by": data.by, "groups": data.groups}
     try:
@@ -128,32 +122,27 @@ def evaluation_of(data: TableLabels, metrics: Sequence[opt.AskedMetric] | None) 
 
 def sentences_of(result: Any, metrics: Sequence[str], unit: str | None) -> str:
     """A sentence for each score, the best model first."""
-    lines = []
-    for model in result.ranked():
-        for metric, group in product(metrics, result.groups):
-            lines.append(
-                f"{model if group is None else f'{model}, {group}'}: {result[model, metric, group].sentence(unit)}"
-            )
-    return "\n\n".join(lines)
+    return "\n\n".join(
+        f"{model if group is None else f'{model}, {group}'}: {result[model, metric, group].sentence(unit)}"
+        for model, metric, group in product(result.ranked(), metrics, result.groups)
+    )
 
 
 def _shown(result: Any, level: float, anew: int, unit: str | None, out: output.PaperOptions) -> str:
     """The evaluation for people: a block for each metric, a line for each model, the best by the first metric first."""
     interval = f"{level * 100:g} % (labels)"
-    models, groups = result.ranked(), result.groups
-    names = ["model"] if groups == [None] else ["model", "group"]
+    names = ["model"] if result.groups == [None] else ["model", "group"]
     head = [*names, "observed", "expected ± labels", interval, "truth ± labels ± sample", "perfect ± labels", "noise"]
     head += [f"measured again {anew} times ± labels"] if anew > 1 else []
-    lines = [(model, metric, group) for metric in result.metrics for model, group in product(models, groups)]
-    rows = dict(zip(lines, table_rows([result.scores[line] for line in lines], level, unit, anew), strict=True))
+    lines = list(product(result.ranked(), result.groups))
+    scores = [result.scores[model, metric, group] for metric in result.metrics for model, group in lines]
+    rows = iter(table_rows(scores, level, unit, anew))
     parts: list[Any] = []
-    for metric in dict.fromkeys(metric for _, metric, _ in lines):
-        of = {(model, group): row for (model, by, group), row in rows.items() if by == metric}
-        cells = [
-            [*(model, "all" if group is None else group)[: len(names)], *row.cells]
-            for (model, group), row in of.items()
-        ]
-        parts += [_title(next(iter(of.values())).metric, metric), *output.grid(head, cells, names), ""]
+    for metric in result.metrics:
+        block = [next(rows) for _ in lines]
+        firsts = [(model, "all" if group is None else group)[: len(names)] for model, group in lines]
+        cells = [[*first, *row.cells] for first, row in zip(firsts, block, strict=True)]
+        parts += [_title(block[0].metric, metric), *output.grid(head, cells, names), ""]
     return out.screen(*parts[:-1], meanings={**_COLUMNS, interval: "of expected, from the label errors alone"})
 
 
@@ -164,14 +153,24 @@ def _title(about: MetricData, metric: str) -> Text:
     return Text.assemble((title, "bold"), (f"  {', '.join(parts)}", "dim"))
 
 
+def _require_no_memory_needed(columns: opt.ColumnOptions, positive: str | None, report: Path | None) -> None:
+    """Refuse what needs all labels at once."""
+    if columns.supposed.changes:
+        raise output.Failure("supposing other errors or rows needs all labels in memory: add --no-stream.")
+    if positive is not None:
+        raise output.Failure("--positive is for files read as a whole: add --no-stream.")
+    if report:
+        raise output.Failure("--report needs all labels in memory: add --no-stream, or take a sample of the file.")
+
+
 def _streamed(
     source: TableSource,
     roles: Roles,
     options: opt.ColumnOptions,
     metrics: Sequence[opt.AskedMetric] | None,
     quiet: bool,
-) -> tuple[Any, int]:
-    """The evaluation of a file that is read in pieces, and how many rows were left out; groups are for data in memory."""
+) -> sb.Evaluation:
+    """The evaluation of a file that is read in pieces."""
     files = files_in_pieces(source)
     if files is None:
         raise output.Failure(f"{source.name} cannot be streamed: only CSV, Parquet and Feather files can.")
@@ -190,8 +189,9 @@ def _streamed(
     models = {printable(model): column for column, model in roles.models().items()}
     if len(models) < len(roles.predictions):
         raise output.Failure("two models have names that look the same. Rename their columns.")
+    # whole numbers of a few values are measured here, for later rows may hold others
+    task = options.task or task_of({roles.y: source.first_rows()[roles.y]}, roles)[0]
     try:
-        task = options.task or _guess_task(files, roles)
         result = sb.evaluate(
             dataset_of(files, roles.numbers(task)),
             y=roles.y,
@@ -217,15 +217,7 @@ def _streamed(
         raise output.Failure(_as_shown_here(str(why), files)) from why
     if result.omitted and not quiet:
         opt.note_omitted(result.omitted, result.n)
-    return result, result.omitted
-
-
-def _guess_task(files: Sequence[ArrowFile], roles: Roles) -> str:
-    """From the type of the labels; whole numbers are measured, for later rows may hold others. Texts may be numbers."""
-    dataset = dataset_of(files[:1])
-    texts = str(dataset.schema.field(roles.y).type) in ("string", "large_string")
-    first = dataset.head(1000, columns=[roles.y]) if texts else dataset.schema.empty_table()
-    return task_of({str(roles.y): column_values(first.column(roles.y), str(roles.y), files[0].name)}, roles)[0]
+    return result
 
 
 def _as_shown_here(why: str, files: Sequence[ArrowFile]) -> str:

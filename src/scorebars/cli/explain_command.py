@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 import scorebars as sb
-from scorebars._shared.metric_names import SHORT_NAMES
+from scorebars._shared.metric_names import SHORT_NAMES, declared_metrics
 from scorebars._shared.score_views import QUESTIONS
 from scorebars.cli import options as opt
 from scorebars.cli.output import OutputOptions, legend
@@ -69,8 +69,7 @@ def _list() -> list[Any]:
     short = {full: alias for alias, full in SHORT_NAMES.items()}
     for task in ("regression", "forecast", "classification"):
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-        for metric in opt.metric_names():
-            declared = getattr(sb, metric).declaration
+        for metric, declared in declared_metrics(sb).items():
             if declared.task == task:
                 table.add_row(
                     Text(metric), Text(short.get(metric, ""), style="cyan"), Text(declared.title, style="dim")

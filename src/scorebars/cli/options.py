@@ -13,27 +13,17 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 import typer
 
 import scorebars as sb
-from scorebars._shared.metric_names import SHORT_NAMES, full_name
-from scorebars.cli.output import Failure, note
+from scorebars._shared.metric_names import SHORT_NAMES, declared_metrics, full_name, needed_options, options_of
+from scorebars.cli.output import Failure, note, option_under
 from scorebars.files.column_names import ROLE_OPTIONS
-from scorebars.files.columns import Roles
-from scorebars.files.file_labels import TableLabels, load_labels, opened_with_roles
-from scorebars.files.formats import READING_OPTIONS, TableSource
+from scorebars.files.columns import Roles, role_finder
+from scorebars.files.file_labels import TableLabels, understood
+from scorebars.files.formats import READING_OPTIONS, Reading, TableSource, opened
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 
-
-def _column(help: str, metavar: str = "COLUMN") -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="Columns (guessed where not given)")
-
-
-def _supposing(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="What if")
-
-
-def _reading(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="Reading the file (found where not given)")
-
-
+_column = option_under("Columns (guessed where not given)", "COLUMN")
+_supposing = option_under("What if")
+_reading = option_under("Reading the file (found where not given)")
 FileArgument = Annotated[
     list[str],
     typer.Argument(
@@ -244,42 +234,39 @@ def with_options(verb: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-_FROM_COLUMNS = ("yerr", "sample_weight", "multioutput", "groups")
-"""Options of metrics that the columns of the file give."""
-
-
 @contextmanager
 def source_and_roles(file: Sequence[str], options: ColumnOptions, quiet: bool) -> Iterator[tuple[TableSource, Roles]]:
     """The opened file and what its columns are; the guess is said on standard error."""
-    roles = options.supposed.without_columns(options.given(ROLE_OPTIONS))
-    with opened_with_roles(file, options.given(READING_OPTIONS), roles) as (source, found, line):
+    named = options.supposed.without_columns(options.given(ROLE_OPTIONS))
+    with opened(file, Reading(**options.given(READING_OPTIONS))) as source:
+        roles = role_finder(source)(**named)
         if not quiet:
-            note(line)
-        yield source, found
+            note(understood(source, roles))
+        yield source, roles
+
+
+def labels_in(file: Sequence[str], options: ColumnOptions, quiet: bool, task: str | None = None) -> TableLabels:
+    """The checked labels of a file, and what belongs to them."""
+    with source_and_roles(file, options, quiet) as (source, roles):
+        return checked_labels(source, roles, options, quiet, task)
 
 
 def checked_labels(
-    source: TableSource, roles: Roles, options: ColumnOptions, quiet: bool, task: str | None = None
+    source: TableSource, roles: Roles, options: ColumnOptions, quiet: bool, task: str | None
 ) -> TableLabels:
     """The checked arrays, of this task unless an option says another; what was understood is said on standard error."""
     supposed = options.supposed
-    task = options.task or supposed.task or task
-    data = load_labels(source, roles, task, options.nan_policy, supposed.exclude or ())
+    data = supposed.labels(source, roles, options.task or supposed.task or task, options.nan_policy)
     if data.omitted and not quiet:
         note_omitted(data.omitted, data.n)
     for remark in () if quiet else data.remarks:
         note(f"{remark[0].upper()}{remark[1:]}.")
-    return supposed.told(data)
+    return data
 
 
 def in_python(file: Sequence[str], roles: Roles, options: ColumnOptions) -> dict[str, Any]:
     """For the report: the file, and the keywords by which `sb.evaluate` reads the same data from it."""
-    known = {
-        **roles.to_dict(),
-        "id": roles.id or "none",
-        **options.given(READING_OPTIONS),
-        **options.given(SUPPOSED_OPTIONS),
-    }  # with an id: read as a whole
+    known = {**roles.keywords(), **options.given(READING_OPTIONS), **options.given(SUPPOSED_OPTIONS)}
     known |= {} if options.nan_policy == "raise" else {"nan_policy": options.nan_policy}
     return {"source": ", ".join(file), "columns": known if len(file) == 1 and file[0] != "-" else None}
 
@@ -290,13 +277,9 @@ def note_omitted(omitted: int, kept: int) -> None:
     note(f"{omitted} of {kept + omitted} rows {verbs} left out, for every model.")
 
 
-def _is_metric(name: str) -> bool:
-    return name in sb.__all__ and name.islower() and hasattr(getattr(sb, name), "declaration")
-
-
 def metric_names() -> list[str]:
     """All metrics of the library."""
-    return [name for name in sb.__all__ if _is_metric(name)]
+    return list(declared_metrics(sb))
 
 
 def metric_name(given: str) -> str:
@@ -322,16 +305,13 @@ def asked_metric(given: str) -> AskedMetric:
     """
     short, _, texts = given.partition(":")
     name = metric_name(short)
-    known = {
-        p.name: p.default is Parameter.empty
-        for p in signature(getattr(sb, name)).parameters.values()
-        if p.kind is Parameter.KEYWORD_ONLY and p.name not in _FROM_COLUMNS
-    }
-    options = dict(_metric_option(name, text, list(known)) for text in texts.split(",") if text)
-    missing = [option for option, needed in known.items() if needed and option not in options]
+    function = getattr(sb, name)
+    known = list(options_of(function))
+    options = dict(_metric_option(name, text, known) for text in texts.split(",") if text)
+    missing = [option for option in needed_options(function) if option not in options]
     if missing:
         raise Failure(f"{name} needs its {' and '.join(missing)}: write --metric {name}:{missing[0]}=VALUE.")
-    return partial(getattr(sb, name), **options) if options else name
+    return partial(function, **options) if options else name
 
 
 def _metric_option(name: str, text: str, known: list[str]) -> tuple[str, Any]:
@@ -346,8 +326,8 @@ def _metric_option(name: str, text: str, known: list[str]) -> tuple[str, Any]:
 
 
 def task_of(metrics: Sequence[AskedMetric] | None) -> str | None:
-    """What the metrics that were asked for say about the labels."""
-    for metric in metrics or ():
-        function: Any = metric.func if isinstance(metric, partial) else getattr(sb, str(metric))
-        return str(function.declaration.task)
-    return None
+    """What the first of the metrics that were asked for says about the labels."""
+    if not metrics:
+        return None
+    function: Any = metrics[0].func if isinstance(metrics[0], partial) else getattr(sb, str(metrics[0]))
+    return str(function.declaration.task)

@@ -83,8 +83,8 @@ def rendered(*parts: Any, width: int, colour: bool = False) -> str:
     )
     for part in parts:
         console.print(part)
-    lines = sink.getvalue().split("\n")
-    return "\n".join(line.rstrip() for line in lines) if not colour else sink.getvalue()
+    text = sink.getvalue()
+    return text if colour else "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 def note(text: str, style: str = "dim") -> None:
@@ -107,45 +107,53 @@ def write_nowhere(stream: Any) -> None:
 # results --------------------------------------------------------------------------------------------
 
 
-def _option(*flags: str, help: str, metavar: str | None = None) -> Any:
-    return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel="Output")
+def option_under(heading: str | None, metavar: str | None = None) -> Callable[..., Any]:
+    """What declares the options that the help of a command lists under this heading."""
+
+    def option(help: str, metavar: str | None = metavar, flags: Sequence[str] = ()) -> Any:
+        return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel=heading)
+
+    return option
+
+
+_option = option_under("Output")
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """Where the result goes and how it is written; each field is an option."""
 
-    json: Annotated[bool, _option("--json", help="JSON instead of a table.")] = False
-    csv: Annotated[bool, _option("--csv", help="CSV.")] = False
+    json: Annotated[bool, _option("JSON instead of a table.", flags=["--json"])] = False
+    csv: Annotated[bool, _option("CSV.", flags=["--csv"])] = False
     output: Annotated[
         Path | None,
         _option(
-            "--output",
-            "-o",
-            help="Write to this file, in one step; its ending (.json .csv .tex .md) chooses the format.",
-            metavar="FILE",
+            "Write to this file, in one step; its ending (.json .csv .tex .md) chooses the format.",
+            "FILE",
+            ["--output", "-o"],
         ),
     ] = None
-    quiet: Annotated[bool, _option("--quiet", "-q", help="Only the result: no remarks, no legend.")] = False
+    quiet: Annotated[bool, _option("Only the result: no remarks, no legend.", flags=["--quiet", "-q"])] = False
 
     def __post_init__(self) -> None:
-        asked = [name for name in _FORMATS if getattr(self, name, False)]
+        asked = self._asked_formats()
         if len(asked) > 1:
             raise Failure(f"--{asked[0]} and --{asked[1]} exclude each other: choose one.")
 
-    @property
-    def format(self) -> str:
-        """The format that was asked for, else by the ending of the output file, else a table."""
-        ending = "" if self.output is None else self.output.suffix.lower()
-        asked = (name for name in _FORMATS if getattr(self, name, False))
-        return next(asked, _FORMAT_OF_ENDING.get(ending, "table"))
+    def _asked_formats(self) -> list[str]:
+        return [name for name in _FORMATS if getattr(self, name, False)]
 
     def put(self, verb: str, **makers: Callable[[], str]) -> None:
-        """Write the result; `makers` holds a function for each format that the verb knows."""
-        if self.format not in makers:
+        """Write the result in the format that was asked for, else by the ending of the output file, else as a table.
+
+        `makers` holds a function for each format that the verb knows.
+        """
+        ending = "" if self.output is None else self.output.suffix.lower()
+        chosen = next(iter(self._asked_formats()), _FORMAT_OF_ENDING.get(ending, "table"))
+        if chosen not in makers:
             names = ["a table", *(name for key, name in _FORMATS.items() if key in makers)]
             raise Failure(f"{verb} writes {', '.join(names[:-1])} or {names[-1]}.")
-        text = makers[self.format]().rstrip("\n") + "\n"
+        text = makers[chosen]().rstrip("\n") + "\n"
         if self.output is not None:
             write_file(self.output, text, self.quiet)
             return
@@ -172,14 +180,12 @@ class OutputOptions:
 class PaperOptions(OutputOptions):
     """The same with the formats of papers."""
 
-    latex: Annotated[bool, _option("--latex", help="A LaTeX table (booktabs, siunitx).")] = False
-    markdown: Annotated[bool, _option("--markdown", help="A Markdown table.")] = False
-    sentence: Annotated[bool, _option("--sentence", help="Sentences for a paper, ready to paste.")] = False
+    latex: Annotated[bool, _option("A LaTeX table (booktabs, siunitx).", flags=["--latex"])] = False
+    markdown: Annotated[bool, _option("A Markdown table.", flags=["--markdown"])] = False
+    sentence: Annotated[bool, _option("Sentences for a paper, ready to paste.", flags=["--sentence"])] = False
 
 
-ReportOption = Annotated[
-    Path | None, _option("--report", help="Also write an HTML page with figures.", metavar="PAGE.html")
-]
+ReportOption = Annotated[Path | None, _option("Also write an HTML page with figures.", "PAGE.html", ["--report"])]
 
 
 def keep_apart(sources: Iterable[str | None], out: OutputOptions, report: Path | None = None) -> None:
@@ -196,16 +202,15 @@ def keep_apart(sources: Iterable[str | None], out: OutputOptions, report: Path |
         raise Failure("--output and --report are the same file: give two names.")
 
 
-def write_report(path: Path, data: Any, title: str, quiet: bool, **options: Any) -> None:
+def write_report(path: Path, data: TableLabels, quiet: bool, **options: Any) -> None:
     """The page about these labels and models, in a file."""
-    options |= {"yerr": data.yerr, "sample_weight": data.weight, "ids": data.ids, "unit": data.unit, "task": data.task}
-    options |= {"title": title, "command": shlex.join(["scorebars", *sys.argv[1:]])}
-    write_file(path, sb.report.build(data.y, data.models, **options), quiet)
+    options |= {"title": data.source, "command": shlex.join(["scorebars", *sys.argv[1:]])}
+    write_file(path, sb.report.build(data.y, data.models, **data.report_options, **options), quiet)
     if not quiet:
         note(f"report: {path}")
 
 
-def write_file(path: Path, text: str, quiet: bool = False) -> None:
+def write_file(path: Path, text: str, quiet: bool) -> None:
     """Write the file in one step, or say why that cannot be done; say when an older one was replaced."""
     try:
         if write_text(path, text) and not quiet:

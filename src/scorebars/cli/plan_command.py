@@ -12,16 +12,13 @@ import scorebars as sb
 from scorebars._shared.score_views import counted
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
-from scorebars.cli.output import Failure, OutputOptions, as_csv, grid, keep_apart, note
+from scorebars.cli.output import Failure, OutputOptions, as_csv, grid, keep_apart, note, option_under
 from scorebars.files.file_labels import TableLabels
 
 _FEWEST = 10
 """Plans of fewer labels rest on approximations that do not hold there."""
-_GOAL, _ASSUMED = "Goal (one of them)", "Assumed variances per label, instead of a pilot FILE"
-
-
-def _number(help: str, metavar: str, panel: str | None = None) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel=panel)
+_number, _goal = option_under(None), option_under("Goal (one of them)")
+_assumed = option_under("Assumed variances per label, instead of a pilot FILE", "V")
 
 
 def plan(
@@ -32,13 +29,11 @@ def plan(
     ] = None,
     difference: Annotated[
         float | None,
-        _number(
-            "Tell two models apart whose mean squared errors differ this much (with a pilot: its own).", "D", _GOAL
-        ),
+        _goal("Tell two models apart whose mean squared errors differ this much (with a pilot: its own).", "D"),
     ] = None,
-    std: Annotated[float | None, _number("Know one model's mean squared error this well.", "S", _GOAL)] = None,
-    sampling_variance: Annotated[float | None, _number("Between items.", "V", _ASSUMED)] = None,
-    measurement_variance: Annotated[float | None, _number("Of a single measurement.", "V", _ASSUMED)] = None,
+    std: Annotated[float | None, _goal("Know one model's mean squared error this well.", "S")] = None,
+    sampling_variance: Annotated[float | None, _assumed("Between items.")] = None,
+    measurement_variance: Annotated[float | None, _assumed("Of a single measurement.")] = None,
     power: Annotated[float, _number("Probability of finding the difference.", "P")] = 0.9,
     level: Annotated[float, _number("Two-sided confidence level.", "P")] = 0.95,
     cost_label: Annotated[float, _number("What a label costs once.", "C")] = 1.0,
@@ -59,8 +54,7 @@ def plan(
             **goal,
         )
     else:
-        with opt.source_and_roles(file, columns, out.quiet) as (source, roles):
-            data = opt.checked_labels(source, roles, columns, out.quiet)
+        data = opt.labels_in(file, columns, out.quiet)
         raters = data.task == "classification"
         found = plan_from_pilot(data, difference, std, goal)
     rows = alternatives(found, cost_label, cost_repeat, raters)

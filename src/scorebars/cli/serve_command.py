@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from scorebars.cli.output import Failure, note
+from scorebars.cli.output import Failure, note, option_under
 
-
-def _limit(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="Limits for one visitor")
+_limit = option_under("Limits for one visitor")
 
 
 def serve(

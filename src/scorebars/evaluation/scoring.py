@@ -6,18 +6,18 @@ A metric is chosen by its name (or short name), by its function, or by a functio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from scorebars import checks
 from scorebars._shared import evaluation_tables as tables
-from scorebars._shared.metric_names import SHORT_NAMES
+from scorebars._shared.metric_names import SHORT_NAMES, needed_options, options_of
 from scorebars._shared.score_views import for_trackers
 from scorebars._shared.shown import Shown, View
 from scorebars._shared.writing import as_json
@@ -165,8 +165,6 @@ DEFAULT = {
 WITH_LIMITS = ("root_mean_squared_error", "mean_absolute_error", "mean_error", "median_absolute_error")
 """What is shown of labels of which some are limits."""
 Metric = str | Callable[..., Score]
-_OF_THE_DATA = ("yerr", "prederr", "sample_weight", "multioutput", "groups")
-"""Arguments that are not options: they come with the data."""
 
 
 @dataclass(frozen=True)
@@ -218,14 +216,10 @@ class ChosenMetric:
             return make
         return partial(make, **self.options) if list(self.options) == ["tolerance"] else None
 
-    @cached_property
-    def known_options(self) -> dict[str, bool]:
-        """The options that the function has, and whether it needs them."""
-        return {
-            name: one.default is Parameter.empty
-            for name, one in signature(self.function).parameters.items()
-            if one.kind is Parameter.KEYWORD_ONLY and name not in _OF_THE_DATA
-        }
+    @property
+    def known_options(self) -> Collection[str]:
+        """The options that the function has."""
+        return options_of(self.function)
 
     def require_options(self, how: str) -> None:
         """Refuse options that the metric does not have, and missing ones; `how` says how to give one."""
@@ -233,7 +227,7 @@ class ChosenMetric:
             if option not in self.known_options:
                 listed = ", ".join(self.known_options) or "none"
                 raise ValueError(f"{self.name} has no option {option!r}. It has: {listed}.")
-        missing = [option for option, needed in self.known_options.items() if needed and option not in self.options]
+        missing = [option for option in needed_options(self.function) if option not in self.options]
         if missing:
             how = how.format(name=self.name, option=missing[0])
             raise ValueError(f"{self.name} needs its {' and '.join(missing)}: {how}.")
@@ -343,9 +337,7 @@ def evaluate_arrays(data: StudyData, metrics: Metric | Sequence[Metric] | None, 
     scores: dict[tuple[str, str, str | None], Score] = {}
     for model in data.models:
         for group, part in parts.items():
-            values = _scores(
-                chosen, makers, part.y_true, part.models[model], part.yerr, part.sample_weight, part.prederr.get(model)
-            )
+            values = _scores(chosen, makers, part, model)
             if part.groups is not None:
                 values = {name: grouped(score, part.groups, part.sample_weight) for name, score in values.items()}
             scores.update({(model, name, group): score for name, score in values.items()})
@@ -369,29 +361,20 @@ def _groups(data: StudyData) -> dict[str | None, StudyData]:
     return {str(name): data.rows(np.flatnonzero(values == name)) for name in names}
 
 
-def _scores(
-    metrics: list[ChosenMetric],
-    makers: list[Maker | None],
-    y_true: Any,
-    y_pred: Any,
-    yerr: Any,
-    sample_weight: Any,
-    prederr: Any,
-) -> dict[str, Score]:
+def _scores(metrics: list[ChosenMetric], makers: list[Maker | None], data: StudyData, model: str) -> dict[str, Score]:
     """All metrics of one model; those that can share one pass over the data."""
-    verified = isinstance(yerr, Verified)  # each metric asks the gold labels by itself
-    shared = call.measured(y_true, y_pred, yerr, sample_weight, prederr) if any(makers) and not verified else []
+    given = data.y_true, data.models[model], data.yerr, data.sample_weight, data.prederr.get(model)
+    verified = isinstance(data.yerr, Verified)  # each metric asks the gold labels by itself
+    shared = call.measured(*given) if any(makers) and not verified else []
     if len(shared) == 1:
         labels = any(metric.keeps == "ratio" for metric in metrics)
         tolerances = {m.options["tolerance"] for m, make in zip(metrics, makers, strict=True) if make and m.options}
         if labels or len(tolerances) == 1:
             call.sum_once(shared[0], labels, tolerances.pop() if len(tolerances) == 1 else None)
-    found: list[Score] = []
-    for metric, make in zip(metrics, makers, strict=True):
-        if make is not None and len(shared) == 1:
-            found.append(call.of_one_output(make, shared[0]))
-        else:
-            found.append(_score(metric, y_true, y_pred, yerr, sample_weight, prederr))
+    found = [
+        call.of_one_output(make, shared[0]) if make is not None and len(shared) == 1 else _score(metric, *given)
+        for metric, make in zip(metrics, makers, strict=True)
+    ]
     return dict(zip(_names(metrics, found), found, strict=True))
 
 

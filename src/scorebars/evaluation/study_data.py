@@ -370,7 +370,7 @@ def _numbers(column: Any) -> Any:
 
 
 def rows(value: Any, index: NDArray[np.intp]) -> Any:
-    """Some rows of an argument that has one entry for each label; row labels, masks and units go along."""
+    """Some rows of an argument that has an entry for each label, with their row labels, masks and units."""
     if value is None or np.ndim(value) == 0:
         return value
     if isinstance(value, Forecast):

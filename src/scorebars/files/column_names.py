@@ -17,6 +17,8 @@ others       ``weight``, ``sample_weight``, ``w``; ``group``; ``id``, ``name``, 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -86,3 +88,15 @@ ROLE_OPTIONS = _words(
     "y yerr yerr_percent limits pred std members weight by groups id model repeats votes probabilities cov"
 )
 """The options that say what columns are."""
+LABEL_SOURCES = _words("repeats votes probabilities")
+"""Those of them that name the columns which labels are made from, and which bring the errors."""
+ERROR_OPTIONS = ("yerr", "yerr_percent", "limits", "cov", *LABEL_SOURCES)
+"""Those of them that say what the errors are."""
+UNGUESSED = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], "members": ["none"]}
+"""Those of them that are guessed unless they say that there is no such column."""
+
+
+def without_guesses(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that name labels and predictions, with all others said, so that nothing is guessed."""
+    exact = {} if set(given) & set(ERROR_OPTIONS) else {"yerr": "none"}
+    return {**UNGUESSED, **exact, **given}

@@ -1,12 +1,13 @@
-"""What each column of a file is: what the options say, and for the rest what `guesses` finds."""
+"""What each column of a file is: the options say it, or `guesses` finds it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from scorebars.cells import name_and_unit, reads_as_number
@@ -82,10 +83,21 @@ class Roles(ErrorRoles):
         """Name of the model -> columns of its members."""
         return {_model_name(common_start(group)): group for group in self.members}
 
+    @property
+    def error_option(self) -> str:
+        """The option that names these errors."""
+        return "limits" if self.limits else "yerr_percent" if self.percent else "yerr"
+
+    @property
+    def error_value(self) -> str | float | None:
+        """What that option says; None where there are no errors."""
+        if self.in_cells:
+            return _CELLS
+        return ("+" if self.added else ",").join(self.yerr) if isinstance(self.yerr, tuple) else self.yerr
+
     def to_dict(self) -> dict[str, Any]:
         """What the result was made from, as plain data."""
-        errors = "limits" if self.limits else "yerr_percent" if self.percent else "yerr"
-        found: dict[str, Any] = {"y": self.y, errors: self.yerr, "predictions": self.predictions}
+        found: dict[str, Any] = {"y": self.y, self.error_option: self.yerr, "predictions": self.predictions}
         found |= {"weight": self.weight, "by": self.by, "id": self.id}
         more = {name: getattr(self, name) for name in ("groups", "model", "repeats", "votes", "probabilities", "cov")}
         if self.stds:
@@ -93,6 +105,12 @@ class Roles(ErrorRoles):
         if self.members:
             more["members"] = tuple(",".join(group) for group in self.members)
         return found | {name: value for name, value in more.items() if value}
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords by which `evaluate` takes the same columns from the file, which an `id` makes it read as a whole."""
+        found = {**self.to_dict(), "id": self.id or _NONE}
+        found |= {self.error_option: self.error_value} if self.in_cells or self.added else {}
+        return found | ({"repeats": _ROWS} if self.repeated_rows else {})
 
     def described(self, units: Mapping[str, str] | None = None) -> str:
         """One line that says what was taken for what."""
@@ -153,15 +171,15 @@ def _model_name(column: str) -> str:
     return inside[1] if inside else re.sub(r"_(pred|prediction|predicted)$", "", name, flags=re.IGNORECASE) or name
 
 
-def roles_of(source: TableSource, **options: Any) -> Roles:
-    """The roles of the columns of a file: what the options say, the rest guessed from names, values and metadata."""
-    return assign(
+def role_finder(source: TableSource) -> Callable[..., Roles]:
+    """What finds the roles of the columns of a file: by its options, the rest guessed from names, values and metadata."""
+    return partial(
+        assign,
         source.columns,
         sample=source.first_rows(),
         declared=source.declared_errors(),
         units=source.units(source.columns),
         coordinates=source.coordinates,
-        **options,
     )
 
 
@@ -191,7 +209,7 @@ def assign(
 ) -> Roles:
     """The roles of the columns: what the options say, the rest guessed.
 
-    `sample` holds the first values of the columns. Without it only names are looked at, and nothing is left over for models.
+    `sample` holds the first values of the columns. Without it only names count, and no leftover column becomes a model.
 
     >>> assign(["id", "y", "y_err", "pred_a", "pred_b", "Z"]).described()
     'labels y; errors y_err; predictions pred_a, pred_b'
@@ -200,16 +218,15 @@ def assign(
     >>> assign(["y", "y_err", "pred_gp", "pred_gp_std"]).described()
     'labels y; errors y_err; predictions pred_gp with spread pred_gp_std'
     """
-    given = {"--yerr": yerr, "--limits": limits, "--yerr-percent": yerr_percent, "--cov": cov}
-    twice = [option for option, value in given.items() if value is not None]
-    if len(twice) > 1:
-        raise TableProblem(f"{twice[0]} and {twice[1]} exclude each other: give the errors once.")
+    errors_given = {"--yerr": yerr, "--limits": limits, "--yerr-percent": yerr_percent, "--cov": cov}
+    said = [option for option, value in errors_given.items() if value is not None]
+    if len(said) > 1:
+        raise TableProblem(f"{said[0]} and {said[1]} exclude each other: give the errors once.")
     guess = Guess(columns, sample, declared or {}, units or {}, coordinates)
     in_rows = list(repeats or ()) == [_ROWS] and _ROWS not in columns
+    sources = {"repeats": () if in_rows else repeats, "votes": votes, "probabilities": probabilities}
     several: dict[str, Any] = {
-        "repeats": () if in_rows else tuple(_given_columns(columns, repeats or (), "--repeats")),
-        "votes": tuple(_given_columns(columns, votes or (), "--votes")),
-        "probabilities": tuple(_given_columns(columns, probabilities or (), "--probabilities")),
+        name: tuple(_given_columns(columns, given or (), f"--{name}")) for name, given in sources.items()
     }
     if sum(map(bool, several.values())) > 1:
         raise TableProblem(
@@ -234,7 +251,7 @@ def assign(
         errors = ErrorRoles()
     else:
         errors = guess.errors(str(labels), predicted or ())
-    sources = next((names for names in several.values() if names), () if labels is None else (labels,))
+    made_from = several[made] if made is not None else (str(labels),)
     long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
     others: dict[str, Any] = {
         "weight": _one(columns, weight, "--weight", guess.first(known.WEIGHT_NAMES)),
@@ -242,18 +259,19 @@ def assign(
         "groups": _one(columns, groups, "--groups", None),
         "id": _one(columns, id, "--id", guess.first(known.ID_NAMES)),
     }
-    taken = {*sources, *errors.error_columns, *filter(None, others.values()), long}
+    taken = {*made_from, *errors.error_columns, *others.values(), long}
     ensembles = _given_members(columns, members) if members else []
     given_stds = _given_columns(columns, [name for name in std if name != _NONE], "--std") if std else []
     taken |= {*(name for group in ensembles for name in group), *given_stds}
+    taken.discard(None)
     left_over = False
     if predicted is None and not ensembles:
-        predicted, left_over = guess.predictions({name for name in taken if name}, sources, made)
+        predicted, left_over = guess.predictions(taken, made_from, made)
         if members is None:
             ensembles = guess.members(predicted)
             predicted = [name for name in predicted if not any(name in group for group in ensembles)]
     elif predicted is None:
-        predicted = guess.named_predictions({name for name in taken if name})
+        predicted = guess.named_predictions(taken)
     stds = guess.stds(predicted, taken) if std is None else _paired(predicted, std, columns)
     if long is not None and (len(predicted) != 1 or ensembles):
         if model is not None:
@@ -336,7 +354,7 @@ def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None)
 
 
 def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) -> list[str]:
-    """Names, or patterns such as ``pred_*``; several in one text are parted by commas."""
+    """The columns that names, or patterns such as ``pred_*``, mean; commas part several in one text."""
     found: dict[str, None] = {}
     for name in given:
         matching = [name] if name in columns else [c for c in columns if fnmatchcase(c, name)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ from scorebars.cells import read_cells
 from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Votes
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
-from scorebars.files.columns import Roles, first_names, roles_of
-from scorebars.files.formats import Column, Reading, TableSource, opened
+from scorebars.files.columns import Roles, first_names
+from scorebars.files.formats import Column, TableSource
 from scorebars.files.problem import TableProblem
 from scorebars.files.table_rows import TableRows, as_texts, require_one_unit
 from scorebars.forecasts import Forecast
@@ -27,8 +26,12 @@ PROBABILITY_METRICS = ("log_loss", "brier_score_loss", "roc_auc_score", "average
 
 @dataclass(frozen=True)
 class TableLabels:
-    """What a study works on. `omitted` rows had a missing value and were left out on request."""
+    """The labels of a file, and all that belongs to them. `omitted` rows had a missing value and were left out on request."""
 
+    source: str
+    """What messages call the file."""
+    roles: Roles
+    """What each of its columns was taken for."""
     y: Column
     predictions: dict[str, Column]
     yerr: Any
@@ -54,6 +57,11 @@ class TableLabels:
         return {model: self.forecasts.get(model, values) for model, values in self.predictions.items()}
 
     @property
+    def report_options(self) -> dict[str, Any]:
+        """What a report has to know of these labels besides their models."""
+        return {"yerr": self.yerr, "sample_weight": self.weight, "ids": self.ids, "unit": self.unit, "task": self.task}
+
+    @property
     def metrics(self) -> list[str] | None:
         """The metrics that suit the predictions where the common ones of the task do not, or not alone."""
         if self.probable:
@@ -62,6 +70,11 @@ class TableLabels:
             return None
         scores = [name for name in common_scores(list(self.forecasts.values())) if name not in DEFAULT["regression"]]
         return [*DEFAULT["regression"], *scores]
+
+    def with_models(self, names: Sequence[str]) -> TableLabels:
+        """The same labels with some of the models."""
+        predictions = {name: self.predictions[name] for name in names}
+        return replace(self, predictions=predictions, forecasts={n: f for n, f in self.forecasts.items() if n in names})
 
     @property
     def probable(self) -> bool:
@@ -76,25 +89,11 @@ def understood(source: TableSource, roles: Roles) -> str:
     return f"{source.name}{about}: {roles.described(source.units(roles.used))}"
 
 
-@contextmanager
-def opened_with_roles(
-    names: Sequence[str], reading: Mapping[str, Any], roles: Mapping[str, Any]
-) -> Iterator[tuple[TableSource, Roles, str]]:
-    """A file, what its columns are, and the line that says so."""
-    with opened(names, Reading(**reading)) as source:
-        found = roles_of(source, **roles)
-        yield source, found, understood(source, found)
-
-
 def load_labels(
-    source: TableSource,
-    roles: Roles,
-    task: str | None = None,
-    nan_policy: str = "raise",
-    exclude: Sequence[str] = (),
+    source: TableSource, roles: Roles, task: str | None, nan_policy: str, exclude: Sequence[str]
 ) -> TableLabels:
     """Read and check the columns; rows whose COLUMN=VALUE is in `exclude` are left out."""
-    table = TableRows.of(source, roles)
+    table, given = TableRows.of(source, roles), roles
     task = "regression" if task == "forecast" else task
     said: list[str] = table.remarks
     if task is None:
@@ -127,7 +126,8 @@ def load_labels(
     named = (roles.by, roles.groups, roles.id)
     by, groups, ids = (None if name is None else as_texts(columns[name]) for name in named)
     unit = table.units.get(roles.label_columns[0]) if roles.label_columns else None
-    return TableLabels(y, predictions, yerr, weight, by, groups, ids, task, unit, omitted, tuple(said), forecasts)
+    found = y, predictions, yerr, weight, by, groups, ids, task, unit, omitted, tuple(said), forecasts
+    return TableLabels(source.name, given, *found)
 
 
 # labels and errors ----------------------------------------------------------------------------------
@@ -199,24 +199,20 @@ def _errors(table: TableRows, task: str) -> Any:
         raise TableProblem("errors in percent are those of measured numbers; the labels of this file are classes.")
     factor: Any = np.abs(y) / 100.0 if percent else 1.0
     if roles.yerr is None or isinstance(roles.yerr, float | int):
-        return roles.yerr if roles.yerr is None or not percent else roles.yerr * factor
+        return roles.yerr * factor if percent and roles.yerr is not None else roles.yerr
     given = [columns[name] for name in roles.error_columns]
-    if len(given) == 1:
-        if task == "classification":
-            advice = "For classes the error is the probability that a label is wrong."
-            bad = (given[0] < 0) | (given[0] > 1)
-            table.refuse(bad, roles.error_columns[0], "is not between 0 and 1", advice, given[0])
-        else:
-            advice = "An error is a standard deviation: at least 0."
-            table.refuse(given[0] < 0, roles.error_columns[0], "is negative", advice, given[0])
-        return given[0] * factor if percent else given[0]
     if task == "classification":
-        raise TableProblem("class labels have one probability of being wrong, not a lower and an upper error.")
-    if roles.added:
-        for name, part in zip(roles.error_columns, given, strict=True):
-            table.refuse(part < 0, name, "is negative", "An error is a standard deviation: at least 0.", part)
-        return np.sqrt(np.sum(np.square(given), axis=0)) * factor
-    return _both_sides(table, y, *given) * factor
+        if len(given) > 1:
+            raise TableProblem("class labels have one probability of being wrong, not a lower and an upper error.")
+        advice = "For classes the error is the probability that a label is wrong."
+        bad = (given[0] < 0) | (given[0] > 1)
+        table.refuse(bad, roles.error_columns[0], "is not between 0 and 1", advice, given[0])
+        return given[0]
+    if len(given) > 1 and not roles.added:
+        return _both_sides(table, y, *given) * factor
+    for name, part in zip(roles.error_columns, given, strict=True):
+        table.refuse(part < 0, name, "is negative", "An error is a standard deviation: at least 0.", part)
+    return (np.sqrt(np.sum(np.square(given), axis=0)) if roles.added else given[0]) * factor
 
 
 def _both_sides(table: TableRows, y: Column, low: Column, high: Column) -> Any:
@@ -305,16 +301,11 @@ def _classes(values: Column) -> Column:
 
 def _class_names(columns: Sequence[str]) -> Any:
     """The classes of columns such as ``votes_spiral`` and ``votes_merger``: what their names do not share."""
-    start = 0
-    while len({column[: start + 1] for column in columns}) == 1 and start < min(map(len, columns)) - 1:
-        start += 1
-    names = np.array([column[start:] for column in columns])
-    if (
-        start and columns[0][start - 1] not in "_ .-" and "_" in columns[0][:start]
-    ):  # a class in common: votes_a1, votes_a2
-        start = columns[0][:start].rindex("_") + 1
-        names = np.array([column[start:] for column in columns])
-    return _as_whole(names)
+    last = min(map(len, columns)) - 1
+    shared = columns[0][: next((k for k in range(last) if len({column[k] for column in columns}) > 1), last)]
+    if "_" in shared and shared[-1] not in "_ .-":  # of votes_a1 and votes_a2 the classes share a letter
+        shared = shared[: shared.rindex("_") + 1]
+    return _as_whole(np.array([column.removeprefix(shared) for column in columns]))
 
 
 def _as_whole(names: Any) -> Any:

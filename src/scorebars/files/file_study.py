@@ -1,4 +1,4 @@
-"""A study of a file named in Python: its keywords as the options of the command line, its columns as arrays."""
+"""A file that is named in Python: keywords become the options of the command line, columns become arrays."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from scorebars.evaluation.study_data import (
     predicted_columns,
     put_together,
 )
-from scorebars.files.columns import Roles, roles_of
-from scorebars.files.file_labels import load_labels, understood
+from scorebars.files.column_names import LABEL_SOURCES, without_guesses
+from scorebars.files.columns import Roles, role_finder
+from scorebars.files.file_labels import understood
 from scorebars.files.formats import (
     PREFIX,
     READING_OPTIONS,
@@ -36,7 +37,7 @@ from scorebars.files.problem import TableProblem, as_keywords, said_for_python
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 from scorebars.forecasts import Forecast
 
-_LISTS = ("std", "members", "repeats", "votes", "probabilities")
+_LISTS = ("std", "members", *LABEL_SOURCES)
 FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", *_LISTS, "cov", *SUPPOSED_OPTIONS)
 """Keywords that only a file takes."""
 
@@ -73,16 +74,10 @@ def file_and_roles(
     """The opened file and what its columns are. Where y and pred are named, nothing else is guessed."""
     y, pred, yerr = (columns.get(name) for name in ("y", "pred", "yerr"))
     name = os.fspath(path)
-    known = name.startswith(PREFIX) or os.path.exists(name) or has_magic(name)
-    if not known:
+    if not (name.startswith(PREFIX) or os.path.exists(name) or has_magic(name)):
         raise FileNotFoundError(f"there is no file or folder {name!r}.")
     others = (*READING_OPTIONS, *SUPPOSED_OPTIONS)
-    given = {key: value for key, value in options.items() if key not in others and value is not None}
-    given = {key: _listed(value) if key in _LISTS else value for key, value in given.items()}
-    if "yerr_percent" in given:
-        given["yerr_percent"] = str(given["yerr_percent"])
-    if "limits" in given and not isinstance(given["limits"], str):
-        given["limits"] = ",".join(given["limits"])
+    given = {key: _as_option(key, v) for key, v in options.items() if key not in others and v is not None}
     if pred is not None:
         given["pred"] = _every_column(pred)
     named = {"y": y, "weight": columns.get("sample_weight"), "by": columns.get("by"), "groups": columns.get("groups")}
@@ -91,18 +86,15 @@ def file_and_roles(
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{key} must be the name of a column of {name}, not a {type(value).__name__}.")
         given |= {} if value is None else {key: value}
-    if pred is not None and (y is not None or set(given) & {"repeats", "votes", "probabilities"}):
-        given = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], **given}
-        given = given if "members" in given else {"members": ["none"], **given}
-        if not set(given) & {"yerr", "yerr_percent", "limits", "cov", "repeats", "votes", "probabilities"}:
-            given["yerr"] = "none"
+    if pred is not None and (y is not None or set(given) & set(LABEL_SOURCES)):
+        given = without_guesses(given)
     with said_for_python():
         given = _supposed(options).without_columns(given)
     with (
         said_for_python(),
         opened(name, Reading(**{key: options[key] for key in READING_OPTIONS if key in options})) as source,
     ):
-        yield source, roles_of(source, **given)
+        yield source, role_finder(source)(**given)
 
 
 def _supposed(options: Mapping[str, Any]) -> Supposed:
@@ -110,6 +102,15 @@ def _supposed(options: Mapping[str, Any]) -> Supposed:
     known |= {"exclude": _listed(known["exclude"])} if known.get("exclude") is not None else {}
     with said_for_python():
         return Supposed(**known)
+
+
+def _as_option(name: str, value: Any) -> Any:
+    """A keyword as the command line has it."""
+    if name in _LISTS:
+        return _listed(value)
+    if name == "limits" and not isinstance(value, str):
+        return ",".join(value)
+    return str(value) if name == "yerr_percent" else value
 
 
 def _listed(value: Any) -> list[str]:
@@ -134,8 +135,7 @@ def study_in_file(
         raise ValueError(f"nan_policy must be 'raise' or 'omit', got {nan_policy!r}.")
     with file_and_roles(path, columns, options) as (source, roles):
         supposed = _supposed(options)
-        found = load_labels(source, roles, supposed.task or task, nan_policy, supposed.exclude or ())
-        found = supposed.told(found)
+        found = supposed.labels(source, roles, supposed.task or task, nan_policy)
         said = [understood(source, roles), *found.remarks, *([] if yerr is not None else _unused_errors(source, roles))]
     given = yerr is not None and _error_option(yerr) == "none" and not isinstance(yerr, str)
     if given:
@@ -173,20 +173,20 @@ def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
     if roles.yerr is not None or roles.y is None or roles.in_cells or roles.cov or roles.repeated_rows:
         return []
     try:
-        columns = " and ".join(roles_of(source, y=roles.y, pred=list(roles.predictions)).error_columns)
+        columns = " and ".join(role_finder(source)(y=roles.y, pred=list(roles.predictions)).error_columns)
     except TableProblem:
         columns = "several columns"
     return [f"what looks like errors of {roles.y} is not used: {columns}. Name it in yerr"] if columns else []
 
 
 def remark_on_unused_errors(path: Any, y: Any, pred: Any) -> str:
-    """The same for a file whose columns are named and that is read in pieces."""
+    """The same remark for a file that is read in pieces."""
     with file_and_roles(path, {"y": y, "pred": pred}, {}) as (source, roles):
         return ". ".join(_unused_errors(source, roles))
 
 
 def read_in_pieces(path: Any, y: Any, pred: Any, options: Mapping[str, Any]) -> bool:
-    """Whether a file goes to the reader of pieces: Parquet, Feather or text, its columns named, numbers stored as such."""
+    """Whether a file is read in pieces: Parquet, Feather or text with named columns, whose numbers need no interpretation."""
     if y is None or pred is None or options or not os.path.exists(path) or str(path).endswith(".zip"):
         return False
     with opened(os.fspath(path)) as source:

@@ -36,18 +36,18 @@ from scorebars.files.problem import TableProblem
 
 Column = NDArray[Any]
 PREFIX = "dataset:"
-"""What the name of a shipped data set starts with."""
+"""The names of shipped data sets begin with this."""
 STREAM_ABOVE = 256 << 20
-"""A file that holds more bytes than these, decompressed, is read in pieces unless the user says otherwise."""
+"""A file of more bytes than this, decompressed, is read in pieces unless the user says otherwise."""
 _NUMBER = 8
-"""Bytes of a number in memory."""
+"""Bytes that a number takes in memory."""
 FIRST_ROWS = 400
-"""The first rows, this many, tell what a column holds."""
+"""So many first rows are looked at to tell what a column holds."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is to be read, where the user says so."""
+    """How to read a file, as far as the user says."""
 
     format: str | None = None
     decimal: str | None = None
@@ -63,11 +63,6 @@ class Reading:
             raise TableProblem(f"--decimal must be a point or a comma, got {self.decimal!r}.")
         if self.skip_rows is not None and self.skip_rows < 0:
             raise TableProblem(f"--skip-rows must be at least 0, got {self.skip_rows}.")
-
-    def text(self) -> dict[str, Any]:
-        """The options of text files."""
-        names = ("decimal", "delimiter", "encoding", "skip_rows")
-        return {name: getattr(self, name) for name in names}
 
 
 READING_OPTIONS = tuple(field.name for field in fields(Reading))
@@ -94,7 +89,7 @@ class TableSource(ABC):
     delimiter: str | None = None
     """What stands between the cells of a text file."""
     unique_ids: bool = True
-    """Whether an item has one row at most, so that an id that occurs twice needs an explanation."""
+    """Whether each item has at most one row; then an id that occurs twice must be explained."""
     coordinates: frozenset[str] = frozenset()
     """Columns that say where or when something was measured."""
 
@@ -188,7 +183,7 @@ _COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 def reads(kind: str, *endings: str, beginnings: Sequence[bytes] = ()) -> Callable[[Reader], Reader]:
-    """Register a class as the reader of this kind of files, which their endings tell, or their first bytes."""
+    """Register a class as the reader of a kind of file, known by its endings or its first bytes."""
 
     def register(reader: Reader) -> Reader:
         _READERS[kind] = reader
@@ -200,7 +195,7 @@ def reads(kind: str, *endings: str, beginnings: Sequence[bytes] = ()) -> Callabl
 
 
 def load_library(what: str, extra: str, load: Callable[[], Any]) -> Any:
-    """An optional library, or an error that names the extra to install."""
+    """An optional library; where it is missing, the error names the extra to install."""
     try:
         return load()
     except ImportError as why:
@@ -219,7 +214,7 @@ class ArrowFile(TableSource):
 
     streams = True
     empty = False
-    """Whether there are names but no rows, which pyarrow does not take of a text."""
+    """Whether a text has column names but no rows, which pyarrow refuses to read."""
 
     def __init__(self, path: Path, options: Reading, name: str | None = None) -> None:
         self.path, self.kind, self.name = path, options.format, name or path.name
@@ -243,7 +238,7 @@ class ArrowFile(TableSource):
         )
 
     def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
-        """By the number of rows, which the file tells: a column of equal values takes next to no bytes on disk."""
+        """Counted from the number of rows, which the file states: equal values take next to no bytes on disk."""
         if self.size > most:
             return self.size
         with arrow_problems(self.name):
@@ -298,7 +293,7 @@ def files_in_pieces(source: TableSource) -> list[ArrowFile] | None:
 
 @contextmanager
 def arrow_problems(name: str, file: ArrowFile | None = None) -> Iterator[None]:
-    """Turns pyarrow's complaints into ours, with the line of a row that has too few or too many cells."""
+    """Say pyarrow's complaints in our words, with the line of a row that has too few or too many cells."""
     try:
         yield
     except UnicodeDecodeError:
@@ -340,14 +335,12 @@ def column_values(column: Any, name: str, file: str) -> Column:
         return np.full(len(column), np.nan)
     if pa.types.is_decimal(kind):
         column, kind = column.cast(pa.float64()), pa.float64()
-    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    if numeric and (column.null_count == 0 or not pa.types.is_boolean(kind)):
+    text, truth = pa.types.is_string(kind) or pa.types.is_large_string(kind), pa.types.is_boolean(kind)
+    if text or truth or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(column.to_numpy())
     if pa.types.is_nested(kind):
         raise TableProblem(f"column {name!r} of {file} holds a {kind} in each row, not one value.")
-    values = column.to_pylist()
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return np.array([v if v is None or text or numeric else str(v) for v in values], dtype=object)
+    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
 # shipped data sets -------------------------------------------------------------------------------
@@ -401,7 +394,7 @@ def texts_as_objects(values: Column) -> Column:
 
 @contextmanager
 def opened(names: str | Sequence[str], options: Reading | None = None) -> Iterator[TableSource]:
-    """The table that one or several names mean."""
+    """The table in one file, or in several with the same columns."""
     options = options or Reading()
     names = [names] if isinstance(names, str) else list(names)
     with ExitStack() as stack:
@@ -457,7 +450,7 @@ def _near(path: Path) -> str:
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind that the ending tells; the ending of a compressed file is passed over.
+    """The kind of file that the ending tells; an ending for compression is passed over.
 
     >>> kind_of(Path("a.csv.gz")), kind_of(Path("b.PARQUET")), kind_of(Path("c.doc"))
     ('csv', 'parquet', None)
@@ -518,7 +511,7 @@ def _same_columns(name: str, parts: Sequence[TableSource]) -> TableSource:
 
 @contextmanager
 def _room_in(folder: str, what: str) -> Iterator[None]:
-    """Say which disk is full, and what was to be kept there."""
+    """Where a disk is full, say which one, and what was to be kept there."""
     try:
         yield
     except OSError as why:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -46,7 +46,7 @@ class ErrorRoles:
 
 
 class Guess:
-    """Columns by their plain names; of two that differ only in case the first counts."""
+    """What the columns of a table may be, by their plain names; of two names that differ only in case the first counts."""
 
     def __init__(
         self,
@@ -78,9 +78,11 @@ class Guess:
         return self.sample is None or (column in self.sample and holds_numbers(self.sample[column]))
 
     def _has_numbers(self, column: str) -> bool:
-        """Whether a column is not plainly text: what is called an error and has wrong cells, or none, must be noticed."""
-        if self.sample is None or column not in self.sample:
-            return self.sample is None
+        """Whether a column is not plainly text; one with wrong or empty cells counts, and is complained about later."""
+        if self.sample is None:
+            return True
+        if column not in self.sample:
+            return False
         values = self.sample[column]
         if values.dtype.kind != "O":
             return values.dtype.kind in "iuf"
@@ -92,11 +94,8 @@ class Guess:
     def _is_prediction(self, name: str) -> bool:
         if name in self.error_names or name.startswith(("p_", "prob_")):  # how sure a classifier is, not the class
             return False
-        return (
-            bool(known.PREDICTED_WORDS & _without_numbers(name))
-            or name in ("y_hat",)
-            or name.startswith(known.PREDICTION_STARTS)
-        )
+        predicted = known.PREDICTED_WORDS & _without_numbers(name)
+        return bool(predicted) or name == "y_hat" or name.startswith(known.PREDICTION_STARTS)
 
     def _is_bound(self, name: str) -> bool:
         """Whether it is a limit of another column, as ``pred_lower`` is of ``pred``."""
@@ -185,7 +184,7 @@ class Guess:
         return None
 
     def errors(self, labels: str, predicted: Sequence[str]) -> ErrorRoles:
-        """The errors of these labels; what looks like them and leaves a doubt is asked about."""
+        """The errors of these labels; where a column may be one or not, the user is asked."""
         name, flip = self.plain[labels], self.first(known.FLIP_NAMES)
         in_cells = self.sample is not None and labels in self.sample and _errors_in_cells(self.sample[labels])
         if labels in self.declared:
@@ -194,12 +193,11 @@ class Guess:
         found = self._chosen(own) or self._chosen(plain)
         if found is not None:
             self._require_clear(labels, found)
-        if found is not None and in_cells:
-            columns = ",".join(found.error_columns)
-            raise TableProblem(
-                f"the cells of {labels!r} hold errors, and so does {columns}: say --yerr cells or --yerr {columns}."
-            )
-        if found is not None:
+            if in_cells:
+                columns = ",".join(found.error_columns)
+                raise TableProblem(
+                    f"the cells of {labels!r} hold errors, and so does {columns}: say --yerr cells or --yerr {columns}."
+                )
             return found
         if in_cells:
             return ErrorRoles(in_cells=True)
@@ -217,7 +215,7 @@ class Guess:
         return ErrorRoles()
 
     def _sorted_errors(self, labels: str, predicted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """Names that look like errors: called after the labels, called after nothing, and after something unknown."""
+        """The names that look like errors: called after the labels, after nothing, and after something unknown."""
         words = set(labels.split("_"))
         others = [n for n in self.by_name if n != labels and n not in self.error_names]
         own, plain, other = [], [], []
@@ -268,9 +266,7 @@ class Guess:
             )
         for kind in ("plain", "total", "percent", "stat"):
             here = kinds.get(kind, [])
-            if kind == "stat" and ("sys" in kinds or "relative" in kinds):
-                break
-            if len(here) > 1:
+            if len(here) > 1 or (kind == "stat" and ("sys" in kinds or "relative" in kinds)):
                 break
             if here:
                 column = self.by_name[here[0]]
@@ -287,7 +283,7 @@ class Guess:
         )
 
     def _require_clear(self, labels: str, found: ErrorRoles) -> None:
-        """Ask where the errors may as well be those of predictions, or of single measurements."""
+        """Ask where these may also be the errors of predictions, or of single measurements."""
         column = found.yerr
         if not isinstance(column, str):
             return
@@ -322,13 +318,9 @@ class Guess:
             suspect = bool(known.SUSPECT_WORDS & set(words)) or (
                 bool(words) and all(word in known.SIDE_WORDS for word in words)
             )
-            if (
-                suspect
-                and rest <= set(labels.split("_")) | known.LABEL_WORDS
-                and name != labels
-                and column not in predicted
-            ):
-                found += [column] if self._has_numbers(column) and not self._is_prediction(name) else []
+            of_labels = rest <= set(labels.split("_")) | known.LABEL_WORDS and name != labels
+            if suspect and of_labels and column not in predicted and not self._is_prediction(name):
+                found += [column] if self._has_numbers(column) else []
         return found
 
     # predictions -----------------------------------------------------------------------------------
@@ -341,8 +333,7 @@ class Guess:
     def predictions(self, taken: set[str], labels: Sequence[str], made: str | None) -> tuple[list[str], bool]:
         """The columns of predictions, and whether they are just the ones left over."""
         for is_one in (self._is_prediction, self._may_be_prediction):
-            found = [c for n, c in self.by_name.items() if is_one(n) and c not in taken and not self._is_bound(n)]
-            if found:
+            if found := self._called(is_one, taken):
                 return found, False
         found, doubtful = self._left_over(taken, labels, made)
         if not found or doubtful:
@@ -358,16 +349,17 @@ class Guess:
 
     def named_predictions(self, taken: set[str]) -> list[str]:
         """Columns that are called predictions, besides the members that the options name."""
-        return [
-            c for n, c in self.by_name.items() if self._is_prediction(n) and c not in taken and not self._is_bound(n)
-        ]
+        return self._called(self._is_prediction, taken)
+
+    def _called(self, is_one: Callable[[str], bool], taken: set[str]) -> list[str]:
+        return [c for n, c in self.by_name.items() if is_one(n) and c not in taken and not self._is_bound(n)]
 
     def members(self, predicted: Sequence[str]) -> list[list[str]]:
         """Predictions ``pred_x_1``, ``pred_x_2``, ``pred_x_3``, ... of numbers that are not all whole: one ensemble."""
         groups: dict[str, dict[int, str]] = {}
         for column in predicted:
             found = re.fullmatch(r"(.+)_(\d+)", self.plain[column])
-            if found and found[1] not in known.PREDICTED_WORDS | {"y_pred", "y_hat"} and self._has_decimals(column):
+            if found and found[1] not in known.PREDICTED_WORDS | {"y_pred", "y_hat"} and self._may_be_member(column):
                 groups.setdefault(found[1], {})[int(found[2])] = column
         several = [numbered for numbered in groups.values() if len(numbered) >= _FEWEST_MEMBERS]
         for numbered in several:
@@ -382,12 +374,9 @@ class Guess:
                 )
         return [[numbered[k] for k in sorted(numbered)] for numbered in several]
 
-    def _has_decimals(self, column: str) -> bool:
-        if self.sample is None or column not in self.sample or not holds_numbers(self.sample[column]):
-            return False
-        values = as_floats(self.sample[column])
-        values = values[np.isfinite(values)]
-        return bool(np.any(values != np.floor(values)))
+    def _may_be_member(self, column: str) -> bool:
+        values = (self.sample or {}).get(column)
+        return values is not None and holds_numbers(values) and has_decimals(as_floats(values))
 
     def stds(self, predicted: Sequence[str], taken: set[Any]) -> list[tuple[str, str]]:
         """Predictions that have a column called their spread."""
@@ -408,7 +397,7 @@ class Guess:
         return found
 
     def _left_over(self, taken: set[str], labels: Sequence[str], made: str | None) -> tuple[list[str], list[str]]:
-        """Columns that nothing explains: those that look like the labels, and those that do not."""
+        """The columns that no name explains: those whose values look like the labels, and those whose do not."""
         if self.sample is None or not labels or labels[0] not in self.sample or made in ("votes", "probabilities"):
             return [], []
         if made == "repeats":
@@ -419,9 +408,8 @@ class Guess:
         doubtful: list[str] = []
         for name, column in self.by_name.items():
             explained = column in taken or column in self.coordinates or name in self.error_names
-            if explained or name in known.COORDINATE_NAMES or column not in self.sample:
-                continue
-            if not name or name.startswith("unnamed"):
+            unnamed = not name or name.startswith("unnamed")
+            if explained or unnamed or name in known.COORDINATE_NAMES or column not in self.sample:
                 continue
             alike = look_alike(shown, self.sample[column])
             if alike is not None:
@@ -509,10 +497,16 @@ def _are_counts(values: Column | None) -> bool:
 
 
 def holds_numbers(values: Column) -> bool:
-    """Whether a column is one of numbers, written as such or as text."""
+    """Whether a column holds numbers, stored as such or written as text."""
     if values.dtype.kind in "iuf":
         return not (values.dtype.kind == "f" and len(values) > 0 and bool(np.isnan(values).all()))
     return values.dtype.kind == "O" and read_cells(values).numeric
+
+
+def has_decimals(values: Any) -> bool:
+    """Whether some of these floats are no whole numbers."""
+    finite = values[np.isfinite(values)]
+    return bool(np.any(finite != np.floor(finite)))
 
 
 def as_floats(values: Column) -> Any:

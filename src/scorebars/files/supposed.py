@@ -17,11 +17,13 @@ import numpy as np
 
 from scorebars.errors import ClassFlip, ErrorModel, Flip, MeasurementError, Normal, Repeats, Rounding, Thresholded
 from scorebars.errors.normal import error_model
-from scorebars.files.file_labels import TableLabels
+from scorebars.files.column_names import ERROR_OPTIONS
+from scorebars.files.columns import Roles
+from scorebars.files.file_labels import TableLabels, load_labels
+from scorebars.files.formats import TableSource
 from scorebars.files.problem import TableProblem
 
 _KINDS = ("classical", "berkson")
-_OTHER_ERRORS = ("yerr_percent", "limits", "cov", "repeats", "votes", "probabilities")
 _COUNTS = re.compile(r"\s*(\d+)\s*/\s*(\d+)\s*")
 
 
@@ -89,15 +91,16 @@ class Supposed:
         if not self.is_error:
             return dict(roles)
         option = "--resolution" if self.resolution is not None else "--checked"
-        for name in _OTHER_ERRORS:
-            if roles.get(name):
+        for name in ERROR_OPTIONS:
+            if roles.get(name) and roles[name] != "none":
                 raise TableProblem(f"{option} and {_option(name)} exclude each other: errors come from one of them.")
-        if roles.get("yerr") not in (None, "none"):
-            raise TableProblem(f"{option} and --yerr exclude each other: errors come from one of them.")
         return {**roles, "yerr": "none"}
 
-    def told(self, data: TableLabels) -> TableLabels:
-        """The data as they are supposed to be."""
+    def labels(self, source: TableSource, roles: Roles, task: str | None, nan_policy: str) -> TableLabels:
+        """The checked labels of a file, as they are supposed to be."""
+        return self._told(load_labels(source, roles, task, nan_policy, self.exclude or ()))
+
+    def _told(self, data: TableLabels) -> TableLabels:
         if not self.changes:
             return data
         errors: Any = data.yerr
@@ -175,7 +178,7 @@ def _of_kind(errors: Any, kind: str, data: TableLabels) -> Any:
 
 
 def _single(errors: Any, count: int, data: TableLabels) -> Any:
-    """The error of each label, if it is the mean of several measurements with this error."""
+    """The error of each label, where it is the mean of several measurements and this is the error of one."""
     _require_errors(errors, "--measurements")
     if count == 1:
         return errors

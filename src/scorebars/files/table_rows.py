@@ -16,7 +16,7 @@ from scorebars.cells import CellNumbers, decimal_mark, read_cells
 from scorebars.errors.censored import limit_sides
 from scorebars.files.columns import Roles, first_names
 from scorebars.files.formats import Column, TableSource, no_rows
-from scorebars.files.guesses import plain_names
+from scorebars.files.guesses import has_decimals, plain_names
 from scorebars.files.problem import TableProblem
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
 
@@ -36,7 +36,7 @@ class TableRows:
     roles: Roles
     columns: dict[str, Column]
     cells: dict[str, CellNumbers]
-    """What texts say that were read as numbers."""
+    """The columns of text that were read as numbers, cell by cell."""
     rows: NDArray[np.intp]
     total: int
     """Rows of the file."""
@@ -61,11 +61,12 @@ class TableRows:
         cells = {name: read_cells(columns[name], mark) for name in texts}
         columns |= {name: np.where(found.bad, 0.0, found.values) for name, found in cells.items()}
         units = source.units(roles.used) | {name: found.unit for name, found in cells.items() if found.unit}
+        with_errors = [name for name, found in cells.items() if found.upper is not None]
         for name in roles.predictions:
-            if name in cells and cells[name].upper is not None:
+            if name in with_errors:
                 remarks.append(f"the errors in the cells of {name} are those of predictions and are not used")
-        for name in roles.label_columns:
-            if name in cells and cells[name].upper is not None and not roles.in_cells:
+        for name in () if roles.in_cells else roles.label_columns:
+            if name in with_errors:
                 remarks.append(f"the errors in the cells of {name} are not used, since others were given")
         remarks += _odd_values(columns, roles)
         n = len(next(iter(columns.values()))) if columns else 0
@@ -118,25 +119,21 @@ class TableRows:
                     self.refuse(read_cells(values).bad, name, "holds no number", advice, values)
 
     def require_numbers(self, names: Sequence[str]) -> None:
-        """Refuse texts among numbers, and limits, which are no values; what stays text becomes numbers."""
+        """Make these columns numbers; refuse cells that hold no number, and limits, which only labels may be."""
         for name in names:
-            if name not in self.cells and self.columns[name].dtype.kind == "O":
-                self.cells[name] = read_cells(self.columns[name], None)
-                given: Column | None = self.columns[name]
+            values = self.columns[name]
+            if name not in self.cells and values.dtype.kind == "O":
+                self.cells[name] = read_cells(values)
                 self.columns[name] = self.cells[name].values
-            else:
-                given = None
             found = self.cells.get(name)
             if found is None:
-                if self.columns[name].dtype.kind != "f":
-                    self.columns[name] = self.columns[name].astype(np.float64)
+                self.columns[name] = values.astype(np.float64, copy=False)
                 continue
-            if found.bad.any() or found.limits.any():
-                given = self.source.read([name])[name] if given is None else given
+            refused = found.limits.any() and (name != self.roles.y or self.roles.repeated_rows)
+            if refused or found.bad.any():
+                given = self.source.read([name])[name]
                 self.refuse(found.bad, name, "holds no number", _FIX_CELL, given)
-                if name != self.roles.y or self.roles.repeated_rows:
-                    advice = "Only labels may be limits, one row for each."
-                    self.refuse(found.limits, name, "holds a limit", advice, given)
+                self.refuse(found.limits, name, "holds a limit", "Only labels may be limits, one row for each.", given)
 
     def with_limits(self) -> TableRows:
         """The same table, told which labels are limits: by their cells, or by a column that marks them."""
@@ -172,22 +169,12 @@ class TableRows:
 
     def _at(self, rows: NDArray[np.intp]) -> TableRows:
         kept = {name: values[rows] for name, values in self.columns.items()}
-        cells = {
-            name: replace(
-                found,
-                values=found.values[rows],
-                lower=None if found.lower is None else found.lower[rows],
-                upper=None if found.upper is None else found.upper[rows],
-                side=found.side[rows],
-                bad=found.bad[rows],
-            )
-            for name, found in self.cells.items()
-        }
+        cells = {name: found.rows(rows) for name, found in self.cells.items()}
         side = None if self.side is None else self.side[rows]
         return replace(self, columns=kept, cells=cells, rows=self.rows[rows], side=side)
 
     def without(self, exclude: Sequence[str]) -> TableRows:
-        """The rows that no text COLUMN=VALUE is about."""
+        """All rows but those that a text COLUMN=VALUE names."""
         kept = np.ones(len(self.rows), dtype=bool)
         for name, values in excluded_rows(exclude, self.source.columns).items():
             found = np.isin(as_texts(self.source.read([name])[name])[self.rows], values)
@@ -200,7 +187,7 @@ class TableRows:
         return self._at(np.flatnonzero(kept))
 
     def with_one_row_for_each_item(self) -> TableRows:
-        """A long table, with a row for each item and model, as a wide one, with a column for each model."""
+        """A long table, which has a row for each item and model, as a wide one, which has a column for each model."""
         roles = self.roles
         if roles.model is None:
             self._require_unique_ids()
@@ -260,9 +247,7 @@ class TableRows:
 
     def _require_unique_ids(self) -> None:
         name = self.roles.id
-        if name is None or self.roles.repeated_rows or not self.source.unique_ids:
-            return
-        if not self.roles.has_unique_ids:
+        if name is None or self.roles.repeated_rows or not (self.source.unique_ids and self.roles.has_unique_ids):
             return
         values, counts = np.unique(as_texts(self.columns[name]), return_counts=True)
         if len(values) and counts.max() > 1:
@@ -274,7 +259,7 @@ class TableRows:
             )
 
     def complete(self, nan_policy: str) -> tuple[TableRows, int]:
-        """Rows without missing values; those that have one are refused, or left out on request."""
+        """The rows without missing values, and how many were left out; without that request a missing value is refused."""
         drop = np.zeros(len(self.rows), dtype=bool)
         ragged = self.roles.repeats  # labels need not have equally many repeats
         used = [name for name in self.columns if name not in (self.roles.id, *ragged)]
@@ -301,7 +286,7 @@ class TableRows:
         return "--std none" if column in (std for _, std in self.roles.stds) else "--members none"
 
     def one_row_for_each_label(self) -> TableRows:
-        """Where rows are repeats of a label: the first row of each, after a look at whether predictions agree."""
+        """Where rows are repeats of a label, the first row of each; predictions and weights must agree between them."""
         if not self.roles.repeated_rows:
             return self
         names = as_texts(self.columns[str(self.roles.id)])
@@ -373,12 +358,9 @@ def _decimal(
     """The decimal mark of numbers that are written as text; asks where they leave it open."""
     if source.decimal_is_given:
         return source.decimal
-    marks = {}
-    for name in texts:
-        cells = [value for value in columns[name] if isinstance(value, str)]
-        marks[name] = decimal_mark(cells)
+    marks = {name: decimal_mark([value for value in columns[name] if isinstance(value, str)]) for name in texts}
     known = source.decimal if source.decimal in (".", ",") else None
-    if known is None and any(values.dtype.kind == "f" and _has_decimals(values) for values in columns.values()):
+    if known is None and any(values.dtype.kind == "f" and has_decimals(values) for values in columns.values()):
         known = "."
     for name, mark in marks.items():
         if mark == "?" and known == "." and source.delimiter == ",":
@@ -421,11 +403,6 @@ def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
     return said
 
 
-def _has_decimals(values: Column) -> bool:
-    finite = values[np.isfinite(values)]
-    return bool(np.any(finite != np.floor(finite)))
-
-
 def _missing(values: Column) -> Mask:
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values))
@@ -439,7 +416,7 @@ def as_texts(values: Column) -> Column:
 
 
 def require_one_unit(table: TableRows, task: str) -> None:
-    """Labels, errors and predictions in different units are refused: nothing here converts."""
+    """Refuse labels, errors and predictions in different units: nothing here converts units."""
     roles, units = table.roles, table.units
     errors = () if roles.percent else tuple(name for name in roles.error_columns if units.get(name) != "%")
     names = (*roles.label_columns, *errors, *roles.predictions, *roles.forecast_columns)

@@ -43,11 +43,11 @@ from scorebars.files.formats import (
 from scorebars.files.problem import TableProblem
 
 _HEAD = 1 << 18
-"""Bytes at the start of a file that tell how it is laid out."""
+"""So many bytes at the start of a file tell how it is laid out."""
 _BLOCK = 1 << 20
 """Bytes that are read at a time."""
 _SAMPLE = 400
-"""The layout is read off this many first lines."""
+"""The layout is found from so many first lines."""
 _BLANKS, _BLANK_RUNS = " ", "  "
 """Delimiters: any white space; two or more blanks."""
 _DELIMITERS = ("\t", ";", "|", ",", _BLANK_RUNS, _BLANKS)
@@ -94,13 +94,9 @@ class TextLayout:
     """The first cells of every column."""
 
     @property
-    def by_blanks(self) -> bool:
-        return self.delimiter in (_BLANKS, _BLANK_RUNS)
-
-    @property
     def plain(self) -> bool:
         """Whether the rows can be left to a fast reader of delimited text."""
-        return not self.by_blanks and not self.comments
+        return self.delimiter not in (_BLANKS, _BLANK_RUNS) and not self.comments
 
     def remarks(self) -> list[str]:
         """What is out of the ordinary, in words."""
@@ -115,26 +111,14 @@ class TextLayout:
             said.append(f"{self.titles} title line{'s' if self.titles > 1 else ''} skipped")
         return said
 
-    def records(self, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-        """The rows of values of the whole text, each with its line number."""
-        yield from _rows(text, self.delimiter, self.skip)
 
-
-def text_layout(
-    head: bytes,
-    name: str,
-    *,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    skip_rows: int | None = None,
-) -> TextLayout:
+def text_layout(head: bytes, name: str, options: Reading) -> TextLayout:
     """How the text that begins with `head` is laid out; options override what is found."""
-    encoding = encoding or _encoding_of(head)
+    encoding, delimiter = options.encoding or _encoding_of(head), options.delimiter
     lines = list(io.StringIO(_decoded(head, encoding, name), newline=""))
     if len(head) >= _HEAD and len(lines) > 1:
         lines.pop()  # may be cut
-    skipped = skip_rows or 0
+    skipped = options.skip_rows or 0
     lines = lines[:skipped] + lines[skipped : skipped + _SAMPLE]
     if not any(line.strip() for line in lines[skipped:]):
         raise _no_table(name)
@@ -148,19 +132,14 @@ def text_layout(
     line = best.lines[start.first] if rows else len(lines)
     after = [text for text in lines[line:] if text.lstrip().startswith("#")]
     columns = {key: [row[k] for row in rows if len(row) > k] for k, key in enumerate(start.names)}
-    mark = decimal or decimal_mark([cell for cells in columns.values() for cell in cells])
-    titles = 0 if skip_rows is not None else start.titles
+    mark = options.decimal or decimal_mark([cell for cells in columns.values() for cell in cells])
+    titles = 0 if options.skip_rows is not None else start.titles
     found: dict[str, Any] = {"units": start.units, "titles": titles, "comments": bool(after), "sample": columns}
     return TextLayout(start.names, line, best.delimiter, encoding, mark, **found)
 
 
 def _no_table(name: str) -> TableProblem:
     return TableProblem(f"{name} is empty: it needs a line of column names and at least one row.")
-
-
-def read_head(stream: BinaryIO) -> bytes:
-    """So much of a file as tells its layout."""
-    return stream.read(_HEAD)
 
 
 # encoding ------------------------------------------------------------------------------------------
@@ -181,7 +160,7 @@ def _encoding_of(head: bytes) -> str:
 
 
 def latin_of(head: bytes) -> str:
-    """Of texts that are not in UTF-8: what Windows writes, or else plain Latin-1, which any byte is."""
+    """The encoding of a text that is not UTF-8: what Windows writes, else plain Latin-1, in which every byte is a letter."""
     try:
         head.decode("cp1252")
         return "cp1252"
@@ -365,7 +344,10 @@ def _are_units(row: Sequence[Any]) -> bool:
 
 
 def _as_it_says(lines: Sequence[str], skip: int, delimiter: str | None, name: str) -> tuple[TableHead, _Fit]:
-    """The first line as names, cut at the delimiter that it holds most often; rows that do not fit are found later."""
+    """Where nothing looks like a table, take the first line as names, cut at its most frequent delimiter.
+
+    Rows that do not fit are complained about when they are read.
+    """
     first = next((line for line in lines[skip:] if line.strip() and not line.lstrip().startswith("#")), "")
     cut = _delimiter(delimiter) if delimiter else max("\t;,", key=first.count)
     fit = _fit(lines, cut, skip)
@@ -381,7 +363,7 @@ def _as_it_says(lines: Sequence[str], skip: int, delimiter: str | None, name: st
 
 
 def opened_text(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
-    """The text of a file; without a mark of its encoding."""
+    """The text of a file, without the mark of its encoding."""
     return io.TextIOWrapper(stream, encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="")
 
 
@@ -396,7 +378,7 @@ class TextFile(ArrowFile):
         self.path, self.kind, self.name = path, "csv", name or path.name
         self.size, self._options = path.stat().st_size, options
         with self._raw() as raw:
-            self.layout: TextLayout = text_layout(read_head(raw), self.name, **options.text())
+            self.layout = text_layout(raw.read(_HEAD), self.name, options)
         self.columns, self.streams = self.layout.names, self.layout.plain
         self.decimal, self.decimal_is_given = self.layout.decimal, options.decimal is not None
         self.delimiter, self.empty = self.layout.delimiter, not any(self.layout.sample.values())
@@ -411,7 +393,7 @@ class TextFile(ArrowFile):
             yield raw
 
     def bytes_held(self, columns: int, most: int = STREAM_ABOVE) -> int:
-        """Of a compressed file by decompressing that much of it: what such files say of their size need not be so."""
+        """Of a compressed file as much as `most` is decompressed to count: the size that it states may be wrong."""
         if self.size > most or self.path.suffix.lower() not in COMPRESSIONS:
             return self.size
         held = 0
@@ -469,7 +451,7 @@ class TextFile(ArrowFile):
         return {name: typed_cells(cells, self.decimal) for name, cells in self.layout.sample.items()}
 
     def _with_tabs(self) -> Any:
-        """The rows as pyarrow takes them."""
+        """The rows as a text that pyarrow can read."""
         sink = io.StringIO()
         csv.writer(sink, delimiter="\t", lineterminator="\n").writerows(record for _, record in self.records())
         return load_arrow("pyarrow").BufferReader(sink.getvalue().encode("utf-8"))
@@ -477,7 +459,7 @@ class TextFile(ArrowFile):
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The rows of values, each with its line number."""
         with self._raw() as raw, opened_text(raw, self.layout.encoding) as text:
-            yield from self.layout.records(self._lines(text))
+            yield from _rows(self._lines(text), self.layout.delimiter, self.layout.skip)
 
     def _lines(self, text: Any) -> Iterator[str]:
         while line := text.readline(_BLOCK):
@@ -487,7 +469,7 @@ class TextFile(ArrowFile):
 
     @property
     def too_long(self) -> TableProblem:
-        """What to say of a line without end, which would fill the memory."""
+        """The complaint about a line so long that it would fill the memory."""
         return TableProblem(
             f"{self.name} cannot be read: a line is longer than {_BLOCK >> 20} MiB. Is it a table, with a line for each row?"
         )
@@ -522,25 +504,22 @@ class TextFile(ArrowFile):
         return super().place(row)
 
 
-def typed_cells(cells: Sequence[Any], decimal: str | None) -> Column:
+def typed_cells(cells: Sequence[str], decimal: str | None) -> Column:
     """Cells of a text as whole numbers, numbers or texts, whichever all of them are."""
     try:
-        if decimal != ",":
-            return np.array(cells, dtype=np.int64 if all(str(cell).strip().isdigit() for cell in cells) else np.float64)
+        if decimal != "," or not any("." in cell for cell in cells):
+            return np.array(cells, dtype=np.int64 if all(cell.strip().isdigit() for cell in cells) else np.float64)
     except ValueError:
         pass  # not just numbers
-    there = [cell for cell in cells if not (isinstance(cell, str) and is_missing_mark(cell))]
-    if there and all(re.fullmatch(r"[+-]?\d+", str(cell).strip()) for cell in there) and len(there) == len(cells):
-        return np.array([int(cell) for cell in cells])
-    found = read_cells(there, decimal if decimal in (".", ",") else None)
-    plain = there and not found.bad.any() and not found.limits.any() and found.upper is None and not found.unit
-    if plain:
-        return read_cells(cells, decimal if decimal in (".", ",") else None).values
-    return np.array([None if isinstance(c, str) and is_missing_mark(c) else c for c in cells], dtype=object)
+    found = read_cells(cells, decimal if decimal in (".", ",") else None)
+    odd = found.bad.any() or found.limits.any() or found.upper is not None or found.unit
+    if not odd and not np.isnan(found.values).all():
+        return found.values
+    return np.array([None if is_missing_mark(cell) else cell for cell in cells], dtype=object)
 
 
 def _stripped(values: Column) -> Column:
-    """Texts without the blanks that a text file has around them."""
+    """Texts without the blanks around them."""
     if values.dtype.kind != "O":
         return values
     return np.array([v.strip() if isinstance(v, str) else v for v in values], dtype=object)

@@ -191,11 +191,6 @@ def build(
         most //= 2
 
 
-def parts(y_true: Any, predictions: Any, **options: Any) -> str:
-    """The header, sections and data of the page alone, for a page around it."""
-    return build(y_true, predictions, **options, whole=False)
-
-
 def save(path: str | os.PathLike[str], y_true: Any, predictions: Any, **options: Any) -> None:
     """Write the page that `build` makes, with the same arguments, to a file: wholly, or not at all.
 

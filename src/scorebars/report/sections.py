@@ -282,7 +282,7 @@ def shares(name: str, labels: PageLabels, residual: _Floats, weight: _Floats | N
 
 
 def drawn_labels(values: Any, parts: Sequence[_Floats], most: int) -> tuple[NDArray[np.intp], int]:
-    """Which labels are drawn, and how many of the largest parts are surely among them.
+    """Which labels are drawn, and how many of the largest contributors to each score are certainly among them.
 
     All where there is room; else the largest contributors to each score, and of the others every k-th by label value.
     """

@@ -176,7 +176,7 @@ def _plain_option(name: str, option: str, value: Any) -> Any:
 # the accumulator ----------------------------------------------------------------------------------
 
 LANES = 4
-"""Accumulators that rows of files are dealt out to; more threads than these do not help."""
+"""Rows of files are dealt out to so many accumulators; more threads than these do not help."""
 _HELD = ("_models", "_kind", "_batches", "_waiting", "_stored")
 """What an accumulator has taken in so far."""
 _NO_WEIGHT = "sample_weight is all zero: at least one label must count."
@@ -428,7 +428,7 @@ class Accumulator:
             self._stored, self._batches, self._waiting = self._with([*self._batches, *batches], total), [], 0
 
     def _with(self, batches: list[Any], known: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The labels of batches summed up, with those that are known already."""
+        """The sums of the labels of these batches and of those that are summed up already."""
         return _merged(known, _joined(batches).stored(self._needs, self._tolerance, known))
 
     # the scores --------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from scorebars.metrics.class_inputs import class_array, class_model
 KEPT = 65_536
 """An accumulator keeps up to this many labels as they are, and then gives the same result as `evaluate`."""
 _LIGHTEST, _HEAVIEST = 2.0**-100, 2.0**60
-"""The largest weight of a batch lies between them, unless all are 0: then sums of squared weights fit doubles."""
+"""The largest weight of a batch must lie between them, or be 0, so that sums of squared weights fit doubles."""
 _MOST_ERRORS = 2.0**60
 """Residuals are at most this many errors large, so that sums of fourth powers fit doubles."""
 _ON_ARRAYS = "Use scorebars.evaluate on arrays for this."
@@ -179,7 +179,7 @@ class NumberBatch(MeasuredBatch):
         return Labels(self.y, p, self.error, self.weight)
 
     def _with_weightless_labels_replaced(self) -> NumberBatch:
-        """The same, with what labels of no weight hold replaced by a label of some: it may be of any size."""
+        """The same, with labels of weight 0, which may be of any size, replaced by one that has a weight."""
         if self.weight is None or self.weight.min() > 0:
             return self
         self.diagnose()
@@ -272,7 +272,7 @@ def _all_of(predictions: Sequence[Any]) -> Any:
 
 
 def with_prediction_errors_of(name: str) -> str:
-    """Under which name the sums of a model are kept that count the errors of its predictions too."""
+    """The name under which a model has a second set of sums, which counts the errors of its predictions too."""
     return f"{name}\0with prediction errors"
 
 

@@ -29,7 +29,15 @@ from scorebars.evaluation.study_data import (
     predicted_columns,
     put_together,
 )
-from scorebars.files.formats import Mark, dataset_of, files_in_pieces, marks_of, opened, require_unchanged
+from scorebars.files.formats import (
+    Mark,
+    column_values,
+    dataset_of,
+    files_in_pieces,
+    marks_of,
+    opened,
+    require_unchanged,
+)
 from scorebars.files.problem import said_for_python
 from scorebars.streaming.batches import argument_of
 
@@ -60,7 +68,7 @@ class Columns:
 
     @classmethod
     def of(cls, known: Iterable[Any], y: Hashable, pred: Any, yerr: Any, sample_weight: Any) -> Columns:
-        """Those that the arguments name among the known ones."""
+        """The columns that the arguments name; a name that the data do not have is refused."""
         known = list(known)
         models, arguments = predicted_columns(pred, known)
         column = yerr if isinstance(yerr, str) else None
@@ -111,7 +119,7 @@ class Columns:
 
     @property
     def numbers(self) -> list[Any]:
-        """Those that hold numbers whatever the labels are."""
+        """The columns that hold numbers even where the labels are classes."""
         return [name for name in (self.yerr, self.weight) if name is not None]
 
     def arguments(self, arrays: Mapping[Any, Any]) -> dict[str, Any]:
@@ -180,7 +188,7 @@ class Place:
     """"" for rows that are in no file."""
     row_in_file: int = 0
     left: NDArray[np.intp] | None = None
-    """The rows of the batch that are left, where some miss a value."""
+    """Which rows of the batch were kept, where some miss a value and were left out."""
 
     def after(self, rows: int, file: str | None = None) -> Place:
         """The place of the batch that follows `rows` rows, in the same file or in another one."""
@@ -208,7 +216,7 @@ class Piece(NamedTuple):
 
 
 class Source:
-    """What is read: a dataset, or a reader, which can be read once."""
+    """What is read: a dataset, or a reader, which can only be read once."""
 
     def __init__(self, data: Any) -> None:
         self._data, self._before = _opened(data)
@@ -230,11 +238,11 @@ class Source:
         else:
             self._kept = next(iter(self._data), self.schema.empty_table())
             rows = self._kept[:FIRST]
-        return {name: column_array(rows.column(name)) for name in names}
+        return {name: column_values(rows.column(name), name, "the data") for name in names}
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Refuses what is read meanwhile if the files are no longer those that were opened."""
+        """Refuse what is read meanwhile if a file is no longer the one that was opened."""
         try:
             yield
         except Exception:
@@ -243,7 +251,7 @@ class Source:
         require_unchanged(self._before)
 
     def rows(self) -> int | None:
-        """How many, where that is known without reading: from the footers of Parquet files."""
+        """How many rows there are, where the footers of Parquet files tell; None where only reading would."""
         return int(self._data.count_rows()) if _format_name(self._data) == "parquet" else None
 
     def pieces(self, names: Sequence[str], numbers: Collection[str]) -> Iterator[Piece]:
@@ -401,19 +409,7 @@ def arrays_of(batch: Any, names: Sequence[str], place: Place, omit: bool) -> tup
         left = np.flatnonzero(~np.any(missing, axis=0))
         if left.size < batch.num_rows:
             batch, place = batch.take(left), replace(place, left=left)
-    return {name: column_array(batch.column(name)) for name in names}, place
-
-
-def column_array(column: Any) -> NDArray[Any]:
-    """An Arrow array without missing values as one of NumPy."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_decimal(column.type):
-        column = pc.cast(column, pa.float64())
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return {name: column_values(batch.column(name), name, place.file or "the data") for name in names}, place
 
 
 def _opened(data: Any) -> tuple[Any, dict[str, Mark | None]]:
@@ -480,7 +476,7 @@ def _common(name: str, one: Any, other: Any, fragment: Any) -> Any:
 
 @contextmanager
 def _readable(file: str, schema: Any, names: Sequence[str]) -> Iterator[None]:
-    """Errors of reading say in which file, and what was expected."""
+    """Errors of reading name the file and the types that were expected."""
     import pyarrow as pa
 
     try:
@@ -498,7 +494,7 @@ def _readable(file: str, schema: Any, names: Sequence[str]) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(source: Source, wanted: bool) -> Iterator[Callable[[int], object]]:
-    """A function that tells of rows done; with a bar on standard error where one is wanted."""
+    """A function to call with the number of rows done; it moves a bar on standard error where one is wanted."""
     if not wanted:
         yield lambda rows: None
         return

@@ -13,9 +13,10 @@ import numpy as np
 from scipy.special import ndtri
 
 import scorebars as sb
-from scorebars._shared.score_views import ANSWER_NAMES, answers_of, percent
+from scorebars._shared.score_views import answers_of, percent
 from scorebars.cli.plan_command import alternatives
 from scorebars.web.limits import Refused
+from scorebars.web.view import as_options, number_in
 
 _MOST_LABELS = 1_000_000
 _SHOWN = ("observed", "expected", "truth", "perfect")
@@ -23,43 +24,27 @@ _SHOWN = ("observed", "expected", "truth", "perfect")
 
 def _number(given: Mapping[str, Any], name: str, title: str, low: float = 0.0, high: float = math.inf) -> float:
     text = str(given.get(name) or "").strip().replace(",", ".")
-    try:
-        value = float(text)
-    except ValueError:
-        raise Refused(f"{title} must be a number, got {text!r}.", 422) from None
+    value = number_in(text, title)
     if not (low <= value <= high) or not math.isfinite(value):
         span = f"between {low:g} and {high:g}" if math.isfinite(high) else f"at least {low:g}"
         raise Refused(f"{title} must be {span}, got {text}.", 422)
     return value
 
 
-def _count(given: Mapping[str, Any], name: str = "m", title: str = "The number of labels", least: int = 1) -> int:
-    value = _number(given, name, title, least, _MOST_LABELS)
+def _count(given: Mapping[str, Any], least: int = 1) -> int:
+    value = _number(given, "m", "The number of labels", least, _MOST_LABELS)
     if value != int(value):
-        raise Refused(f"{title} must be a whole number, got {value:g}.", 422)
+        raise Refused(f"The number of labels must be a whole number, got {value:g}.", 422)
     return int(value)
 
 
 def _told(score: sb.Score, level: float, code: str) -> dict[str, Any]:
     """The answers of a score as numbers and texts; what the choice of items adds is not known from a few numbers."""
     rows = []
-    for name, found in answers_of(score, ANSWER_NAMES, level).items():
-        if name in _SHOWN:
-            between = "" if name == "observed" else found.between
-            text = f"{found.value:.6g}" if name == "observed" and found.value is not None else found.labels_only
-            low, high = (None, None) if name == "observed" else (found.low, found.high)
-            rows.append(
-                {
-                    "name": name,
-                    "value": found.value,
-                    "std": found.std,
-                    "low": low,
-                    "high": high,
-                    "text": text if found.value is not None else "cannot be estimated",
-                    "between": between,
-                    "note": found.note,
-                }
-            )
+    for name, found in answers_of(score, _SHOWN, level).items():
+        text = "cannot be estimated" if found.value is None else found.labels_only
+        numbers = {key: getattr(found, key) for key in ("value", "std", "low", "high")}
+        rows.append({"name": name, **numbers, "text": text, "between": found.between, "note": found.note})
     share = score.noise_share
     noise = None if share is None else percent(share)
     return {"title": score.declaration.title, "answers": rows, "noise": noise, "code": code, "level": level}
@@ -135,7 +120,7 @@ _BOUNDED = {
 
 def floor_and_ceiling(given: Mapping[str, Any]) -> dict[str, Any]:
     """What a perfect model scores: labels of this spread with this error, or classes wrong with this probability."""
-    count = _count(given, least=4)
+    count = min(_count(given, least=4), 20_000)
     sigma = _number(given, "sigma", "The standard error of a label")
     spread = _number(given, "spread", "The spread of the labels")
     q = _number(given, "q", "The probability of a wrong label", 0.0, 1.0)
@@ -143,39 +128,23 @@ def floor_and_ceiling(given: Mapping[str, Any]) -> dict[str, Any]:
     level = _level(given)
     if spread <= 0:
         raise Refused("The spread of the labels must be above 0.", 422)
-    if min(count, 20_000) < count:
-        count = 20_000
     shape = ndtri((np.arange(count) + 0.5) / count)
     labels = shape * (spread / float(np.std(shape)))
     classes = (np.arange(count) < round(share * count)).astype(int)
     rows = []
     for name, task in _BOUNDED.items():
-        function = getattr(sb, name)
-        if task == "regression":
-            score = function(labels, labels, yerr=sigma)
-        else:
-            if len(set(classes.tolist())) < 2:
-                continue
-            score = function(classes, classes, yerr=sb.Flip(q))
-        about = {"name": name, "title": score.declaration.title, "task": task}
-        try:
-            found = score.perfect
-        except sb.UndefinedEstimate as why:
-            rows.append({**about, "text": "cannot be estimated", "note": str(why)})
+        exact, errors = (labels, sigma) if task == "regression" else (classes, sb.Flip(q))
+        if len(np.unique(exact)) < 2:
             continue
-        low, high = found.interval(level)
-        text = answers_of(score, ("perfect",), level)["perfect"]
-        rows.append(
-            {
-                **about,
-                "value": float(found),
-                "low": low,
-                "high": high,
-                "text": text.labels_only,
-                "between": text.between,
-                "best": "at least" if score.greater_is_better is False else "at most",
-            }
-        )
+        score = getattr(sb, name)(exact, exact, yerr=errors)
+        row = {"name": name, "title": score.declaration.title, "task": task}
+        perfect = answers_of(score, ("perfect",), level)["perfect"]
+        if perfect.value is None:
+            rows.append({**row, "text": "cannot be estimated", "note": perfect.note})
+            continue
+        numbers = {key: getattr(perfect, key) for key in ("value", "low", "high")}
+        best = "at least" if score.greater_is_better is False else "at most"
+        rows.append({**row, **numbers, "text": perfect.labels_only, "between": perfect.between, "best": best})
     return {"rows": rows, "level": level, "n": count}
 
 
@@ -195,14 +164,9 @@ def plan_alone(given: Mapping[str, Any]) -> dict[str, Any]:
     asked_for: dict[str, Any] = {**reach, **variances, **goal}
     found = sb.plan(**asked_for)
     told = ", ".join(f"{name}={value!r}" for name, value in asked_for.items())
-    command = " ".join(
-        ["scorebars plan", *(f"--{name.replace('_', '-')} {value:.15g}" for name, value in asked_for.items())]
-    )
-    return {
-        **plan_told(found, goal, False),
-        "code": f"import scorebars as sb\n\nprint(sb.plan({told}))",
-        "command": command,
-    }
+    code = f"import scorebars as sb\n\nprint(sb.plan({told}))"
+    command = " ".join(["scorebars plan", *as_options(asked_for)])
+    return {**plan_told(found, goal, False), "code": code, "command": command}
 
 
 def plan_told(found: sb.Plan, goal: Mapping[str, float], raters: bool) -> dict[str, Any]:
@@ -249,9 +213,3 @@ DEFAULTS: dict[str, dict[str, str]] = {
         "cost_label": "1", "cost_repeat": "1", "level": "0.95",
     },
 }  # fmt: skip
-
-
-def calculated(options: Mapping[str, Any]) -> dict[str, Any]:
-    """One sheet of the calculator."""
-    sheet = str(options["sheet"])
-    return SHEETS[sheet](options)

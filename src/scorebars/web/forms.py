@@ -1,22 +1,22 @@
-"""Between a form and a view: what can be chosen on a page, and what a form that was filled in means."""
+"""What can be chosen on a page, and which view a filled-in form means."""
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
 import scorebars as sb
+from scorebars._shared.metric_names import NEEDED, declared_metrics, options_of
 from scorebars.cli import options as opt
+from scorebars.files.column_names import LABEL_SOURCES
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS
 from scorebars.web import questions
 from scorebars.web.limits import Refused
-from scorebars.web.view import View
+from scorebars.web.view import View, number_in
 
-_PATTERN_ROLES = ("y", "pred", "std", "weight", "by", "groups", "id", "model")
 ROLES = (
     ("", "not used"),
     ("y", "labels"),
@@ -28,7 +28,7 @@ ROLES = (
     ("id", "names the item"),
     ("model", "names the model (long table)"),
 )
-_COMMON_OPTIONS = ("yerr", "prederr", "sample_weight", "multioutput", "groups", "average", "kind")
+_NOT_ASKED = ("average", "kind")
 """Options of metrics that the page does not ask for."""
 
 
@@ -36,27 +36,30 @@ _COMMON_OPTIONS = ("yerr", "prederr", "sample_weight", "multioutput", "groups", 
 def catalogue() -> list[dict[str, Any]]:
     """The metrics that can be chosen, each with its options that are numbers or words."""
     found = []
-    for name in opt.metric_names():
-        function = getattr(sb, name)
-        declared = function.declaration
-        options = []
-        for one in inspect.signature(function).parameters.values():
-            simple = one.default is inspect.Parameter.empty or isinstance(one.default, int | float | str)
-            wanted = one.kind is inspect.Parameter.KEYWORD_ONLY and simple and not isinstance(one.default, bool)
-            if wanted and one.name not in _COMMON_OPTIONS:
-                default = "" if one.default is inspect.Parameter.empty else one.default
-                options.append({"name": one.name, "default": str(default), "needed": default == ""})
+    for name, declared in declared_metrics(sb).items():
+        options = [
+            {"name": option, "default": "" if default is NEEDED else str(default), "needed": default is NEEDED}
+            for option, default in options_of(getattr(sb, name)).items()
+            if option not in _NOT_ASKED and (default is NEEDED or type(default) in (int, float, str))
+        ]
         found.append({"name": name, "title": declared.title, "task": declared.task, "options": options})
     return found
 
 
-def number_in(text: str, title: str) -> str:
-    """The text of a number, checked."""
-    text = text.strip().replace(",", ".")
-    try:
-        return text and f"{float(text):.15g}"
-    except ValueError:
-        raise Refused(f"{title} must be a number, got {text[:40]!r}.", 422) from None
+def number_text(text: str, title: str) -> str:
+    """The text of a number, checked; empty where there is none."""
+    return text.strip() and f"{number_in(text, title):.15g}"
+
+
+def filled_in(query: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The fields of a form; one whose name ends in ``[]`` has a list of values."""
+    found: dict[str, Any] = {}
+    for name, value in query:
+        if name.endswith("[]"):
+            found.setdefault(name, []).append(value)
+        else:
+            found[name] = value
+    return found
 
 
 def chosen_roles(query: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -89,16 +92,11 @@ def chosen_roles(query: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 def chosen_view(query: list[tuple[str, str]]) -> View:
     """The view that the form of columns and errors means."""
-    form: dict[str, Any] = dict(query)
-    for name in {name for name, _ in query if name.endswith("[]")}:
-        form[name] = [value for other, value in query if other == name]
-    options = {**chosen_roles(query), **questions.chosen(form)}
+    options = {**chosen_roles(query), **questions.chosen(filled_in(query))}
     kept = View.of([pair for pair in query if pair[0] in (*READING_OPTIONS, "nan_policy", "metric", "level")])
     view = View({name: value for name, value in {**options, **kept.given}.items() if value is not None})
     if not view.is_whole:
-        missing = (
-            "the labels" if not any(view.get(n) for n in ("y", "repeats", "votes", "probabilities")) else "predictions"
-        )
+        missing = "predictions" if any(view.get(name) for name in ("y", *LABEL_SOURCES)) else "the labels"
         raise Refused(f"No column is chosen as {missing}. Choose it in the list of columns.", 422)
     return view
 
@@ -106,7 +104,7 @@ def chosen_view(query: list[tuple[str, str]]) -> View:
 def roles_of_columns(view: View) -> dict[str, str]:
     """Column: what it is taken for."""
     found: dict[str, str] = {}
-    for role in _PATTERN_ROLES:
+    for role, _ in ROLES[1:]:
         value = view.get(role)
         for column in value if isinstance(value, list) else [value]:
             if column and column not in ("none", "rows"):
@@ -118,7 +116,7 @@ def columns_of_errors(view: View) -> list[str]:
     """The columns that the question about errors names."""
     texts = [str(view.get(name, "")) for name in ("yerr", "yerr_percent", "limits")]
     named = [part for text in texts for part in re.split(r"[,+]", text) if part]
-    return [*texts, *named, *(one for name in ("repeats", "votes", "probabilities") for one in view.get(name, []))]
+    return [*texts, *named, *(one for name in LABEL_SOURCES for one in view.get(name, []))]
 
 
 def suitable_metrics(about: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 from scorebars._shared.score_views import counted
 from scorebars.cli import options as opt
 from scorebars.files.columns import Roles
-from scorebars.files.file_labels import TableLabels, load_labels
+from scorebars.files.file_labels import TableLabels
 from scorebars.files.formats import PREFIX, Reading, TableSource, opened
 from scorebars.files.problem import TableProblem
 from scorebars.web.jobs import PROGRESS
@@ -77,14 +77,14 @@ class Inquiry:
         self.say("Reading the table")
         view, supposed = self.view, self.view.supposed
         task = view.get("task") or supposed.task or opt.task_of(view.metrics)
-        data = load_labels(source, roles, task, view.get("nan_policy", "raise"), supposed.exclude or ())
+        data = supposed.labels(source, roles, task, view.get("nan_policy", "raise"))
         most = self.question["limits"]["rows"]
         if data.n > most:
             raise TableProblem(
                 f"{source.name} has {data.n} labels; this page takes {most}. Take a sample, or use the command line, which "
                 "reads large files in pieces."
             )
-        return supposed.told(data)
+        return data
 
 
 def _require_small_archive(path: Path, most: int) -> None:

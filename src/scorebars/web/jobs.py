@@ -1,4 +1,4 @@
-"""Questions to the library that are worked on elsewhere: started, watched, stopped; the server itself never reads a file."""
+"""Questions to the library, started, watched and stopped here; other processes answer them: the server never reads a file."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Jobs:
         await self._server.stdin.drain()
 
     def _judge(self, job: Job, ended: int) -> None:
-        """What it means that a process was ended by a signal."""
+        """Say what it means where a signal ended the process."""
         if ended == 0:
             return
         most = in_words(self._limits.memory)

@@ -18,12 +18,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 import scorebars as sb
+from scorebars._shared.score_views import ANSWER_NAMES, QUESTIONS
 from scorebars._shared.writing import as_json
 from scorebars.files.formats import PREFIX, shipped_names
 from scorebars.files.problem import TableProblem
 from scorebars.report.build import page_script, page_style, templates_of
 from scorebars.web import calculator, curves, forms, questions
-from scorebars.web.jobs import Job, Jobs, stop
+from scorebars.web.jobs import Jobs, stop
 from scorebars.web.limits import Limits, Refused, in_words
 from scorebars.web.sessions import HeldFile, Session, Sessions
 from scorebars.web.uploads import received
@@ -65,7 +66,8 @@ FIGURES = (
 @cache
 def _environment() -> jinja2.Environment:
     environment = templates_of("scorebars.web")
-    environment.globals |= {"version": sb.__version__, "query": lambda pairs: urlencode(list(pairs))}
+    environment.globals |= {"version": sb.__version__, "query": urlencode}
+    environment.globals |= {"answer_names": ANSWER_NAMES, "asks": {one.name: one.asks for one in QUESTIONS}}
     environment.filters["path"] = lambda text: quote(str(text), safe=":")
     environment.filters["size"] = in_words
     return environment
@@ -96,6 +98,14 @@ def _static(name: str) -> tuple[str, str]:
     if name == "icon.svg":
         return text("icon.svg"), "image/svg+xml"
     raise Refused("There is nothing here.", 404)
+
+
+class _Instead(Exception):
+    """Another page is shown than the one that was asked for."""
+
+    def __init__(self, page: Response) -> None:
+        super().__init__()
+        self.page = page
 
 
 class Pages:
@@ -139,34 +149,36 @@ class Pages:
 
     # asking -----------------------------------------------------------------------------------------
 
-    def _ask(self, request: Request, file: HeldFile, kind: str, view: View, **options: Any) -> Job:
-        """The job for this question: the one that works on it already, or a new one."""
-        key = json.dumps([kind, view.given, options, file.covariance], sort_keys=True, default=str)
-        known = file.answers.get(key)
-        if known is not None and known.status != 409 and (known.folder.exists() or not known.done.is_set()):
-            return known
-        question = {"view": view.given, "options": options, "path": file.path, "name": file.name}
-        job = self.jobs.submit(kind, {**question, "covariance": file.covariance})
-        file.keep(key, job)
-        return job
+    async def _answer(self, request: Request, file: HeldFile, kind: str, view: View, **options: Any) -> dict[str, Any]:
+        """The answer to a question; the same question that is asked again is worked on once.
 
-    async def _answer(
-        self, request: Request, file: HeldFile, kind: str, view: View, **options: Any
-    ) -> dict[str, Any] | Response:
-        """The answer, or a page that says what is being done meanwhile; data are waited for."""
-        job = self._ask(request, file, kind, view, **options)
-        patience = None if request.url.path.endswith(".json") else _PATIENCE
+        Where a page takes long, one that says what is being done is shown instead; data and downloads are waited for.
+        """
+        key = json.dumps([kind, view.given, options, file.covariance], sort_keys=True, default=str)
+        job = file.answers.get(key)
+        if job is None or job.status == 409 or (job.done.is_set() and not job.folder.exists()):
+            question = {"view": view.given, "options": options, "path": file.path, "name": file.name}
+            job = self.jobs.submit(kind, {**question, "covariance": file.covariance})
+            file.keep(key, job)
+        patience = None if _as_data(request) or kind == "export" else _PATIENCE
         try:
             await asyncio.wait_for(asyncio.shield(job.done.wait()), patience)
         except TimeoutError:
-            return _page("waiting.html.j2", 202, job=job, file=file, kind=kind, here=str(request.url.path))
+            raise _Instead(_page("waiting.html.j2", 202, job=job)) from None
         return job.answer()
 
-    async def _found(self, request: Request, file: HeldFile, kind: str, view: View, **options: Any) -> dict[str, Any]:
-        """The answer, however long it takes."""
-        job = self._ask(request, file, kind, view, **options)
-        await asyncio.shield(job.done.wait())
-        return job.answer()
+    async def _answer_or_question(
+        self, request: Request, file: HeldFile, kind: str, view: View, **options: Any
+    ) -> dict[str, Any]:
+        """The answer; where the file leaves a question, the page that lets the visitor answer it is shown instead."""
+        try:
+            return await self._answer(request, file, kind, view, **options)
+        except Refused as why:
+            if _as_data(request) or "x-live" in request.headers or why.status != 422:
+                raise
+            back = f"{_at(file, 'columns')}?{urlencode(view.query())}"
+            page = _page("problem.html.j2", why.status, problem=str(why), file=file, back=back)
+            raise _Instead(page) from None
 
     # the way of a file ------------------------------------------------------------------------------
 
@@ -174,7 +186,7 @@ class Pages:
         session: Session = request.scope["session"]
         uploads = [file for file in session.files.values() if file.folder is not None]
         sets = [_about_data_set(name) for name in shipped_names()]
-        if request.url.path.endswith(".json"):
+        if _as_data(request):
             held = [{"id": file.id, "name": file.name, "size": file.size} for file in uploads]
             return _json({"schema": "scorebars/web/1", "files": held, "datasets": sets})
         return _page("start.html.j2", uploads=uploads, sets=sets, limits=self.limits)
@@ -184,7 +196,7 @@ class Pages:
         self.sessions.require_room(session)
         path = await self._received(request)
         file = self.sessions.add(session, path)
-        if "application/json" in request.headers.get("accept", ""):
+        if _by_program(request):
             return _json({"id": file.id, "name": file.name, "columns": f"/file/{file.id}/columns"})
         return RedirectResponse(f"/file/{file.id}/columns", 303)
 
@@ -212,7 +224,7 @@ class Pages:
         if path.parent != file.folder:
             path.parent.rmdir()
         file.covariance = str(target)
-        if "application/json" in request.headers.get("accept", ""):
+        if _by_program(request):
             return _json({"name": path.name})
         return RedirectResponse(f"{_at(file, 'columns')}?errors=covariance", 303)
 
@@ -232,11 +244,9 @@ class Pages:
         return RedirectResponse(back, 303)
 
     async def columns(self, request: Request) -> Response:
-        file, view = _file(request), View.of(request.query_params.multi_items())
+        file, view = _file(request), _view(request)
         found = await self._answer(request, file, "preview", view)
-        if isinstance(found, Response):
-            return found
-        if request.url.path.endswith(".json"):
+        if _as_data(request):
             return _json({"schema": "scorebars/columns/1", "file": file.name, **found})
         answer, values = questions.answered(View(found["view"]), found["classes"])
         unsure = not found["sure"] and answer == "none" and not view.is_whole
@@ -263,23 +273,15 @@ class Pages:
             view = forms.chosen_view(query)
         except (Refused, TableProblem) as why:
             found = await self._answer(request, file, "preview", View.of(query))
-            if isinstance(found, Response):
-                return found
-            values: dict[str, Any] = {name: value for name, value in query if value}
-            for name in {name for name, _ in query if name.endswith("[]")}:
-                values[name] = [value for other, value in query if other == name]
-            page = {**found, "view": forms.chosen_roles(query)}
+            values, page = forms.filled_in(query), {**found, "view": forms.chosen_roles(query)}
             return self._columns_page(file, page, values.get("errors", ""), values, for_page(str(why)))
         return RedirectResponse(f"{_at(file, 'result')}?{urlencode(view.query())}", 303)
 
     async def result(self, request: Request) -> Response:
-        file, view = _file(request), View.of(request.query_params.multi_items())
-        view = view if request.url.path.endswith(".json") else forms.with_suitable_metrics(view)
-        if request.url.path.endswith(".json"):
-            return _json((await self._found(request, file, "numbers", view))["numbers"])
-        found = await self._or_ask_again(request, file, "result", view)
-        if isinstance(found, Response):
-            return found
+        file, view = _file(request), _view(request)
+        if _as_data(request):
+            return _json((await self._answer(request, file, "numbers", view))["numbers"])
+        found = await self._answer_or_question(request, file, "result", forms.with_suitable_metrics(view))
         whole = View(found["view"])
         return _page(
             "result.html.j2", file=file, found=found, view=whole, panel=forms.panel_of(found, whole), exports=EXPORTS,
@@ -287,55 +289,34 @@ class Pages:
             at="result",
         )  # fmt: skip
 
-    async def _or_ask_again(
-        self, request: Request, file: HeldFile, kind: str, view: View, **options: Any
-    ) -> dict[str, Any] | Response:
-        """The answer; where the file leaves a question, the page that lets the visitor answer it."""
-        try:
-            return await self._answer(request, file, kind, view, **options)
-        except Refused as why:
-            if request.url.path.endswith(".json") or "x-live" in request.headers or why.status != 422:
-                raise
-            back = f"{_at(file, 'columns')}?{urlencode(view.query())}"
-            return _page("problem.html.j2", why.status, problem=str(why), file=file, back=back)
-
     async def quick(self, request: Request) -> Response:
-        file, view = _file(request), View.of(request.query_params.multi_items())
         asked = request.query_params
         options = {"model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", "")}
-        return _json(await self._found(request, file, "quick", view, **options))
+        return _json(await self._answer(request, _file(request), "quick", _view(request), **options))
 
     async def compare(self, request: Request) -> Response:
         file, asked = _file(request), request.query_params
-        view = View.of(asked.multi_items())
         options: dict[str, Any] = {name: asked.get(f"with_{name}", "") for name in ("metric", "against", "rope")}
         options["sampling"] = asked.get("with_sampling", "") != ""
-        options["rope"] = forms.number_in(options["rope"], "Differences that do not matter")
-        found = await self._or_ask_again(request, file, "compare", view, **options)
-        if isinstance(found, Response):
-            return found
-        if request.url.path.endswith(".json"):
+        options["rope"] = forms.number_text(options["rope"], "Differences that do not matter")
+        found = await self._answer_or_question(request, file, "compare", _view(request), **options)
+        if _as_data(request):
             again = {name: found[name] for name in ("sentence", "command", "code")}
             return _json({**found["numbers"], **again})
-        whole = View(found["view"])
-        picture = curves.differences(found["numbers"]["models"])
         return _page(
-            "compare.html.j2", file=file, found=found, view=whole, options=options, picture=picture, at="compare",
-            metrics=forms.suitable_metrics(found["about"]),
+            "compare.html.j2", file=file, found=found, view=View(found["view"]), options=options, at="compare",
+            picture=curves.differences(found["numbers"]["models"]), metrics=forms.suitable_metrics(found["about"]),
         )  # fmt: skip
 
     async def plan(self, request: Request) -> Response:
         file, asked = _file(request), request.query_params
-        view = View.of(asked.multi_items())
         names = ("goal", "size", "power", "level", "cost_label", "cost_repeat")
         options: dict[str, Any] = {name: asked.get(f"with_{name}", "") for name in names}
         for name in names[1:]:
-            options[name] = forms.number_in(options[name], name.replace("_", " ").capitalize())
+            options[name] = forms.number_text(options[name], name.replace("_", " ").capitalize())
         options["models"] = asked.getlist("with_model")
-        found = await self._or_ask_again(request, file, "plan", view, **options)
-        if isinstance(found, Response):
-            return found
-        if request.url.path.endswith(".json"):
+        found = await self._answer_or_question(request, file, "plan", _view(request), **options)
+        if _as_data(request):
             if found["best"] is None:
                 raise Refused(found["lacks"], 422)
             best = {"schema": "scorebars/plan/1", **found["best"], "alternatives": found["alternatives"]}
@@ -355,7 +336,7 @@ class Pages:
         options = {"export": name, "model": asked.get("shown_model", ""), "metric": asked.get("shown_metric", "")}
         if name.startswith("forest"):
             options["metric"] = ""
-        found = await self._found(request, file, "export", View.of(asked.multi_items()), **options)
+        found = await self._answer(request, file, "export", _view(request), **options)
         body: bytes = base64.b64decode(found["picture"]) if "picture" in found else found["text"].encode()
         charset = "" if ending == "png" else "; charset=utf-8"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
@@ -369,21 +350,16 @@ class Pages:
         sheet = asked.get("sheet", "accuracy")
         if sheet not in calculator.SHEETS:
             raise Refused(f"There is no sheet {sheet!r}. There are: {', '.join(calculator.SHEETS)}.", 404)
-        values = {
-            **calculator.DEFAULTS[sheet],
-            **{n: v[:40] for n, v in asked.items() if n in calculator.DEFAULTS[sheet]},
-        }
+        usual = calculator.DEFAULTS[sheet]
+        values = usual | {name: text[:40] for name, text in asked.items() if name in usual}
         problem, found = "", {}
         try:
-            answer = await self._answer(request, session.other, "calculate", View(), sheet=sheet, **values)
-            if isinstance(answer, Response):
-                return answer
-            found = answer
+            found = await self._answer(request, session.other, "calculate", View(), sheet=sheet, **values)
         except Refused as why:
-            if request.url.path.endswith(".json"):
+            if _as_data(request):
                 raise
             problem = str(why)
-        if request.url.path.endswith(".json"):
+        if _as_data(request):
             return _json({"schema": "scorebars/calculator/1", "sheet": sheet, "given": values, **found})
         picture = curves.of_plan(found["curve"]) if "curve" in found else None
         return _page(
@@ -398,15 +374,30 @@ def _guarded(page: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitabl
     async def shown(request: Request, *more: Any) -> Response:
         try:
             return await page(request, *more)
+        except _Instead as other:
+            return other.page
         except (Refused, TableProblem, ValueError) as why:
             status = getattr(why, "status", 422)
             text = for_page(str(why))
-            json_wanted = request.url.path.endswith(".json") or "application/json" in request.headers.get("accept", "")
-            if json_wanted:
+            if _as_data(request) or _by_program(request):
                 return JSONResponse({"problem": text}, status)
             return _page("problem.html.j2", status, problem=text, file=None, back="/")
 
     return shown
+
+
+def _view(request: Request) -> View:
+    return View.of(request.query_params.multi_items())
+
+
+def _as_data(request: Request) -> bool:
+    """Whether the address asks for data instead of a page."""
+    return request.url.path.endswith(".json")
+
+
+def _by_program(request: Request) -> bool:
+    """Whether a program sent this that wants to know what became of it, and not the next page."""
+    return "application/json" in request.headers.get("accept", "")
 
 
 def _file(request: Request) -> HeldFile:

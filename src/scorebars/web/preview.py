@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from scorebars._shared.escaping import printable
-from scorebars.files.columns import Roles, assign
+from scorebars._shared.score_views import shortened
+from scorebars.files.column_names import UNGUESSED
+from scorebars.files.columns import Roles, role_finder
 from scorebars.files.file_labels import understood
 from scorebars.files.formats import TableSource
 from scorebars.files.guesses import holds_numbers
 from scorebars.files.problem import TableProblem
+from scorebars.files.table_rows import as_texts
 from scorebars.web.inquiry import Inquiry
-from scorebars.web.view import View
 from scorebars.web.wording import for_page
 
 _SHOWN_ROWS = 5
@@ -23,79 +25,51 @@ _LONGEST_CELL = 60
 _MOST_VALUES = 30
 """A column with at most this many different values can hold groups."""
 _GROUP_COLUMNS = 8
-_SILENT = ("weight", "by", "id", "model", "std", "members")
-"""Columns that the command line guesses unless it is told that there are none."""
 
 
-class ColumnGuess:
-    """Which column is what, asked several times of the same file."""
+def needed_options(find_roles: Callable[..., Roles], given: Mapping[str, Any], roles: Roles) -> list[str]:
+    """The options that must say ``none`` on the command line, because it would guess a column otherwise."""
+    silent = {name: value for name, value in given.items() if UNGUESSED.get(name) == value}
+    others = {name: value for name, value in given.items() if name not in silent}
 
-    def __init__(self, source: TableSource) -> None:
-        self.source, self.sample = source, source.first_rows()
-        self._known: dict[str, Any] = {
-            "sample": self.sample,
-            "declared": source.declared_errors(),
-            "units": source.units(source.columns),
-            "coordinates": source.coordinates,
-        }
-
-    def roles(self, **options: Any) -> Roles:
-        return assign(self.source.columns, **self._known, **options)
-
-    def needed(self, given: Mapping[str, Any], roles: Roles) -> list[str]:
-        """Which of the columns that are not there the command line would guess, unless it says ``none``."""
-        needed = []
-        silent = {name: value for name, value in given.items() if name in _SILENT and value in ("none", ["none"])}
-        kept = {name: value for name, value in given.items() if name not in silent}
-        for name in silent:
-            try:
-                same = self.roles(**{**kept, **silent, name: None}) == roles
-            except TableProblem:
-                same = False
-            needed += [] if same else [name]
-        rest = {name: value for name, value in silent.items() if name in needed}
+    def alike(**said: Any) -> bool:
         try:
-            alike = self.roles(**kept, **rest) == roles
+            return find_roles(**{**others, **said}) == roles
         except TableProblem:
-            alike = False
-        if not alike:
-            needed = list(silent)
-        if given.get("yerr") == "none":
-            try:
-                alike = (
-                    self.roles(**{**kept, **dict.fromkeys(needed), **{k: silent[k] for k in needed}, "yerr": None})
-                    == roles
-                )
-            except TableProblem:
-                alike = False
-            needed += [] if alike else ["yerr"]
-        return needed
+            return False
+
+    needed = [name for name in silent if not alike(**{**silent, name: None})]
+    if not alike(**{name: silent[name] for name in needed}):
+        needed = list(silent)
+    if given.get("yerr") == "none" and not alike(**{name: silent[name] for name in needed}, yerr=None):
+        needed.append("yerr")
+    return needed
 
 
 def preview(asked: Inquiry) -> dict[str, Any]:
     """The columns with their first values, and what each is taken for; where a guess would be a gamble, the question."""
     with asked.source() as source:
         asked.say("Looking at the columns")
-        guess = ColumnGuess(source)
-        question = ""
-        view = asked.view
-        roles = None
+        find_roles, view, sample = role_finder(source), asked.view, source.first_rows()
+        roles, question = None, ""
         attempts: list[dict[str, Any]] = [{}, {"yerr": "none"}, {"yerr": "none", "std": ["none"], "members": ["none"]}]
         for attempt in [view.roles(asked.covariance)] if view.is_whole else attempts:
             try:
-                roles = guess.roles(**attempt)
+                roles = find_roles(**attempt)
                 break
             except TableProblem as why:
                 question = question or for_page(str(why))
         units = source.units(source.columns)
-        columns = [_column(name, guess.sample.get(name), units.get(name, "")) for name in source.columns]
-        found: dict[str, Any] = {"columns": columns, "question": question, "name": source.name}
-        found["remarks"] = source.remarks()
-        found["view"] = {} if roles is None else view.filled(roles).given
-        found["line"] = "" if roles is None else understood(source, roles)
-        found["classes"] = roles is not None and _are_classes(roles, guess.sample)
-        found["sure"] = not question
-        return found
+        return {
+            "columns": [_column(name, sample.get(name), units.get(name, "")) for name in source.columns],
+            "question": question,
+            "name": source.name,
+            "remarks": source.remarks(),
+            "view": {} if roles is None else view.filled(roles).given,
+            "line": "" if roles is None else understood(source, roles),
+            "classes": roles is not None and _are_classes(roles, sample),
+            "sure": not question,
+        }
 
 
 def _column(name: str, values: Any, unit: str) -> dict[str, Any]:
@@ -106,8 +80,7 @@ def _column(name: str, values: Any, unit: str) -> dict[str, Any]:
 def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    text = f"{value:.6g}" if isinstance(value, float) else printable(str(value))
-    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+    return shortened(f"{value:.6g}" if isinstance(value, float) else printable(value), _LONGEST_CELL)
 
 
 def _are_classes(roles: Roles, sample: Mapping[str, Any]) -> bool:
@@ -117,7 +90,7 @@ def _are_classes(roles: Roles, sample: Mapping[str, Any]) -> bool:
     return labels is not None and not holds_numbers(labels)
 
 
-def groups_of(source: TableSource, view: View, roles: Roles) -> list[dict[str, Any]]:
+def groups_of(source: TableSource, roles: Roles) -> list[dict[str, Any]]:
     """Columns of few different values, whose rows can be left out."""
     found = []
     taken = {*roles.label_columns, *roles.error_columns, *roles.predictions, *roles.forecast_columns}
@@ -132,7 +105,7 @@ def groups_of(source: TableSource, view: View, roles: Roles) -> list[dict[str, A
             continue
         if values.dtype.kind == "f" and not np.all(values == np.floor(values)):
             continue
-        texts, counts = np.unique(np.array([printable(value) for value in values]), return_counts=True)
+        texts, counts = np.unique(as_texts(values), return_counts=True)
         if 2 <= len(texts) <= _MOST_VALUES:
             rows = [{"value": str(text), "count": int(count)} for text, count in zip(texts, counts, strict=True)]
             found.append({"column": name, "values": rows})

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scorebars.files.column_names import LABEL_SOURCES
+from scorebars.files.columns import number_or_name
 from scorebars.web.limits import Refused
 from scorebars.web.view import View
 
@@ -22,7 +24,7 @@ class Knowledge:
     more: str
     """What is asked next, or how it is taken."""
     fields: tuple[tuple[str, str, str], ...] = ()
-    """Name, kind ("number", "column", "columns", "text", "file") and title of what is asked next."""
+    """Name, kind ("number", "whole", "column", "columns", "file") and title of each field that is asked next."""
     task: str | None = None
     """Whether this is about classes or measured numbers alone."""
 
@@ -193,7 +195,7 @@ def chosen(form: Form) -> dict[str, Any]:
 def answered(view: View, classes: bool) -> tuple[str, dict[str, Any]]:
     """The answer, and the values of its fields, that a view stands for; the way back from `chosen`."""
     get = view.get
-    for name in ("repeats", "votes", "probabilities"):
+    for name in LABEL_SOURCES:
         if get(name):
             rows = get(name) == ["rows"]
             return name, {"repeats_id": get("id")} if rows else {f"{name}[]": get(name)}
@@ -230,8 +232,4 @@ def _column_answered(yerr: Any, classes: bool) -> tuple[str, dict[str, Any]]:
 
 
 def _is_number(text: Any) -> bool:
-    try:
-        float(text)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return isinstance(number_or_name(text), float)

@@ -8,17 +8,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from scorebars.cli import options as opt
-from scorebars.files.column_names import ROLE_OPTIONS
+from scorebars.files.column_names import LABEL_SOURCES, ROLE_OPTIONS, without_guesses
 from scorebars.files.columns import Roles, number_or_name
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 from scorebars.report.sections import code_lines, file_arguments, metric_code
 from scorebars.web.limits import Refused
 
-LISTS = ("pred", "std", "members", "repeats", "votes", "probabilities", "exclude", "metric")
+LISTS = ("pred", "std", "members", *LABEL_SOURCES, "exclude", "metric")
 _NUMBERS = ("resolution", "scale_errors", "systematic", "cut", "level")
 _WHOLE = ("measurements", "skip_rows", "anew")
 _OTHERS = ("nan_policy", "task", "metric", "level", "anew")
@@ -32,13 +33,10 @@ _NOTHING = {
     "nan_policy": "raise",
     "error_kind": "classical",
 }
-"""Values that change nothing and are not written."""
-_UNGUESSED = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], "members": ["none"]}
-_LABELS_OF_THEIR_OWN = ("repeats", "votes", "probabilities")
-_ERRORS = ("yerr", "yerr_percent", "limits", "cov", *_LABELS_OF_THEIR_OWN)
+"""Values that change nothing, and so are left out of the address."""
 _NOT_OF_ALL = ("by", "metric", "level", "anew")
 _NOT_OF = {"evaluate": (), "compare": _NOT_OF_ALL, "plan": (*_NOT_OF_ALL, "std", "members", "weight")}
-"""Options that a command does not have, or that its page gives in another way."""
+"""Options that a command does not have, or that its page asks for in fields of its own."""
 _MOST_VALUES = 4_000
 _MOST_ANEW = 1_000_000
 _LONGEST = 2_000
@@ -73,10 +71,10 @@ class View:
             found["metric"] = [_with_options(name, apart.get(name, {})) for name in found["metric"]]
         return cls(found)
 
-    def query(self, **more: Any) -> list[tuple[str, str]]:
+    def query(self) -> list[tuple[str, str]]:
         """The view as it stands in an address."""
         pairs: list[tuple[str, str]] = []
-        for name, value in {**self.given, **more}.items():
+        for name, value in self.given.items():
             pairs += [(name, _text(one)) for one in (value if isinstance(value, list) else [value])]
         return pairs
 
@@ -114,58 +112,51 @@ class View:
     @property
     def is_whole(self) -> bool:
         """Whether labels and predictions are named, so that nothing else is guessed."""
-        labels = any(self.get(name) for name in ("y", *_LABELS_OF_THEIR_OWN))
+        labels = any(self.get(name) for name in ("y", *LABEL_SOURCES))
         return labels and any(self.get(name) for name in ("pred", "members"))
 
-    def roles(self, covariance: str = "") -> dict[str, Any]:
+    def roles(self, covariance: str) -> dict[str, Any]:
         """What is said of the columns, as the readers of files take it; `covariance` is the file that was uploaded."""
         given = {name: self.given[name] for name in ROLE_OPTIONS if name in self.given and name != "cov"}
         if self.get("cov"):
             if not covariance:
                 raise Refused("There is no covariance matrix yet: choose its file on the page of the columns.", 422)
             given["cov"] = covariance
-        if self.is_whole:
-            given = {**_UNGUESSED, **given}
-            given |= {} if set(given) & set(_ERRORS) else {"yerr": "none"}
-        return self.supposed.without_columns(given)
+        return self.supposed.without_columns(without_guesses(given) if self.is_whole else given)
 
     def filled(self, roles: Roles) -> View:
         """The same view with every column named that was guessed."""
         named: dict[str, Any] = {"y": roles.y, "pred": list(roles.predictions)}
         named |= {"weight": roles.weight, "by": roles.by, "groups": roles.groups, "id": roles.id, "model": roles.model}
-        named |= {name: list(getattr(roles, name)) for name in _LABELS_OF_THEIR_OWN}
+        named |= {name: list(getattr(roles, name)) for name in LABEL_SOURCES}
         named |= {"repeats": ["rows"]} if roles.repeated_rows else {}
         stds = dict(roles.stds)
         named["std"] = [stds.get(name, "none") for name in roles.predictions] if stds else []
         named["members"] = [",".join(group) for group in roles.members]
-        errors = "yerr_percent" if roles.percent else "limits" if roles.limits else "yerr"
-        named[errors] = _error_text(roles)
+        named[roles.error_option] = None if roles.error_value is None else _text(roles.error_value)
         columns = {name: value for name, value in named.items() if value not in (None, [], "")}
         others = {name: value for name, value in self.given.items() if name not in ROLE_OPTIONS or name == "cov"}
         return View({**columns, **others})
 
     # how to see the same elsewhere -----------------------------------------------------------------
 
-    def arguments(self, needed: Sequence[str] = (), covariance: str = "") -> list[str]:
-        """The options of the command line; `needed` names those that must say ``none`` where the view is silent."""
+    def command(
+        self,
+        verb: str,
+        file: str,
+        needed: Sequence[str],
+        covariance: str = "",
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> str:
+        """The command line that prints the numbers of this page, with what the page adds to the view.
+
+        `needed` names the options that must say ``none`` where the view is silent.
+        """
         said = {**dict.fromkeys(needed, "none"), **self.given}
         if "cov" in said:
             said["cov"] = covariance
-        words = []
-        for name in NAMES:
-            value = said.get(name)
-            for one in value if isinstance(value, list) else [value]:
-                words += [] if one is None else [f"--{name.replace('_', '-')}", _text(one)]
-        return words
-
-    def command(
-        self, verb: str, file: str, needed: Sequence[str], covariance: str = "", more: Sequence[str] = ()
-    ) -> str:
-        """The command line that prints the numbers of this page."""
-        gone = _NOT_OF[verb]
-        shown = View({name: value for name, value in self.given.items() if name not in gone})
-        needed = [name for name in needed if name not in gone]
-        return shlex.join(["scorebars", verb, file, *shown.arguments(needed, covariance), *more])
+        options = {name: said[name] for name in NAMES if name in said and name not in _NOT_OF[verb]}
+        return shlex.join(["scorebars", verb, file, *as_options(options), *as_options(more)])
 
     def keywords(self, covariance: str = "") -> dict[str, Any]:
         """The keywords with which `sb.evaluate` and its sisters take the same data from the file."""
@@ -175,13 +166,9 @@ class View:
         said["cov"] = covariance if said["cov"] else None
         said["predictions"] = said.pop("pred")
         said["id"] = said["id"] or "none"  # with an id the file is read as a whole
-        said |= {name: self.given.get(name) for name in ("nan_policy",)}
-        said["task"] = self._said_task()
+        said["nan_policy"] = self.get("nan_policy")
+        said["task"] = self.get("task") if self.get("cut") is None else None
         return {name: value for name, value in said.items() if value not in (None, [])}
-
-    def _said_task(self) -> str | None:
-        task: str | None = self.get("task")
-        return task if self.get("cut") is None else None
 
     def code(
         self, file: str, metrics: Sequence[Any], unit: str, models: Mapping[str, str], covariance: str = ""
@@ -199,8 +186,8 @@ class View:
         file: str,
         models: Mapping[str, str],
         more: Mapping[str, Any],
-        last: str = "",
-        covariance: str = "",
+        last: str,
+        covariance: str,
     ) -> str:
         """Python code that asks the study `verb` of the file, with what its page adds to the view."""
         gone = tuple(name for name in _NOT_OF[verb] if name != "metric")
@@ -220,17 +207,36 @@ class View:
         return said
 
 
-def _value(name: str, text: str) -> Any:
-    if name not in _NUMBERS and name not in _WHOLE:
-        return text
+def as_options(given: Mapping[str, Any]) -> list[str]:
+    """Options as words of the command line.
+
+    >>> as_options({"pred": ["a", "b"], "cost_label": 2.0, "sampling": True})
+    ['--pred', 'a', '--pred', 'b', '--cost-label', '2', '--sampling']
+    """
+    words = []
+    for name, value in given.items():
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", *([] if one is True else [_text(one)])]
+    return words
+
+
+def number_in(text: str, title: str, whole: bool = False) -> float:
+    """A number as a visitor writes it, with a point or a comma."""
     try:
-        value = float(text.replace(",", "."))
-        if name in _WHOLE and value != int(value):
+        value = float(text.strip().replace(",", "."))
+        if whole and value != int(value):
             raise ValueError
-        return int(value) if name in _WHOLE else value
     except (ValueError, OverflowError):
-        kind = "a whole number" if name in _WHOLE else "a number"
-        raise Refused(f"{name.replace('_', ' ').capitalize()} must be {kind}, got {text!r}.", 422) from None
+        kind = "a whole number" if whole else "a number"
+        raise Refused(f"{title} must be {kind}, got {text[:40]!r}.", 422) from None
+    return value
+
+
+def _value(name: str, text: str) -> Any:
+    title = name.replace("_", " ").capitalize()
+    if name in _WHOLE:
+        return int(number_in(text, title, whole=True))
+    return number_in(text, title) if name in _NUMBERS else text
 
 
 def _text(value: Any) -> str:
@@ -242,11 +248,3 @@ def _with_options(metric: str, options: dict[str, str]) -> str:
     if not options or ":" in metric:
         return metric
     return f"{metric}:{','.join(f'{name}={value}' for name, value in options.items())}"
-
-
-def _error_text(roles: Roles) -> str | None:
-    if roles.in_cells:
-        return "cells"
-    if isinstance(roles.yerr, tuple):
-        return ("+" if roles.added else ",").join(roles.yerr)
-    return None if roles.yerr is None else _text(roles.yerr)
