@@ -29,7 +29,7 @@ from scorebars.engines.bins import FOLDED, PRODUCTS, RATIO, RATIO_COLUMNS, SQUAR
 from scorebars.engines.class_counts import BINS, BINS_BELOW_HALF, ClassCounts
 from scorebars.engines.engine import normal_sums, over_chunks, score_loops, threads, typical
 from scorebars.engines.sums import NormalSums
-from scorebars.errors.measurement_error import NO_ERROR, divisible
+from scorebars.errors.continuous import NO_ERROR, divisible
 
 _PIECE = 1 << 20
 """Labels that share bins before these are merged: merging costs as much as taking 50,000 labels in."""

@@ -11,17 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars.arrays import BoolArray, FloatArray
-from scorebars.errors.measurement_error import (
-    NO_ERROR,
-    Continuous,
-    MeasurementError,
-    check_kind,
-    divisible,
-    non_negative,
-    normal_density,
-    require_common_size,
-    standard_deviations,
-)
+from scorebars.errors.continuous import NO_ERROR, Continuous, divisible, normal_density
+from scorebars.errors.measurement_error import MeasurementError, check_kind
+from scorebars.errors.parameters import non_negative, require_common_size, standard_deviations
 
 
 class SplitNormal(Continuous):

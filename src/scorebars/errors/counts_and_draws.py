@@ -12,7 +12,8 @@ from scipy.special import gammaincinv, gammaln, pdtr, pdtrc, pdtrik, xlogy
 from scorebars import checks
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors.asymmetric import LogNormal
-from scorebars.errors.measurement_error import MeasurementError, check_kind, rows_of_numbers
+from scorebars.errors.measurement_error import MeasurementError, check_kind
+from scorebars.errors.parameters import rows_of_numbers
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 _LARGEST_DRAWN = 1e15  # above, counts are drawn from the normal distribution: NumPy's generator ends at 2^63
@@ -208,7 +209,7 @@ class Empirical(MeasurementError):
         return (~np.isnan(self.samples)).sum(axis=1).astype(np.float64)
 
     def draws(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Draws and their probabilities, each of shape (draws, n); gaps repeat the first draw with probability 0."""
+        """Gaps repeat the first draw with probability 0."""
         there = ~np.isnan(self.samples)
         values = np.where(there, self.samples, self._first)
         return values.T, (there / self.counts[:, None]).T

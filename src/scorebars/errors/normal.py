@@ -13,17 +13,10 @@ from scipy import linalg
 from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors.asymmetric import SplitNormal
+from scorebars.errors.continuous import LocationScale
 from scorebars.errors.estimated_sizes import EstimatedSizes, common_scale
-from scorebars.errors.measurement_error import (
-    ErrorModel,
-    LocationScale,
-    MeasurementError,
-    check_kind,
-    positive_parameter,
-    require_common_size,
-    shown_parameter,
-    standard_deviations,
-)
+from scorebars.errors.measurement_error import ErrorModel, MeasurementError, check_kind
+from scorebars.errors.parameters import positive_parameter, require_common_size, shown_parameter, standard_deviations
 from scorebars.errors.symmetric import StudentT
 from scorebars.errors.verified import Verified
 

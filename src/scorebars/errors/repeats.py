@@ -13,13 +13,9 @@ from scipy.special import polygamma, psi
 from scorebars import checks
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors.estimated_sizes import EstimatedSizes, c4
-from scorebars.errors.measurement_error import (
-    check_kind,
-    require_common_size,
-    rows_of_numbers,
-    standard_deviations,
-)
+from scorebars.errors.measurement_error import check_kind
 from scorebars.errors.normal import Normal
+from scorebars.errors.parameters import require_common_size, rows_of_numbers, standard_deviations
 
 _WAYS = ("per_item", "pooled", "shrunk")
 

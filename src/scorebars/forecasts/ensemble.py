@@ -53,7 +53,7 @@ class EnsembleForecast(Forecast):
     """
 
     per_label = ("members",)
-    tables = ("mean", "ordered", "_sums")
+    kept = ("mean", "ordered", "_sums")
     members: NDArray[Any]
 
     def __init__(self, members: ArrayLike, *, claims: str = "truth") -> None:
