@@ -14,7 +14,7 @@ from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors.asymmetric import SplitNormal
 from scorebars.errors.continuous import LocationScale
-from scorebars.errors.estimated_sizes import EstimatedSizes, common_scale
+from scorebars.errors.estimated_sizes import EstimatedSizes, common_scale, sizes_of
 from scorebars.errors.measurement_error import ErrorModel, MeasurementError, check_kind
 from scorebars.errors.parameters import positive_parameter, require_common_size, shown_parameter, standard_deviations
 from scorebars.errors.symmetric import StudentT
@@ -216,7 +216,7 @@ class Normal(LocationScale):
             )
         if isinstance(self.sigma, np.ndarray):
             require_common_size(sigma=self.sigma, dof=degrees)
-            self.scatter = EstimatedSizes.of_each(self.sigma, np.array(np.broadcast_to(degrees, self.sigma.shape)))
+            self.scatter = sizes_of(np.square(self.sigma), np.array(np.broadcast_to(degrees, self.sigma.shape)))
             self.common_scale = common_scale(r)
         elif isinstance(degrees, np.ndarray):
             raise ValueError(
