@@ -53,9 +53,9 @@ from scorebars.metrics.chi_squared import intrinsic_scatter as intrinsic_scatter
 from scorebars.metrics.mean_losses import metric as metric
 from scorebars.metrics.predicted_classes import confusion_matrix as confusion_matrix
 from scorebars.streaming.accumulator import Accumulator as Accumulator
-from scorebars.studies.calibration import Calibration as Calibration
-from scorebars.studies.calibration import Calibrations as Calibrations
-from scorebars.studies.calibration import calibration as calibration
+from scorebars.studies.calibration.calibrate import calibration as calibration
+from scorebars.studies.calibration.calibration_result import Calibration as Calibration
+from scorebars.studies.calibration.calibration_result import Calibrations as Calibrations
 from scorebars.studies.capabilities import Capabilities as Capabilities
 from scorebars.studies.capabilities import capabilities as capabilities
 from scorebars.studies.comparison.compare import Comparison as Comparison

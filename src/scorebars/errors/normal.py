@@ -350,6 +350,20 @@ class Normal(LocationScale):
     def variance_of_mean(self, y: FloatArray, repeats: FloatArray | float) -> FloatArray:
         return np.broadcast_to(np.square(self.averaged(repeats).total), y.shape)
 
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance matrix of labels whose errors are correlated."""
+        if self.cov is not None:
+            return self.cov
+        if self.batch is not None and self.batch_shift is not None:
+            same = np.equal.outer(self.batch, self.batch)
+            cov = np.where(same, np.outer(self.batch_shift, self.batch_shift), 0.0)
+        else:
+            assert self.shared is not None
+            cov = self.shared.T @ self.shared
+        np.einsum("ii->i", cov)[:] += np.square(self.sigma)
+        return cov
+
     def covariance_of_sums(self, a: FloatArray) -> FloatArray:
         """Covariance A S A' of the sums of errors with the weights A, of shape (k, n)."""
         if self.cov is not None:

@@ -46,11 +46,11 @@ class Ends(NamedTuple):
     upper: FloatArray
 
 
-class ToldSpread(NamedTuple):
-    """The variance of each forecast's error is factor * v + added, and of v there is but a sample variance."""
+class EstimatedSpread(NamedTuple):
+    """The variance of each forecast's error is factor * v + added, where v is known by a sample variance only."""
 
-    found: FloatArray
-    """Sample variances."""
+    variances: FloatArray
+    """Sample variances of v."""
     degrees: float
     """Degrees of freedom of each."""
     factor: float
@@ -278,7 +278,7 @@ class Forecast(PerLabel, ABC):
         return np.square(self.std)
 
     @property
-    def told_spread(self) -> ToldSpread | None:
+    def estimated_spread(self) -> EstimatedSpread | None:
         """Where the spread is itself an estimate: what it was found from. None where it is as the forecast says."""
         return None
 
@@ -441,8 +441,8 @@ class SeenForecast(Forecast):
         return self.forecast.error_variance + self.added_variance
 
     @property
-    def told_spread(self) -> ToldSpread | None:
-        inner = self.forecast.told_spread
+    def estimated_spread(self) -> EstimatedSpread | None:
+        inner = self.forecast.estimated_spread
         return None if inner is None else inner._replace(added=inner.added + self.added_variance)
 
     def pit(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
