@@ -53,7 +53,7 @@ _NAMES = {
     "studies.diagnostics": "ErrorCheck check_errors",
     "evaluation.scoring": "Evaluation",
     "studies.evaluate": "evaluate",
-    "studies.plan": "Plan plan",
+    "studies.planning.plan": "Plan plan",
     "studies.propagate": "Propagated propagate",
     "studies.triple_collocation": "TripleCollocation triple_collocation",
     "evaluation.study_data": "guess_task",

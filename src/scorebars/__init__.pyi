@@ -66,8 +66,8 @@ from scorebars.studies.cross_validate import cross_validate as cross_validate
 from scorebars.studies.diagnostics import ErrorCheck as ErrorCheck
 from scorebars.studies.diagnostics import check_errors as check_errors
 from scorebars.studies.evaluate import evaluate as evaluate
-from scorebars.studies.plan import Plan as Plan
-from scorebars.studies.plan import plan as plan
+from scorebars.studies.planning.plan import Plan as Plan
+from scorebars.studies.planning.plan import plan as plan
 from scorebars.studies.propagate import Propagated as Propagated
 from scorebars.studies.propagate import propagate as propagate
 from scorebars.studies.triple_collocation import TripleCollocation as TripleCollocation

@@ -477,8 +477,7 @@ def compare(
         )
     if not 0 < level < 1:
         raise ValueError(f"level must be a probability strictly between 0 and 1, got {level!r}.")
-    if not (rope >= 0 and math.isfinite(rope)):
-        raise ValueError(f"rope must be a number of at least 0, got {rope!r}.")
+    rope = checks.at_least_zero(rope, "rope")
     if metric is None:
         found, said = assumed_task(task, data.labels, data.yerr, list(models.values()))
         warnings += [said] if said else []
