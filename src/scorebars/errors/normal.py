@@ -19,6 +19,7 @@ from scorebars.errors.measurement_error import ErrorModel, MeasurementError, che
 from scorebars.errors.parameters import positive_parameter, require_common_size, shown_parameter, standard_deviations
 from scorebars.errors.symmetric import StudentT
 from scorebars.errors.verified import Verified
+from scorebars.numerics.covariances import covariance_root
 
 
 def _covariance_matrix(values: Any) -> FloatArray:
@@ -472,9 +473,7 @@ class Normal(LocationScale):
 
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         if self.cov is not None:
-            values, vectors = np.linalg.eigh(self.cov)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            return y + rng.standard_normal((size, len(y))) @ root.T
+            return y + rng.standard_normal((size, len(y))) @ covariance_root(self.cov).T
         draws = y + self.sigma * rng.standard_normal((size, len(y)))
         if self.shared is not None:
             draws += rng.standard_normal((size, len(self.shared))) @ self.shared
