@@ -190,18 +190,16 @@ class LogNormal(Continuous):
         self.kind = check_kind(kind)
         self.sigma_log = non_negative(sigma_log, "sigma_log", "sigma_log is the standard deviation of the logarithm")
         values = np.atleast_1d(self.sigma_log)
-        if np.any(values > _LARGEST):
-            hint = (
-                "It is the standard deviation of the natural logarithm: 0.05 for 5 %. Errors in the unit of the labels: "
-                "Normal(sigma)."
-            )
-            raise checks.complain("sigma_log", f"has values above {_LARGEST:g}", values > _LARGEST, values, hint)
+        hint = (
+            "It is the standard deviation of the natural logarithm: 0.05 for 5 %. Errors in the unit of the labels: "
+            "Normal(sigma)."
+        )
+        checks.refuse("sigma_log", f"has values above {_LARGEST:g}", values > _LARGEST, values, hint)
 
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
-        if np.any(y <= 0):
-            what = "has values that are not positive, which log-normal errors cannot describe"
-            hint = "LogNormal takes each label as the median of positive values; use Normal or SplitNormal for others."
-            raise checks.complain(argument, what, y <= 0, y, hint)
+        what = "has values that are not positive, which log-normal errors cannot describe"
+        hint = "LogNormal takes each label as the median of positive values; use Normal or SplitNormal for others."
+        checks.refuse(argument, what, y <= 0, y, hint)
 
     def _spread(self, y: FloatArray) -> FloatArray:
         """w - 1 with w = exp(s^2), by which the moments E x^k = y^k exp(k^2 s^2 / 2) are written."""

@@ -56,9 +56,8 @@ class Poisson(MeasurementError):
         return self._changed(unit=self.unit * factor)
 
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
-        if np.any(y < 0):
-            what = "has negative values, which are not counts"
-            raise checks.complain(argument, what, y < 0, y, "Poisson needs counts of at least 0.")
+        hint = "Poisson needs counts of at least 0."
+        checks.refuse(argument, "has negative values, which are not counts", y < 0, y, hint)
 
     def variance(self, y: FloatArray) -> FloatArray:
         return self.unit * y

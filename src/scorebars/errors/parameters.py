@@ -47,9 +47,8 @@ def _checked(
         return float(array)
     array = checks.column(array, argument)
     checks.require_finite(array, argument)
-    if (bad := wrong(array)).any():
-        has = "has negative values" if what == "negative" else f"has values that are {what}"
-        raise checks.complain(argument, has, bad, array, meaning)
+    has = "has negative values" if what == "negative" else f"has values that are {what}"
+    checks.refuse(argument, has, wrong(array), array, meaning)
     return array
 
 
@@ -73,11 +72,7 @@ def rows_of_numbers(values: Any, argument: str, one: str) -> FloatArray:
         raise ValueError(
             f"{argument} must have one row of {one}s for each label, shape (n, {one}s), but has shape {rows.shape}."
         )
-    infinite = np.isinf(rows)
-    if infinite.any():
-        raise checks.complain(argument, "contains infinity", infinite, rows, f"Remove these {one}s or set them to NaN.")
-    empty = np.asarray(np.isnan(rows).all(axis=1))
-    if empty.any():
-        hint = "Each label needs at least one: remove these rows."
-        raise checks.complain(argument, f"has rows without any {one}", empty, rows[:, 0], hint)
+    checks.refuse(argument, "contains infinity", np.isinf(rows), rows, f"Remove these {one}s or set them to NaN.")
+    empty, hint = np.asarray(np.isnan(rows).all(axis=1)), "Each label needs at least one: remove these rows."
+    checks.refuse(argument, f"has rows without any {one}", empty, rows[:, 0], hint)
     return rows

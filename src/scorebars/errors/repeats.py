@@ -115,11 +115,10 @@ class Repeats(Normal):
 
 
 def _long_form(values: Any, groups: Any) -> FloatArray:
-    flat = np.asarray(checks.column(values, "values"), dtype=np.float64)
+    flat = checks.finite_column(values, "values")
     ids = np.asarray(to_host(groups))
     if ids.shape != flat.shape:
         raise ValueError(f"values and groups have inconsistent numbers of samples: {flat.shape} and {ids.shape}.")
-    checks.require_finite(flat, "values")
     _, first, label = np.unique(ids, return_index=True, return_inverse=True)
     label = np.argsort(np.argsort(first))[label]
     rows = np.split(flat[np.argsort(label, kind="stable")], np.cumsum(np.bincount(label))[:-1])
@@ -141,8 +140,7 @@ def _counts(n: Any) -> FloatArray | float:
     hint = "Give whole numbers of at least 1."
     if bad.any() and counts.ndim == 0:
         raise ValueError(f"n = {float(counts):g} is not a number of repeats. {hint}")
-    if bad.any():
-        raise checks.complain("n", "has values that cannot be numbers of repeats", bad, counts, hint)
+    checks.refuse("n", "has values that cannot be numbers of repeats", bad, counts, hint)
     return float(counts) if counts.ndim == 0 else checks.column(counts, "n")
 
 
@@ -156,9 +154,8 @@ def _scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> Estimate
             "no label has more than one repeat, so their error cannot be found from repeats. Pass the error of the "
             "instrument instead: Repeats.from_means(sigma=..., n=1) or yerr=sigma."
         )
-    single = counts == 1
-    if way == "per_item" and single.any():
+    if way == "per_item":
         hint = "Use sigma='pooled' or sigma='shrunk', or Repeats.from_means(sigma=..., n=...)."
         what = "has labels with a single repeat, whose own error cannot be found"
-        raise checks.complain("values", what, single, counts, hint)
+        checks.refuse("values", what, counts == 1, counts, hint)
     return sizes_of(variances, counts - 1, way)

@@ -86,10 +86,9 @@ class LawForecast(Forecast):
         if len(self._rows) == 1 and n is not None:
             self._rows = np.repeat(self._rows, n, axis=0)
         checks.require_finite(self._rows, "parameters of frozen")
-        if np.isnan(self.ppf(0.5)).any():
-            bad = np.isnan(self.ppf(0.5))
-            hint = f"These are outside what scipy.stats.{self._family.name} allows."
-            raise checks.complain("frozen", "has parameters without a distribution", bad, self._rows[:, 0], hint)
+        hint = f"These are outside what scipy.stats.{self._family.name} allows."
+        bad = np.isnan(self.ppf(0.5))
+        checks.refuse("frozen", "has parameters without a distribution", bad, self._rows[:, 0], hint)
 
     def _shown(self) -> str:
         return f"{self._family.name}, <{len(self)} labels>"

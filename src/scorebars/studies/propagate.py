@@ -278,8 +278,6 @@ def _moments(
 
 def _checked(y: FloatArray, yerr: FloatArray, shift: FloatArray, method: str, kind: str) -> Propagated:
     bad = ~(np.isfinite(y) & np.isfinite(yerr))
-    if bad.any():
-        raise checks.complain(
-            "f", "is not finite within the errors of its arguments", bad, y, "Check the formula near these values."
-        )
+    hint = "Check the formula near these values."
+    checks.refuse("f", "is not finite within the errors of its arguments", bad, y, hint)
     return Propagated(y, yerr, shift, method, kind)

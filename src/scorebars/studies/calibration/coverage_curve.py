@@ -32,8 +32,7 @@ def coverage_curve(reached: FloatArray, levels: ArrayLike | None, level: float) 
     """The curve at these nominal levels; `reached` holds, sorted, the level of the interval on whose end each label lies."""
     nominal = np.linspace(0.0, 1.0, 101) if levels is None else np.asarray(checks.column(levels, "levels"), dtype=float)
     outside = ~((nominal >= 0) & (nominal <= 1))
-    if outside.any():
-        raise checks.complain("levels", "has values outside [0, 1]", outside, nominal, "Levels are probabilities.")
+    checks.refuse("levels", "has values outside [0, 1]", outside, nominal, "Levels are probabilities.")
     found = np.searchsorted(reached, nominal, side="right") / len(reached)
     reach = float(_kolmogorov().ppf(checks.probability(level, "level"), len(reached)))
     return CoverageCurve(nominal, found, np.maximum(nominal - reach, 0.0), np.minimum(nominal + reach, 1.0))

@@ -219,7 +219,6 @@ def plan(
         if isinstance(y_true, str | os.PathLike) or y is not None or pred is not None:
             columns = {"y": y, "pred": pred, "yerr": yerr, "groups": groups}
             given, task, said = _pilot_columns(y_true, y_pred, columns, task, nan_policy, reading)
-            _require_models(given.models, wanted)
             y_true, y_pred, yerr, groups = given.y_true, given.models, given.yerr, given.groups
         pilot = Pilot(y_true, _predictions(y_pred, wanted), yerr, groups, difference)
         found, guessed = assumed_task(task, y_true, yerr, pilot.models)
@@ -288,20 +287,14 @@ def _pilot_columns(
     return found.data, found.task, found.assumed
 
 
-def _require_models(models: Mapping[str, Any], wanted: int) -> None:
+def _predictions(y_pred: Any, wanted: int) -> list[Any]:
+    """The predictions of one model (std), or of two (difference)."""
+    names = list(y_pred) if isinstance(y_pred, Mapping) else []
+    models = list(y_pred.values()) if names else list(y_pred) if wanted == 2 and len(y_pred) == 2 else [y_pred]
     if len(models) != wanted:
         what = "one model (std)" if wanted == 1 else "two models (difference)"
-        raise ValueError(
-            f"this plan is about {what}, but the data have {len(models)}: {', '.join(models)}. Choose with pred=[...]."
-        )
-
-
-def _predictions(y_pred: Any, wanted: int) -> list[Any]:
-    pair = isinstance(y_pred, Mapping) or (wanted == 2 and len(y_pred) == 2)
-    models = [y_pred] if not pair else list(y_pred.values() if isinstance(y_pred, Mapping) else y_pred)
-    if len(models) != wanted:
-        what = "two models (a mapping or a pair of predictions)" if wanted == 2 else "one model"
-        raise ValueError(f"y_pred must hold the predictions of {what}, but holds {len(models)}.")
+        which = f": {', '.join(map(str, names))}. Choose with pred=[...]." if names else ". Pass a mapping or a pair."
+        raise ValueError(f"this plan is about {what}, but the data have {len(models)}{which}")
     return models
 
 
