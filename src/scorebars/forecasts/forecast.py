@@ -197,6 +197,12 @@ class Forecast(PerLabel, ABC):
     def ppf(self, q: FloatArray | float) -> FloatArray:
         """The value that is not exceeded with probability q; a single q serves all labels."""
 
+    @property
+    def width_of_middle(self) -> FloatArray:
+        """How wide the middle of each forecast is: its standard deviation, or where it has none the distance of quartiles."""
+        std = self.std
+        return std if np.all(np.isfinite(std)) else self.ppf(0.75) - self.ppf(0.25)
+
     def interval(self, level: float = 0.95) -> Ends:
         """The central interval of each label that holds the value with probability `level`."""
         tail = (1.0 - checks.probability(level, "level")) / 2
@@ -348,9 +354,7 @@ def crps_by_integral(forecast: Forecast, y: FloatArray) -> FloatArray:
     """The integral of (F(x) - [x >= y])^2 over x, for y of shape (..., n)."""
     y = np.asarray(y, dtype=np.float64)
     flat, label = y.reshape(-1), np.broadcast_to(np.arange(len(forecast)), y.shape).reshape(-1)
-    centre, width = forecast.ppf(0.5), forecast.std
-    if not np.all(np.isfinite(width)):  # a distribution without a variance
-        width = forecast.ppf(0.75) - forecast.ppf(0.25)
+    centre, width = forecast.ppf(0.5), forecast.width_of_middle
     out = np.empty(flat.size)
     for start in range(0, flat.size, _TOGETHER):
         part = slice(start, start + _TOGETHER)
@@ -486,15 +490,7 @@ class SeenForecast(Forecast):
 
     @cached_property
     def std(self) -> FloatArray:
-        if self._draws is not None or self.errors.normal is not None:
-            return np.sqrt(np.square(self.forecast.std) + self.added_variance)
-        model, about = self.errors, self.mean
-
-        def square(t: FloatArray) -> FloatArray:
-            t = self._possible(t)
-            return np.asarray(model.variance(t) + np.square(model.mean(t) - about))
-
-        return np.sqrt(self.forecast.expectation(square))
+        return np.sqrt(np.square(self.forecast.std) + self.added_variance)
 
     def _possible(self, truth: FloatArray) -> FloatArray:
         return np.maximum(truth, _SMALLEST) if self.errors.non_negative else truth
@@ -517,7 +513,7 @@ class SeenForecast(Forecast):
 
     def crps(self, y: FloatArray, estimator: str = "plain") -> FloatArray:
         """From a table for each label, to about 1e-6 of its spread."""
-        if self.errors.discrete:
+        if self.errors.discrete or not np.all(np.isfinite(self.std)):
             return crps_by_integral(self, y)
         return self._distances.crps(y)
 
@@ -567,8 +563,9 @@ class SeenForecast(Forecast):
     def ppf(self, q: FloatArray | float) -> FloatArray:
         """By bisection, between values that are far enough out."""
         q = np.broadcast_to(np.asarray(q, dtype=np.float64), np.broadcast_shapes(np.shape(q), (len(self),)))
-        reach = np.where(self.std > 0, self.std, 1.0)
-        low, high = (np.broadcast_to(self.mean + side * reach, q.shape).copy() for side in (-1.0, 1.0))
+        centre, reach = self.forecast.ppf(0.5), self.forecast.width_of_middle
+        reach = np.where(reach > 0, reach, 1.0)
+        low, high = (np.broadcast_to(centre + side * reach, q.shape).copy() for side in (-1.0, 1.0))
         for _ in range(60):
             short, long = self.cdf(low) >= q, self.cdf(high) < q
             if not (np.any(short) or np.any(long)):
