@@ -13,7 +13,7 @@ from scorebars.evaluation.study_data import error_columns
 from scorebars.forecasts import Forecast, NormalForecast
 from scorebars.metrics.forecast_inputs import forecast_data
 from scorebars.studies.calibration.calibration_result import Calibration, Calibrations
-from scorebars.studies.calibration.forecast_residuals import ForecastResiduals
+from scorebars.studies.calibration.judged_forecast import JudgedForecast
 
 _MOST_CORRELATED = 4_000
 """Correlated label errors are taken apart up to this many labels: it needs an n x n matrix."""
@@ -116,7 +116,7 @@ def _calibration(y_true: Any, given: Any, yerr: Any) -> Calibration:
         if not errors.independent:
             _require_turnable(forecast, data.n)
     unit = "" if data.unit is None else str(data.unit)
-    return Calibration(ForecastResiduals(data.labels, forecast, errors), unit, said)
+    return Calibration(JudgedForecast(data.labels, forecast, errors), unit, said)
 
 
 def _require_turnable(forecast: Forecast, n: int) -> None:

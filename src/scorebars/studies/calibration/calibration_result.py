@@ -23,7 +23,7 @@ from scorebars.studies.calibration.coverage_curve import (
     miscalibration_areas,
     miscalibration_pvalue,
 )
-from scorebars.studies.calibration.forecast_residuals import ForecastResiduals
+from scorebars.studies.calibration.judged_forecast import JudgedForecast
 from scorebars.studies.calibration.pit import DOUBT, Pit
 from scorebars.studies.calibration.spread_and_bias import ALONE, forecast_bias, spread_factor
 from scorebars.studies.calibration.spread_bins import SpreadBin, binned_by_spread
@@ -74,17 +74,17 @@ class Calibration(Shown):
     (True, False)
     """
 
-    _of: ForecastResiduals
+    _judged: JudgedForecast
     unit: str = ""
     _said: tuple[str, ...] = field(default=())
 
     @property
     def n(self) -> int:
-        return self._of.n
+        return self._judged.n
 
     @cached_property
     def _pit(self) -> Pit:
-        return Pit(self._of)
+        return Pit(self._judged)
 
     @property
     def pit(self) -> FloatArray:
@@ -94,12 +94,12 @@ class Calibration(Shown):
     @cached_property
     def spread_factor(self) -> Estimate:
         """By which factor must the forecast's spread be multiplied? A bias counts as spread."""
-        return spread_factor(self._of, self._pit, offset=False)
+        return spread_factor(self._pit, offset=False)
 
     @cached_property
     def spread_factor_without_bias(self) -> Estimate:
         """The same with a common bias fitted along and taken out."""
-        return spread_factor(self._of, self._pit, offset=True)
+        return spread_factor(self._pit, offset=True)
 
     @cached_property
     def bias(self) -> Estimate:
@@ -107,18 +107,18 @@ class Calibration(Shown):
         if self.n < 2:
             raise UndefinedEstimate("one label cannot tell bias from spread.")
         factor = self._or_none("spread_factor_without_bias")
-        return forecast_bias(self._of, self._pit, 1.0 if factor is None else float(factor))
+        return forecast_bias(self._pit, 1.0 if factor is None else float(factor))
 
     @cached_property
     def chi_squared(self) -> float:
         """Mean squared residual in units of spread and label error together."""
-        d, noise2, _ = self._of.in_spreads
+        d, noise2, _ = self._judged.in_units_of_spread
         return float(np.mean(np.square(d) / (1.0 + noise2)))
 
     @cached_property
     def sharpness(self) -> float:
         """Mean standard deviation of the forecasts."""
-        found = float(np.mean(self._of.forecast.std))
+        found = float(np.mean(self._judged.forecast.std))
         if not math.isfinite(found):
             raise UndefinedEstimate("these forecasts have no finite standard deviation, so no mean of them.")
         return found
@@ -156,7 +156,7 @@ class Calibration(Shown):
 
         The error is that against the truth: the label variance is taken out of the mean squared residual.
         """
-        return binned_by_spread(self._of, bins)
+        return binned_by_spread(self._judged, bins)
 
     @cached_property
     def normalised_error(self) -> float:
@@ -179,7 +179,7 @@ class Calibration(Shown):
     def verdict(self) -> str:
         """What the labels say of the forecast's error bars, in a sentence."""
         wrong = {name for name, p in self.pvalues.items() if p < DOUBT}
-        allowed = ", label errors allowed for" if self._of.errors is not None else ""
+        allowed = ", label errors allowed for" if self._judged.errors is not None else ""
         if not wrong:
             labels = f"these {self.n} labels{', which are few,' if self.n < _FEW else ''} give"
             if self.n == 1:
@@ -244,7 +244,9 @@ class Calibration(Shown):
     @cached_property
     def naive(self) -> Calibration:
         """What ignoring the label errors would have said: the labels taken as the true values."""
-        return self if self._of.errors is None else replace(self, _of=replace(self._of, errors=None), _said=())
+        return (
+            self if self._judged.errors is None else replace(self, _judged=replace(self._judged, errors=None), _said=())
+        )
 
     # what is shown -----------------------------------------------------------------------------
 
@@ -252,14 +254,14 @@ class Calibration(Shown):
     def notes(self) -> list[str]:
         """What to know about how this was found."""
         said = list(self._said)
-        if self._of.correlated:
+        if self._judged.correlated:
             said.append("label errors are correlated: the PIT is that of residuals made independent of each other.")
-        if self._of.errors is not None and self._of.errors.estimated:
+        if self._judged.errors is not None and self._judged.errors.estimated:
             said.append(
                 "label errors were estimated from repeats: the PIT allows for that, but where labels have fewer than 4 repeats "
                 "and errors of their own it is rough. Repeats(..., sigma='pooled') is better where labels share one error."
             )
-        if note := self._of.forecast.pit_note():
+        if note := self._judged.forecast.pit_note():
             said.append(note)
         return said
 

@@ -13,7 +13,7 @@ from scipy.special import chdtr, chdtrc, ndtr, ndtri
 
 from scorebars.arrays import FloatArray
 from scorebars.studies.calibration.coverage_curve import kolmogorov_pvalue
-from scorebars.studies.calibration.forecast_residuals import ForecastResiduals
+from scorebars.studies.calibration.judged_forecast import JudgedForecast
 
 _SEED = 20_261_116
 """Of the draws that break ties: with the labels in it the same data give the same digits, and other data other draws."""
@@ -33,25 +33,25 @@ class SpreadTest(NamedTuple):
 class Pit:
     """Where each label lies in its forecast: uniform if forecast and label errors are right."""
 
-    of: ForecastResiduals
+    judged: JudgedForecast
 
     @cached_property
     def values(self) -> FloatArray:
         """The probability of a label below the one at hand, (n,)."""
-        of = self.of
-        if of.correlated:
+        judged = self.judged
+        if judged.correlated:
             return np.asarray(ndtr(self.normal_scores))
-        rng = np.random.default_rng((_SEED, crc32(np.ascontiguousarray(of.y).tobytes())))
-        if of.errors is None:
-            return of.forecast.pit(of.y, rng)
-        return of.forecast.pit_through(of.errors.around_truth(), of.y, rng)
+        rng = np.random.default_rng((_SEED, crc32(np.ascontiguousarray(judged.y).tobytes())))
+        if judged.errors is None:
+            return judged.forecast.pit(judged.y, rng)
+        return judged.forecast.pit_through(judged.errors.around_truth(), judged.y, rng)
 
     @cached_property
     def normal_scores(self) -> FloatArray:
         """The same as a standard normal variable. Correlated label errors: residuals made independent of each other."""
-        if self.of.correlated:
-            values, vectors = self.of.axes
-            return -(vectors @ (self.of.in_spreads.residual / np.sqrt(1.0 + values)))
+        if self.judged.correlated:
+            values, vectors = self.judged.axes
+            return -(vectors @ (self.judged.in_units_of_spread.residual / np.sqrt(1.0 + values)))
         return np.asarray(ndtri(np.clip(self.values, 1e-300, 1.0 - 1e-16)))
 
     @cached_property
@@ -62,16 +62,16 @@ class Pit:
     @cached_property
     def _bias_direction(self) -> FloatArray:
         """How normal scores move with a common bias, as a vector of length 1; all alike where there is no variance."""
-        of = self.of
-        if of.why_no_scale:
-            moved = np.ones(of.n)
-        elif of.possible_spreads is not None:
+        judged = self.judged
+        if judged.why_no_scale:
+            moved = np.ones(judged.n)
+        elif judged.possible_spreads is not None:
             # where members happen to lie close together their label ranks at an end more often: one spread for all, so that
             # ranks do not depend on it
-            moved = 1.0 / np.sqrt(float(np.mean(of.spread2)) + of.noise2)
+            moved = 1.0 / np.sqrt(float(np.mean(judged.spread2)) + judged.noise2)
         else:
-            moved = of.in_spreads.offset / np.sqrt(1.0 + of.in_spreads.noise2)
-            moved = of.axes[1] @ moved if of.correlated else moved
+            moved = judged.in_units_of_spread.offset / np.sqrt(1.0 + judged.in_units_of_spread.noise2)
+            moved = judged.axes[1] @ moved if judged.correlated else moved
         return np.asarray(moved / math.sqrt(float(moved @ moved)))
 
     @cached_property
@@ -85,7 +85,7 @@ class Pit:
 
     def spread_test(self, offset: bool) -> SpreadTest:
         """Of the sum of squared normal scores, with `offset` less their bias: chi-square for a calibrated forecast."""
-        removed, n = (self.bias * self._bias_direction, self.of.n - 1) if offset else (0.0, self.of.n)
+        removed, n = (self.bias * self._bias_direction, self.judged.n - 1) if offset else (0.0, self.judged.n)
         square = float(np.sum(np.square(self.normal_scores - removed)))
         p = min(1.0, 2.0 * min(float(chdtr(n, square)), float(chdtrc(n, square)))) if n else 1.0
         return SpreadTest(p, square > n)
@@ -93,7 +93,7 @@ class Pit:
     @cached_property
     def spread(self) -> SpreadTest:
         """A bias counts as spread unless it is seen as a bias."""
-        return self.spread_test(offset=self.bias_pvalue < DOUBT or self.of.n < 2)
+        return self.spread_test(offset=self.bias_pvalue < DOUBT or self.judged.n < 2)
 
     @cached_property
     def pvalues(self) -> dict[str, float]:

@@ -15,7 +15,7 @@ from scorebars.answers.means.intrinsic_scatter import most_likely
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.moments.extra_variance import in_own_units
 from scorebars.moments.uncertain_spreads import NO_SCATTER, UncertainScatter
-from scorebars.studies.calibration.forecast_residuals import ForecastResiduals
+from scorebars.studies.calibration.judged_forecast import JudgedForecast
 from scorebars.studies.calibration.pit import DOUBT, Pit
 
 ALONE = 0.05
@@ -30,18 +30,19 @@ class _Likeliest(NamedTuple):
     interval: IntervalAt
 
 
-def spread_factor(of: ForecastResiduals, pit: Pit, offset: bool) -> Estimate:
+def spread_factor(pit: Pit, offset: bool) -> Estimate:
     """The factor on the spread that explains the residuals; with `offset` a common bias is fitted along and taken out."""
-    if offset and of.n < 2:
+    judged = pit.judged
+    if offset and judged.n < 2:
         raise UndefinedEstimate("one label cannot tell bias from spread.")
-    found = (_of_known_spreads if of.possible_spreads is None else _of_sample_spreads)(of, offset)
+    found = (_of_known_spreads if judged.possible_spreads is None else _of_sample_spreads)(judged, offset)
     note = "the residuals are no larger than the label errors alone would make them" if found.value == 0 else ""
     ends = partial(_agreeing, pit, found, offset)
     return Estimate(found.value, found.std, method="ml", note=note, interval=ends, total_interval=ends, sampled=True)
 
 
-def _of_known_spreads(of: ForecastResiduals, offset: bool) -> _Likeliest:
-    d, noise2, x = of.in_spreads
+def _of_known_spreads(judged: JudgedForecast, offset: bool) -> _Likeliest:
+    d, noise2, x = judged.in_units_of_spread
     scatter, unit = in_own_units(d, np.sqrt(noise2), None, offset=False)
     scatter = replace(scatter, as_seen=True)  # the forecast claims a shape
     if offset:
@@ -50,19 +51,19 @@ def _of_known_spreads(of: ForecastResiduals, offset: bool) -> _Likeliest:
     return _Likeliest(float(found), found.std, found.interval)
 
 
-def _of_sample_spreads(of: ForecastResiduals, offset: bool) -> _Likeliest:
+def _of_sample_spreads(judged: JudgedForecast, offset: bool) -> _Likeliest:
     """Of ensembles, whose spreads are uncertain themselves."""
-    possible, sample = of.possible_spreads, of.forecast.estimated_spread
+    possible, sample = judged.possible_spreads, judged.forecast.estimated_spread
     assert possible is not None and sample is not None
-    unit2 = float(np.mean(np.square(of.scale)))
-    d, noise2 = of.residual / math.sqrt(unit2), of.noise2 / unit2
+    unit2 = float(np.mean(np.square(judged.scale)))
+    d, noise2 = judged.residual / math.sqrt(unit2), judged.noise2 / unit2
     exact = d[noise2 == 0]
     if len(exact) and not np.any(exact != (exact[0] if offset else 0.0)):
         return _Likeliest(0.0, 0.0, Symmetric(0.0, 0.0))  # labels without error that are met exactly
     scatter = UncertainScatter(d, possible.values / unit2, noise2, offset)
     x, top = scatter.best()
     # spreads that are known from each other err together, as much as all members do
-    share = float(np.mean(np.square(of.spread2 / (of.spread2 + of.noise2))))
+    share = float(np.mean(np.square(judged.spread2 / (judged.spread2 + judged.noise2))))
     interval = partial(_within_drop, scatter, x, top, 1.0 + possible.common * share / sample.degrees)
     value = 0.0 if x == NO_SCATTER else math.exp(x / 2)
     return _Likeliest(value, partial(_one_sigma, interval, value), interval)
@@ -95,17 +96,17 @@ def _agreeing(pit: Pit, found: _Likeliest, offset: bool, level: float) -> Interv
     return Interval(low, high)
 
 
-def forecast_bias(of: ForecastResiduals, pit: Pit, factor: float) -> Estimate:
+def forecast_bias(pit: Pit, factor: float) -> Estimate:
     """The weighted mean of forecast - label, where the true spread is `factor` times that of the forecasts."""
-    d, noise2, x = of.in_spreads
+    d, noise2, x = pit.judged.in_units_of_spread
     variance = factor**2 + noise2
     if not float(variance.min()) > 0:
         variance = 1.0 + noise2
     weight = float(np.sum(x * x / variance))
     value = float(np.sum(x * d / variance)) / weight
-    scatter = float(np.sum(np.square(d - value * x) / variance)) / (of.n - 1)
+    scatter = float(np.sum(np.square(d - value * x) / variance)) / (pit.judged.n - 1)
     std = math.sqrt(scatter / weight)
-    interval = partial(_with_none, pit, Symmetric(value, std, df=of.n - 1))
+    interval = partial(_with_none, pit, Symmetric(value, std, df=pit.judged.n - 1))
     return Estimate(value, std, method="weighted mean", interval=interval, total_interval=interval, sampled=True)
 
 

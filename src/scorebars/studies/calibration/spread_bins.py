@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scorebars.studies.calibration.forecast_residuals import ForecastResiduals
+from scorebars.studies.calibration.judged_forecast import JudgedForecast
 
 _FEWEST_IN_BIN = 10
 _MOST_BINS = 10
@@ -28,24 +28,24 @@ class SpreadBin(NamedTuple):
     """The same with the label variance left in."""
 
 
-def binned_by_spread(of: ForecastResiduals, bins: int | None) -> list[SpreadBin]:
+def binned_by_spread(judged: JudgedForecast, bins: int | None) -> list[SpreadBin]:
     """Bins of equal number; by default at most ten of at least ten labels, and one where all spreads are alike."""
-    most = max(1, min(_MOST_BINS, of.n // _FEWEST_IN_BIN))
-    if bins is not None and not (isinstance(bins, int | np.integer) and 1 <= bins <= of.n):
-        raise ValueError(f"bins must be a whole number from 1 to the number of labels, {of.n}, got {bins!r}.")
-    if bins is None and float(np.ptp(of.scale)) <= 1e-12 * float(of.scale.max()):
+    most = max(1, min(_MOST_BINS, judged.n // _FEWEST_IN_BIN))
+    if bins is not None and not (isinstance(bins, int | np.integer) and 1 <= bins <= judged.n):
+        raise ValueError(f"bins must be a whole number from 1 to the number of labels, {judged.n}, got {bins!r}.")
+    if bins is None and float(np.ptp(judged.scale)) <= 1e-12 * float(judged.scale.max()):
         most = 1
-    order = np.argsort(of.scale, kind="stable")
-    return [_bin(of, rows) for rows in np.array_split(order, most if bins is None else int(bins))]
+    order = np.argsort(judged.scale, kind="stable")
+    return [_bin(judged, rows) for rows in np.array_split(order, most if bins is None else int(bins))]
 
 
-def _bin(of: ForecastResiduals, rows: Any) -> SpreadBin:
-    square = np.square(of.residual[rows])
-    found = square - of.noise2[rows]
+def _bin(judged: JudgedForecast, rows: Any) -> SpreadBin:
+    square = np.square(judged.residual[rows])
+    found = square - judged.noise2[rows]
     mean, count = float(np.mean(found)), len(rows)
     # of normal residuals, and of those at hand where these scatter more
-    own = 2.0 * float(np.mean(np.square(np.maximum(mean, 0.0) + of.noise2[rows])))
+    own = 2.0 * float(np.mean(np.square(np.maximum(mean, 0.0) + judged.noise2[rows])))
     std = math.sqrt(max(own, float(np.var(square, ddof=1)) if count > 1 else 0.0) / count)
     low, high = (math.sqrt(max(end, 0.0)) for end in (mean - 1.96 * std, mean + 1.96 * std))
-    spread = math.sqrt(float(np.mean(of.spread2[rows])))
+    spread = math.sqrt(float(np.mean(judged.spread2[rows])))
     return SpreadBin(count, spread, math.sqrt(max(mean, 0.0)), low, high, math.sqrt(float(np.mean(square))))

@@ -17,7 +17,7 @@ from scorebars.forecasts.forecast import SeenForecast
 from scorebars.moments.uncertain_spreads import PossibleVariances, claimed_variances
 
 
-class InSpreads(NamedTuple):
+class InUnitsOfSpread(NamedTuple):
     """Residuals in units of the spread that are independent of each other."""
 
     residual: FloatArray
@@ -28,7 +28,7 @@ class InSpreads(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ForecastResiduals:
+class JudgedForecast:
     """Labels and their forecasts, with what forecasts and label errors say of the distance between them."""
 
     y: FloatArray
@@ -95,13 +95,13 @@ class ForecastResiduals:
         return np.sqrt(self.spread2)
 
     @cached_property
-    def in_spreads(self) -> InSpreads:
+    def in_units_of_spread(self) -> InUnitsOfSpread:
         """Residuals in units of the spread; correlated ones turned to the axes of the label errors."""
         d, offset = self.residual / self.scale, 1.0 / self.scale
         if not self.correlated:
-            return InSpreads(d, self.noise2 / self.spread2, offset)
+            return InUnitsOfSpread(d, self.noise2 / self.spread2, offset)
         values, vectors = self.axes
-        return InSpreads(vectors.T @ d, values, vectors.T @ offset)
+        return InUnitsOfSpread(vectors.T @ d, values, vectors.T @ offset)
 
     @cached_property
     def axes(self) -> tuple[FloatArray, FloatArray]:
