@@ -12,7 +12,7 @@ ROOT = Path(scorebars.__file__).parent
 
 # From the border to the user. Modules on one line do not import each other, except inside their own package.
 LAYERS = [
-    ["arrays"],
+    ["arrays", "passages"],
     ["checks", "numerics", "datasets", "data"],
     ["tables", "cells"],
     ["errors"],

@@ -29,6 +29,12 @@ def complain(argument: str, what: str, bad: NDArray[np.bool_], values: NDArray[A
     return ValueError(text)
 
 
+def refuse(argument: str, what: str, bad: NDArray[np.bool_], values: NDArray[Any], hint: str) -> None:
+    """Complain where any value is bad."""
+    if bad.any():
+        raise complain(argument, what, bad, values, hint)
+
+
 def real_array(values: Any, argument: str) -> NDArray[Any]:
     """`values` as an array of float32 or float64; whether its entries are finite is not checked here."""
     if type(values) is np.ndarray and values.dtype.char in "df" and values.dtype.isnative:
@@ -168,6 +174,13 @@ def column(values: Any, argument: str) -> NDArray[Any]:
             "Pass a flat array."
         )
     return array
+
+
+def finite_column(values: Any, argument: str) -> FloatArray:
+    """One finite number for each label, (n,); a single number is one label."""
+    found = np.asarray(column(np.atleast_1d(real_array(values, argument)), argument), dtype=np.float64)
+    require_finite(found, argument)
+    return found
 
 
 def same_length(first: NDArray[Any], second: NDArray[Any], name_first: str, name_second: str) -> None:

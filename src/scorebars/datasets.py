@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars.passages import passages
+
 __all__ = ["Dataset", "load_acs_poverty", "load_blackholes", "load_cifar10_label_errors", "load_nuclear_masses"]
 __all__ += ["load_pantheon", "load_sampl6_logp", "load_sampl7_logp"]
 
@@ -32,6 +34,13 @@ def __dir__() -> list[str]:
 
 
 _Row = dict[str, str]
+_documented = passages(
+    dataset="""\
+Returns
+-------
+Dataset
+    Labels `y`, errors `yerr`, `predictions` by model, and more `columns`."""
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,6 +137,7 @@ def _dataset(about: str, rows: list[_Row], **given: Any) -> Dataset:
     return Dataset(**{"predictions": models, **read, **words, "name": about.split()[0], **given})
 
 
+@_documented
 def load_acs_poverty() -> Dataset:
     """How well can a county's poverty rate be predicted, when the survey itself is uncertain?
 
@@ -138,10 +148,7 @@ def load_acs_poverty() -> Dataset:
 
     Caveat: `acs5_2018` is a survey with errors of its own, and its sample shares no year with the labels.
 
-    Returns
-    -------
-    Dataset
-        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+    $dataset
 
     Examples
     --------
@@ -159,6 +166,7 @@ def load_acs_poverty() -> Dataset:
     )
 
 
+@_documented
 def load_blackholes() -> Dataset:
     """How tight is the relation between a black hole's mass and its galaxy, beyond the measurement errors?
 
@@ -170,10 +178,7 @@ def load_blackholes() -> Dataset:
 
     Caveat: the published intrinsic scatter of M-sigma, 0.38 dex, removes `prederr_Msigma` too and solves chi2 = n.
 
-    Returns
-    -------
-    Dataset
-        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+    $dataset
 
     Examples
     --------
@@ -200,6 +205,7 @@ def load_blackholes() -> Dataset:
     )
 
 
+@_documented
 def load_cifar10_label_errors() -> Dataset:
     """What is a classifier's accuracy worth, when some labels of the test set are wrong?
 
@@ -214,10 +220,7 @@ def load_cifar10_label_errors() -> Dataset:
     lower bound for the wrong labels of the set, and all of them are among this model's mistakes: an accuracy corrected
     with these votes alone can only go up, for this model more than for any other.
 
-    Returns
-    -------
-    Dataset
-        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+    $dataset
 
     Examples
     --------
@@ -254,6 +257,7 @@ def load_cifar10_label_errors() -> Dataset:
     )
 
 
+@_documented
 def load_nuclear_masses() -> Dataset:
     """How well do nuclear mass models do, and how much of their error is that of the measured masses?
 
@@ -266,10 +270,7 @@ def load_nuclear_masses() -> Dataset:
     Caveats: values are rounded to 0.01 MeV, and 84 labels have an error of exactly 0 (below 0.5 keV). The models were
     adjusted to (parts of) these labels; WS3_RBF even interpolates them, which is why its rms grows on `y_later`.
 
-    Returns
-    -------
-    Dataset
-        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+    $dataset
 
     Examples
     --------
@@ -299,6 +300,7 @@ def load_nuclear_masses() -> Dataset:
     )
 
 
+@_documented
 def load_pantheon(*, binned: bool = True) -> Dataset:
     """Which cosmology fits the supernova distances, when the errors are correlated?
 
@@ -316,10 +318,7 @@ def load_pantheon(*, binned: bool = True) -> Dataset:
     binned : bool
         Which of the two.
 
-    Returns
-    -------
-    Dataset
-        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+    $dataset
 
     Examples
     --------
@@ -346,6 +345,7 @@ def load_pantheon(*, binned: bool = True) -> Dataset:
     )
 
 
+@_documented
 def load_sampl6_logp() -> Dataset:
     """Which of 105 methods predicts the octanol-water partition coefficient best, judged on 11 molecules?
 
@@ -358,10 +358,7 @@ def load_sampl6_logp() -> Dataset:
     the squared Pearson correlation and their `ME` is experiment minus prediction. With 11 labels most neighbours in the
     ranking cannot be told apart. 91 sets of predictions were blind; 14 are reference calculations of the organisers.
 
-    Returns
-    -------
-    Dataset
-        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+    $dataset
 
     Examples
     --------
@@ -392,6 +389,7 @@ def load_sampl6_logp() -> Dataset:
     )
 
 
+@_documented
 def load_sampl7_logp() -> Dataset:
     """Which of 36 methods predicts the octanol-water partition coefficient best, judged on 22 molecules?
 
@@ -399,10 +397,7 @@ def load_sampl7_logp() -> Dataset:
     of `predictions`: `method_name`, `method_category`, and `prediction_err` (36, 22), the error its authors stated.
     `published` as in `load_sampl6_logp`: `R2` is the squared Pearson correlation, `ME` experiment minus prediction.
 
-    Returns
-    -------
-    Dataset
-        Labels `y`, errors `yerr`, `predictions` by model, and more `columns`.
+    $dataset
 
     Examples
     --------

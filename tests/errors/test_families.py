@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from scorebars import errors
-from scorebars.errors.measurement_error import Continuous
+from scorebars.errors.continuous import Continuous
 
 Y = np.array([0.5, 2.0, 7.25])
 

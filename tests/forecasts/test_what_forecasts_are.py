@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 import scorebars as sb
 from scorebars.errors import Poisson
@@ -93,6 +93,26 @@ def test_other_laws_agree_with_the_normal_one():
     assert law.crps(MEAN) == pytest.approx(normal.crps(MEAN), abs=1e-6)
     assert law.crps(x) == pytest.approx(normal.crps(x), abs=1e-6)
     assert law.mean == pytest.approx(MEAN) and law.std == pytest.approx(normal.std)
+
+
+@pytest.mark.parametrize("law", [stats.cauchy(0, 1), stats.t(1.5)], ids=["no mean", "no variance"])
+def test_heavy_tails_seen_through_errors(law):
+    """Against the integral over a distribution that is convolved by Gauss's rule."""
+    z, weight = np.polynomial.hermite_e.hermegauss(80)
+    weight = weight / weight.sum()
+
+    def below(x):
+        return float(weight @ law.cdf(x - 0.5 * z))
+
+    y = np.array([0.3, -2.0])
+    expected = [
+        integrate.quad(lambda x: below(x) ** 2, -np.inf, at, limit=500)[0]
+        + integrate.quad(lambda x: below(-x) ** 2, at, np.inf, limit=500)[0]
+        for at in y
+    ]
+    seen = sb.LawForecast(law, n=2).seen_through(0.5)
+    assert seen.crps(y) == pytest.approx(expected, rel=1e-7)
+    assert seen.cdf(seen.ppf(0.9)) == pytest.approx(0.9)
 
 
 MODELS = [

@@ -184,7 +184,7 @@ def test_the_verdict_and_the_interval_of_the_factor_agree(members):
             assert holds == [True, True]
         elif p >= 0.015:
             assert holds[1]
-        elif (float(found.spread_factor) > 1) == found._spread.narrow:
+        elif (float(found.spread_factor) > 1) == found._pit.spread.narrow:
             assert not any(holds)
         said.add((found.calibrated, holds[0]))
     assert said >= {(True, True), (False, False)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scorebars as sb
-from scorebars.errors.repeats import c4, shrinkage_prior
+from scorebars.errors.estimated_sizes import c4, shrinkage_prior
 
 
 def test_three_forms_agree():

@@ -40,10 +40,11 @@ the truth is the label plus an error (a set point, a calibrated posterior).
 from scorebars.errors.asymmetric import LogNormal, SplitNormal
 from scorebars.errors.censored import Censored
 from scorebars.errors.class_error import ClassError, Flip
-from scorebars.errors.counts_and_draws import Empirical, Poisson
+from scorebars.errors.empirical import Empirical
 from scorebars.errors.measurement_error import ErrorModel, MeasurementError
 from scorebars.errors.named_classes import ClassFlip, LabelProbabilities, Transition
 from scorebars.errors.normal import Normal
+from scorebars.errors.poisson import Poisson
 from scorebars.errors.relative import Relative
 from scorebars.errors.repeats import Repeats
 from scorebars.errors.symmetric import Laplace, Rounding, StudentT, Triangular, Uniform

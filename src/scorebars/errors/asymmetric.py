@@ -11,17 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars.arrays import BoolArray, FloatArray
-from scorebars.errors.measurement_error import (
-    NO_ERROR,
-    Continuous,
-    MeasurementError,
-    check_kind,
-    divisible,
-    non_negative,
-    normal_density,
-    require_common_size,
-    standard_deviations,
-)
+from scorebars.errors.continuous import NO_ERROR, Continuous, divisible, normal_density
+from scorebars.errors.measurement_error import MeasurementError, check_kind
+from scorebars.errors.parameters import non_negative, require_common_size, standard_deviations
 
 
 class SplitNormal(Continuous):
@@ -198,18 +190,16 @@ class LogNormal(Continuous):
         self.kind = check_kind(kind)
         self.sigma_log = non_negative(sigma_log, "sigma_log", "sigma_log is the standard deviation of the logarithm")
         values = np.atleast_1d(self.sigma_log)
-        if np.any(values > _LARGEST):
-            hint = (
-                "It is the standard deviation of the natural logarithm: 0.05 for 5 %. Errors in the unit of the labels: "
-                "Normal(sigma)."
-            )
-            raise checks.complain("sigma_log", f"has values above {_LARGEST:g}", values > _LARGEST, values, hint)
+        hint = (
+            "It is the standard deviation of the natural logarithm: 0.05 for 5 %. Errors in the unit of the labels: "
+            "Normal(sigma)."
+        )
+        checks.refuse("sigma_log", f"has values above {_LARGEST:g}", values > _LARGEST, values, hint)
 
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
-        if np.any(y <= 0):
-            what = "has values that are not positive, which log-normal errors cannot describe"
-            hint = "LogNormal takes each label as the median of positive values; use Normal or SplitNormal for others."
-            raise checks.complain(argument, what, y <= 0, y, hint)
+        what = "has values that are not positive, which log-normal errors cannot describe"
+        hint = "LogNormal takes each label as the median of positive values; use Normal or SplitNormal for others."
+        checks.refuse(argument, what, y <= 0, y, hint)
 
     def _spread(self, y: FloatArray) -> FloatArray:
         """w - 1 with w = exp(s^2), by which the moments E x^k = y^k exp(k^2 s^2 / 2) are written."""

@@ -13,8 +13,9 @@ import numpy as np
 from scorebars import checks
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.cells import read_cells
-from scorebars.errors.measurement_error import MeasurementError, require_common_size, standard_deviations
+from scorebars.errors.measurement_error import MeasurementError
 from scorebars.errors.normal import Normal
+from scorebars.errors.parameters import require_common_size, standard_deviations
 
 _RANGE = re.compile(r"[\[(]\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*[\])]")
 _UPPER = ("1", "true", "t", "y", "yes", "<", "<=", "≤", "u", "ul", "upper")

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scorebars import checks
 from scorebars.arrays import FloatArray
 from scorebars.errors.checked_rates import CheckedRates, counted_pair
-from scorebars.errors.measurement_error import ErrorModel, check_kind, shown_parameter
+from scorebars.errors.measurement_error import ErrorModel, check_kind
+from scorebars.errors.parameters import shown_parameter
 
 Classes = NDArray[Any]
 

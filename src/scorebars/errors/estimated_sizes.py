@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri, ndtri, poch
+from scipy.optimize import brentq
+from scipy.special import chdtri, ndtri, poch, polygamma, psi
 
 from scorebars.arrays import FloatArray
 
@@ -117,15 +118,6 @@ class EstimatedSizes:
         shared = together * float(np.sum(alone * self.nu * each)) / self.pooled_degrees
         return float(np.sum(np.square(alone) * each)) + 2.0 * shared + together**2 * self.pooled_variance
 
-    @classmethod
-    def of_each(cls, sigma: FloatArray, degrees: FloatArray) -> EstimatedSizes:
-        """Each standard deviation from a variance estimate of its own with these degrees of freedom."""
-        ones, everything, own = np.ones(len(sigma)), float(np.sum(degrees)), np.square(sigma)
-        pooled = float(np.sum(degrees * own)) / everything
-        scattered = float(np.sum(np.square(degrees * own) * 2.0 / (degrees + 2.0))) / everything**2
-        pooled_variance = max(scattered, 2.0 * pooled**2 / everything)
-        return cls(sigma, own, degrees, ones, degrees, ones, ones / c4(degrees), everything, pooled_variance)
-
     @property
     def own_steps(self) -> FloatArray:
         """Relative standard deviation of each sigma from its own estimate, independent from label to label."""
@@ -139,3 +131,57 @@ class EstimatedSizes:
             return None
         part = (1.0 - self.weight) * math.sqrt(self.pooled_variance)
         return np.asarray(part / np.where(self.sigma > 0, 2.0 * np.square(self.sigma), 1.0))
+
+
+WAYS = ("per_item", "pooled", "shrunk")
+"""Each variance from its own estimate, one for all, or each drawn towards the common one."""
+
+
+def sizes_of(variances: FloatArray, nu: FloatArray, way: str = "per_item") -> EstimatedSizes:
+    """Standard deviations from variance estimates with `nu` degrees of freedom, 0 of which say nothing."""
+    everything = float(np.sum(nu))
+    pooled = float(np.sum(nu * variances)) / everything
+    # from the labels' own variances, as they may differ, but never below what equal errors give
+    scattered = float(np.sum(np.square(nu * variances) * 2.0 / (nu + 2.0))) / everything**2
+    pooled_variance = max(scattered, 2.0 * pooled**2 / everything)
+    prior_degrees, prior_variance = shrinkage_prior(variances, nu) if way == "shrunk" else (math.inf, pooled)
+    ones, single = np.ones(len(nu)), nu == 0
+    if way == "per_item":
+        weight, degrees, stretch, absolute = ones, nu, ones, ones / c4(nu)
+        sigma = np.sqrt(variances)
+    elif math.isinf(prior_degrees):
+        weight, degrees, stretch = 0.0 * ones, everything * ones, ones
+        sigma, absolute = math.sqrt(pooled) * ones, ones / c4(everything)
+    else:
+        prior = max(prior_degrees - 2.0, 0.0)
+        weight = np.where(single, 0.0, nu / np.where(single, 1.0, prior + nu))
+        variance = weight * variances + (1.0 - weight) * pooled
+        degrees = prior_degrees + nu
+        moderated = (prior_degrees * prior_variance + nu * variances) / degrees
+        stretch = np.sqrt(moderated / np.where(variance > 0, variance, 1.0))
+        if prior == 0:  # errors that differ this much have no common mean: each label's own, as "per_item"
+            degrees, stretch = np.where(single, degrees, nu), np.where(single, stretch, 1.0)
+        sigma, there = np.sqrt(variance), ~single
+        unbiased = float(np.sum(np.sqrt(variances[there]) / c4(nu[there])))
+        absolute = ones * unbiased / (float(np.sum(sigma[there])) or 1.0)
+    return EstimatedSizes(sigma, variances, nu, weight, degrees, stretch, absolute, everything, pooled_variance)
+
+
+def shrinkage_prior(variances: FloatArray, nu: FloatArray) -> tuple[float, float]:
+    """Scaled inverse chi-square prior of the variances by the moments of their logarithms (Smyth 2004).
+
+    Returns its degrees of freedom (infinite where the variances scatter no more than chance makes them) and variance.
+    """
+    use = (nu > 0) & (variances > 0)
+    if use.sum() < 2:
+        return math.inf, float(np.sum(nu * variances) / np.sum(nu))
+    v, k = variances[use], nu[use]
+    e = np.log(v) - psi(k / 2) + np.log(k / 2)
+    count, centre = len(e), float(np.mean(e))
+    excess = float(np.mean(np.square(e - centre) * count / (count - 1) - polygamma(1, k / 2)))
+    if excess <= 0:
+        return math.inf, math.exp(centre)
+    # trigamma(x) lies between 1/x + 1/(2 x^2) and 1/x + 1/x^2
+    most = 1.5 / excess + 1.0 / math.sqrt(excess)
+    degrees = 2 * float(brentq(lambda x: polygamma(1, x) - excess, 1.0 / excess, most))
+    return degrees, math.exp(centre + float(psi(degrees / 2)) - math.log(degrees / 2))

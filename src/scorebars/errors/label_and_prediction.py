@@ -14,8 +14,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.errors.measurement_error import MeasurementError, picked
+from scorebars.errors.measurement_error import MeasurementError
 from scorebars.errors.normal import Normal
+from scorebars.errors.per_label import picked
 
 
 class LabelAndPrediction(MeasurementError):

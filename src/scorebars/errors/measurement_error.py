@@ -1,18 +1,19 @@
-"""What is known about the labels: the base of all error models, and the checks of their parameters."""
+"""What is known about the labels: the base of all error models, and that of errors of measured numbers."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
-from scorebars import checks
-from scorebars.arrays import BoolArray, FloatArray
+from scorebars.arrays import FloatArray
+from scorebars.errors.parameters import shown_parameter
+from scorebars.errors.per_label import PerLabel
 
 if TYPE_CHECKING:
     from scorebars.errors.estimated_sizes import CommonScale
@@ -32,7 +33,7 @@ def check_kind(kind: str) -> ErrorKind:
     return kind  # type: ignore[return-value]
 
 
-class ErrorModel(ABC):
+class ErrorModel(PerLabel, ABC):
     """How labels scatter.
 
     `kind` is ``"classical"`` (label = truth + error: a measurement) or ``"berkson"`` (truth = label + error: a
@@ -47,9 +48,6 @@ class ErrorModel(ABC):
 
     kind: ErrorKind
     usual_kind: ClassVar[ErrorKind] = "classical"
-
-    per_label: ClassVar[tuple[str, ...]] = ()
-    """Names of the attributes that hold one entry for each label, or one value for all."""
 
     shown: ClassVar[tuple[str, ...]] = ()
     """Names of the parameters that the text of the model shows."""
@@ -66,20 +64,6 @@ class ErrorModel(ABC):
         if self.size is None:
             raise AttributeError(f"this {type(self).__name__} serves any number of labels, so it has no shape")
         return (self.size,)
-
-    def __getitem__(self, index: Any) -> Self:
-        """The model of a subset of the labels, as a fold of a cross-validation needs it."""
-        return self._part(index[0] if isinstance(index, tuple) else index)  # scikit-learn asks for model[rows, ...]
-
-    def _part(self, index: Any) -> Self:
-        """The model of the labels at `index`: whole numbers, booleans or a slice."""
-        return self._changed(**{name: picked(getattr(self, name), index) for name in self.per_label})
-
-    def _changed(self, **attributes: Any) -> Self:
-        """A copy with some attributes replaced, which are not checked again."""
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__, **attributes)
-        return new
 
     def labels(self) -> NDArray[Any] | None:
         """The labels themselves where the model holds them, so that y_true may be None."""
@@ -326,6 +310,14 @@ class MeasurementError(ErrorModel):
     def ppf(self, y: FloatArray, q: FloatArray) -> FloatArray:
         """The value below which a fresh label falls with probability q."""
 
+    def draws(self, y: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """The values that fresh labels take and their probabilities, each (draws, n); None where no draws are held."""
+        return None
+
+    def kinks(self, n: int) -> FloatArray:
+        """Errors (k, n) at which the density of each of n labels bends or jumps; at 0 where it follows the label."""
+        return np.zeros((1, n))
+
     def between(self, y: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """P(low <= fresh label <= high), the difference taken in the tail that keeps its digits."""
         upper = self.at_least(y, low) - self.sf(y, high)
@@ -391,195 +383,3 @@ def held_labels(yerr: Any) -> Any:
         models = "Censored, Empirical, Repeats, LabelProbabilities, Votes or Thresholded"
         raise ValueError(f"y_true is None, which is allowed only with an error model that holds the labels: {models}.")
     return held
-
-
-def picked(values: Any, index: Any) -> Any:
-    """Per-label values of a subset; a value that serves all labels stays as it is."""
-    one = values is None or isinstance(values, float | int) or (isinstance(values, np.ndarray) and not values.ndim)
-    return values if one else values[index]
-
-
-def shown_parameter(name: str, value: Any) -> str:
-    """A parameter as text: a plain number shown, an array counted.
-
-    >>> shown_parameter("scale", 0.5), shown_parameter("scale", np.ones(3))
-    ('scale=0.5', 'scale=<3 values>')
-    """
-    return f"{name}=<{len(value)} values>" if isinstance(value, np.ndarray) else f"{name}={value:g}"
-
-
-def non_negative(values: Any, argument: str, meaning: str) -> FloatArray | float:
-    """A number or (n,), finite and at least 0; `meaning` says what the parameter is."""
-    return _checked(values, argument, lambda x: x < 0, "negative", f"{meaning}: it cannot be below 0.")
-
-
-def positive_parameter(values: Any, argument: str, meaning: str) -> FloatArray | float:
-    """A number or (n,), finite and above 0."""
-    return _checked(values, argument, lambda x: x <= 0, "not positive", f"{meaning}: it must be above 0.")
-
-
-def standard_deviations(values: Any, argument: str) -> FloatArray | float:
-    """Standard deviations: a number or (n,), finite and not negative."""
-    return non_negative(values, argument, "sigma is a standard deviation (not a variance, not a lower error)")
-
-
-def _checked(
-    values: Any, argument: str, wrong: Callable[[FloatArray], BoolArray], what: str, meaning: str
-) -> FloatArray | float:
-    array = np.asarray(checks.real_array(values, argument), dtype=np.float64)
-    if array.ndim == 0:
-        if not np.isfinite(array) or wrong(array):
-            raise ValueError(
-                f"{argument} = {float(array)} is {what if np.isfinite(array) else 'not finite'}. {meaning}"
-            )
-        return float(array)
-    array = checks.column(array, argument)
-    checks.require_finite(array, argument)
-    if (bad := wrong(array)).any():
-        has = "has negative values" if what == "negative" else f"has values that are {what}"
-        raise checks.complain(argument, has, bad, array, meaning)
-    return array
-
-
-def require_common_size(**parameters: Any) -> None:
-    """Refuse parameters that describe different numbers of labels."""
-    sizes = {name: len(value) for name, value in parameters.items() if isinstance(value, np.ndarray)}
-    if len(set(sizes.values())) > 1:
-        names, numbers = " and ".join(sizes), " and ".join(map(str, sizes.values()))
-        raise ValueError(f"{names} describe different numbers of labels: {numbers}.")
-
-
-def rows_of_numbers(values: Any, argument: str, one: str) -> FloatArray:
-    """An (n, k) array with one row for each label, short rows filled with NaN; `one` is what a row holds."""
-    if isinstance(values, list | tuple) and len({np.size(row) for row in values}) > 1:
-        padded = np.full((len(values), max(np.size(row) for row in values)), np.nan)
-        for i, row in enumerate(values):
-            padded[i, : np.size(row)] = checks.real_array(row, f"{argument}[{i}]").reshape(-1)
-        values = padded
-    rows = np.asarray(checks.real_array(values, argument), dtype=np.float64)
-    if rows.ndim != 2 or not rows.size:
-        raise ValueError(
-            f"{argument} must have one row of {one}s for each label, shape (n, {one}s), but has shape {rows.shape}."
-        )
-    infinite = np.isinf(rows)
-    if infinite.any():
-        raise checks.complain(argument, "contains infinity", infinite, rows, f"Remove these {one}s or set them to NaN.")
-    empty = np.asarray(np.isnan(rows).all(axis=1))
-    if empty.any():
-        hint = "Each label needs at least one: remove these rows."
-        raise checks.complain(argument, f"has rows without any {one}", empty, rows[:, 0], hint)
-    return rows
-
-
-# families with a density -----------------------------------------------------------------------------
-#
-# A fresh label is a monotone function of a standard coordinate u, for example y + sigma u. The family knows the density
-# of u, smooth between its `edges`. Probabilities and integrals over labels need no more. The standard distribution is
-# the normal one unless a family says otherwise.
-
-NO_ERROR = 1e-300
-"""A smaller width cannot be divided by; the label is then taken as exact."""
-
-
-def divisible(width: FloatArray | float) -> FloatArray:
-    """The width where it can be divided by, else 1."""
-    return np.where(np.greater(width, NO_ERROR), width, 1.0)
-
-
-def normal_density(u: FloatArray) -> FloatArray:
-    """Density of the standard normal distribution."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.exp(-0.5 * np.square(u)) / math.sqrt(2 * math.pi))
-
-
-class Continuous(MeasurementError):
-    """A family with a density. Arguments `u` and `x` have shape (..., n), one column for each label."""
-
-    edges: ClassVar[tuple[float, ...]] = (-38.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 38.0)
-    """Where panels of an integral over u begin and end: the density is smooth in each, and negligible outside."""
-
-    additive: ClassVar[bool] = True
-    """Whether the error is added to the label whatever the label is, so that only residuals count."""
-
-    algebraic_tails: ClassVar[bool] = False
-    """Whether the density falls off like a power of u, so that what lies beyond the last edge must be extrapolated."""
-
-    @abstractmethod
-    def at(self, y: FloatArray, u: FloatArray) -> FloatArray:
-        """The label at the standard coordinate u."""
-
-    @abstractmethod
-    def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        """The standard coordinate of the label x; infinite where x is out of reach."""
-
-    @abstractmethod
-    def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        """du/dx at the label x."""
-
-    @abstractmethod
-    def exact(self, y: FloatArray) -> BoolArray:
-        """Whether each label has no error at all."""
-
-    def density(self, u: FloatArray) -> FloatArray:
-        """Density of the standard coordinate."""
-        return normal_density(u)
-
-    def _upper(self, u: FloatArray) -> FloatArray:
-        """P(U > u)."""
-        return np.asarray(ndtr(-u))
-
-    def _lower(self, u: FloatArray) -> FloatArray:
-        """P(U <= u)."""
-        return self._upper(-u)
-
-    def _quantile(self, q: FloatArray) -> FloatArray:
-        """The coordinate below which U falls with probability q."""
-        return np.asarray(ndtri(q))
-
-    def cdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return np.where(self.exact(y), 1.0 * (y <= x), self._lower(self.coordinate(y, x)))
-
-    def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return np.where(self.exact(y), 1.0 * (y > x), self._upper(self.coordinate(y, x)))
-
-    def pdf(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):
-            smooth = self.density(self.coordinate(y, x)) * self.slope(y, x)
-        return np.where(self.exact(y), np.where(x == y, np.inf, 0.0), smooth)
-
-    def ppf(self, y: FloatArray, q: FloatArray) -> FloatArray:
-        return np.where(self.exact(y), y, self.at(y, self._quantile(q)))
-
-
-class LocationScale(Continuous):
-    """label = y + width U, with U symmetric about 0 and of the family's standard distribution."""
-
-    standard_moments: ClassVar[tuple[float, float]]
-    """Variance and fourth moment of U."""
-
-    @property
-    @abstractmethod
-    def width(self) -> FloatArray | float:
-        """What U is multiplied by."""
-
-    def at(self, y: FloatArray, u: FloatArray) -> FloatArray:
-        return y + self.width * u
-
-    def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):
-            return np.asarray((x - y) / divisible(self.width))
-
-    def slope(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        return 1.0 / divisible(self.width)
-
-    def exact(self, y: FloatArray) -> BoolArray:
-        return np.broadcast_to(np.less_equal(self.width, NO_ERROR), y.shape)
-
-    def largest(self, y: FloatArray) -> float:
-        return float(np.max(self.width))
-
-    def variance(self, y: FloatArray) -> FloatArray:
-        return np.broadcast_to(self.standard_moments[0] * np.square(self.width), y.shape)
-
-    def fourth(self, y: FloatArray) -> FloatArray:
-        return np.broadcast_to(self.standard_moments[1] * np.square(np.square(self.width)), y.shape)

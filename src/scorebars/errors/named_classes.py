@@ -223,14 +223,11 @@ class Transition(NamedClasses, CountableRates):
             raise ValueError(f"matrix must be square, a row and a column for each class, but has shape {counts.shape}.")
         checks.require_finite(counts, "matrix")
         checks.require_non_negative(counts, "matrix", meaning)
-        broken = counts != np.floor(counts)
-        if broken.any():
-            hint = f"{meaning} If these are probabilities that you know, use Transition(matrix, labels)."
-            raise checks.complain("matrix", "has values that are not whole", broken, counts, hint)
+        hint = f"{meaning} If these are probabilities that you know, use Transition(matrix, labels)."
+        checks.refuse("matrix", "has values that are not whole", counts != np.floor(counts), counts, hint)
         total = np.add.reduce(counts, axis=1)
-        if np.any(total == 0):
-            hint = "Check some items of each class, or leave the class out of rows and columns."
-            raise checks.complain("matrix", "has rows without checked labels", total == 0, total, hint)
+        hint = "Check some items of each class, or leave the class out of rows and columns."
+        checks.refuse("matrix", "has rows without checked labels", total == 0, total, hint)
         found = cls(counts / total[:, None], labels, kind=kind)
         found.checked = CheckedRates(counts, np.arange(len(counts)))
         return found
@@ -318,11 +315,9 @@ def named_classes(labels: ArrayLike, count: int, argument: str = "labels", of: s
         raise ValueError(f"{argument} must be a flat list of whole numbers, booleans or texts, got {labels!r}.")
     if len(classes) != count:
         raise ValueError(f"{argument} names {len(classes)} classes but there are {count} {of}. Name each of them once.")
-    distinct, first = np.unique(classes, return_index=True)
-    if len(distinct) < len(classes):
-        again = np.ones(len(classes), dtype=bool)
-        again[first] = False
-        raise checks.complain(argument, "names classes twice", again, classes, "Name each class once.")
+    again = np.ones(len(classes), dtype=bool)
+    again[np.unique(classes, return_index=True)[1]] = False
+    checks.refuse(argument, "names classes twice", again, classes, "Name each class once.")
     return classes
 
 
@@ -332,14 +327,10 @@ def probability_rows(values: Any, argument: str, meaning: str) -> FloatArray:
     if p.ndim != 2 or p.size == 0:
         raise ValueError(f"{argument} must have shape (rows, classes), but has shape {p.shape}. {meaning}")
     checks.require_finite(p, argument)
-    bad = (p < 0) | (p > 1)
-    if bad.any():
-        raise checks.complain(argument, "has values outside [0, 1]", bad, p, meaning)
+    checks.refuse(argument, "has values outside [0, 1]", (p < 0) | (p > 1), p, meaning)
     total = np.add.reduce(p, axis=1)
-    off = np.abs(total - 1.0) > 1e-6
-    if off.any():
-        hint = f"{meaning} Divide by the row sums."
-        raise checks.complain(argument, "has rows that do not sum to 1", off, total, hint)
+    off, hint = np.abs(total - 1.0) > 1e-6, f"{meaning} Divide by the row sums."
+    checks.refuse(argument, "has rows that do not sum to 1", off, total, hint)
     return np.asarray(p / total[:, None])
 
 

@@ -13,19 +13,13 @@ from scipy import linalg
 from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors.asymmetric import SplitNormal
-from scorebars.errors.estimated_sizes import EstimatedSizes, common_scale
-from scorebars.errors.measurement_error import (
-    ErrorModel,
-    LocationScale,
-    MeasurementError,
-    check_kind,
-    positive_parameter,
-    require_common_size,
-    shown_parameter,
-    standard_deviations,
-)
+from scorebars.errors.continuous import LocationScale
+from scorebars.errors.estimated_sizes import EstimatedSizes, common_scale, sizes_of
+from scorebars.errors.measurement_error import ErrorModel, MeasurementError, check_kind
+from scorebars.errors.parameters import positive_parameter, require_common_size, shown_parameter, standard_deviations
 from scorebars.errors.symmetric import StudentT
 from scorebars.errors.verified import Verified
+from scorebars.numerics.covariances import covariance_root
 
 
 def _covariance_matrix(values: Any) -> FloatArray:
@@ -34,10 +28,8 @@ def _covariance_matrix(values: Any) -> FloatArray:
         raise ValueError(f"cov must be a square (n, n) matrix, but has shape {cov.shape}.")
     checks.require_finite(cov, "cov")
     largest = float(np.abs(cov).max())
-    lopsided = np.abs(cov - cov.T) > 1e-8 * largest
-    if lopsided.any():
-        hint = "Pass a covariance matrix; (cov + cov.T) / 2 if rounding is to blame."
-        raise checks.complain("cov", "is not symmetric", lopsided, cov, hint)
+    hint = "Pass a covariance matrix; (cov + cov.T) / 2 if rounding is to blame."
+    checks.refuse("cov", "is not symmetric", np.abs(cov - cov.T) > 1e-8 * largest, cov, hint)
     cov = (cov + cov.T) / 2
     try:
         linalg.cholesky(cov + (1e-10 * largest or 1.0) * np.eye(len(cov)), check_finite=False)
@@ -223,7 +215,7 @@ class Normal(LocationScale):
             )
         if isinstance(self.sigma, np.ndarray):
             require_common_size(sigma=self.sigma, dof=degrees)
-            self.scatter = EstimatedSizes.of_each(self.sigma, np.array(np.broadcast_to(degrees, self.sigma.shape)))
+            self.scatter = sizes_of(np.square(self.sigma), np.array(np.broadcast_to(degrees, self.sigma.shape)))
             self.common_scale = common_scale(r)
         elif isinstance(degrees, np.ndarray):
             raise ValueError(
@@ -357,6 +349,20 @@ class Normal(LocationScale):
     def variance_of_mean(self, y: FloatArray, repeats: FloatArray | float) -> FloatArray:
         return np.broadcast_to(np.square(self.averaged(repeats).total), y.shape)
 
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance matrix of labels whose errors are correlated."""
+        if self.cov is not None:
+            return self.cov
+        if self.batch is not None and self.batch_shift is not None:
+            same = np.equal.outer(self.batch, self.batch)
+            cov = np.where(same, np.outer(self.batch_shift, self.batch_shift), 0.0)
+        else:
+            assert self.shared is not None
+            cov = self.shared.T @ self.shared
+        np.einsum("ii->i", cov)[:] += np.square(self.sigma)
+        return cov
+
     def covariance_of_sums(self, a: FloatArray) -> FloatArray:
         """Covariance A S A' of the sums of errors with the weights A, of shape (k, n)."""
         if self.cov is not None:
@@ -465,9 +471,7 @@ class Normal(LocationScale):
 
     def sample(self, y: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         if self.cov is not None:
-            values, vectors = np.linalg.eigh(self.cov)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            return y + rng.standard_normal((size, len(y))) @ root.T
+            return y + rng.standard_normal((size, len(y))) @ covariance_root(self.cov).T
         draws = y + self.sigma * rng.standard_normal((size, len(y)))
         if self.shared is not None:
             draws += rng.standard_normal((size, len(self.shared))) @ self.shared

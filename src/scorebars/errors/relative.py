@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from scorebars.arrays import FloatArray
-from scorebars.errors.measurement_error import MeasurementError, check_kind, non_negative
+from scorebars.errors.measurement_error import MeasurementError, check_kind
 from scorebars.errors.normal import Normal
+from scorebars.errors.parameters import non_negative
 
 _MEANING = "fraction is a standard deviation divided by the label"
 

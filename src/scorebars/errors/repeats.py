@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import polygamma, psi
 
 from scorebars import checks
 from scorebars.arrays import FloatArray, to_host
-from scorebars.errors.estimated_sizes import EstimatedSizes, c4
-from scorebars.errors.measurement_error import (
-    check_kind,
-    require_common_size,
-    rows_of_numbers,
-    standard_deviations,
-)
+from scorebars.errors.estimated_sizes import WAYS, EstimatedSizes, sizes_of
+from scorebars.errors.measurement_error import check_kind
 from scorebars.errors.normal import Normal
-
-_WAYS = ("per_item", "pooled", "shrunk")
+from scorebars.errors.parameters import require_common_size, rows_of_numbers, standard_deviations
 
 
 class Repeats(Normal):
@@ -77,7 +68,7 @@ class Repeats(Normal):
     ) -> None:
         rows = rows_of_numbers(values, "values", "repeat") if groups is None else _long_form(values, groups)
         means, variances, counts = _statistics(rows)
-        scatter = scatter_of(variances, counts, sigma)
+        scatter = _scatter_of(variances, counts, sigma)
         super().__init__(scatter.sigma, kind=kind)
         self.means, self.repeats, self.scatter = means, counts, scatter
 
@@ -93,7 +84,7 @@ class Repeats(Normal):
     def from_summary(cls, *, sd: ArrayLike, n: ArrayLike, sigma: str = "per_item", kind: str = "classical") -> Self:
         """Labels given as means of `n` repeats with sample standard deviation `sd` (divisor n - 1)."""
         spread, counts = np.broadcast_arrays(np.atleast_1d(standard_deviations(sd, "sd")), np.atleast_1d(_counts(n)))
-        scatter = scatter_of(np.square(spread), counts.astype(np.float64), sigma)
+        scatter = _scatter_of(np.square(spread), counts.astype(np.float64), sigma)
         model = cls.trusted(scatter.sigma, check_kind(kind))
         model.repeats, model.scatter = counts.astype(np.float64), scatter
         return model
@@ -124,11 +115,10 @@ class Repeats(Normal):
 
 
 def _long_form(values: Any, groups: Any) -> FloatArray:
-    flat = np.asarray(checks.column(values, "values"), dtype=np.float64)
+    flat = checks.finite_column(values, "values")
     ids = np.asarray(to_host(groups))
     if ids.shape != flat.shape:
         raise ValueError(f"values and groups have inconsistent numbers of samples: {flat.shape} and {ids.shape}.")
-    checks.require_finite(flat, "values")
     _, first, label = np.unique(ids, return_index=True, return_inverse=True)
     label = np.argsort(np.argsort(first))[label]
     rows = np.split(flat[np.argsort(label, kind="stable")], np.cumsum(np.bincount(label))[:-1])
@@ -150,70 +140,22 @@ def _counts(n: Any) -> FloatArray | float:
     hint = "Give whole numbers of at least 1."
     if bad.any() and counts.ndim == 0:
         raise ValueError(f"n = {float(counts):g} is not a number of repeats. {hint}")
-    if bad.any():
-        raise checks.complain("n", "has values that cannot be numbers of repeats", bad, counts, hint)
+    checks.refuse("n", "has values that cannot be numbers of repeats", bad, counts, hint)
     return float(counts) if counts.ndim == 0 else checks.column(counts, "n")
 
 
-def scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> EstimatedSizes:
+def _scatter_of(variances: FloatArray, counts: FloatArray, way: str) -> EstimatedSizes:
     """The error of one repeat of each label from the sample variances of `counts` repeats."""
-    if way not in _WAYS:
+    if way not in WAYS:
         known = "Known errors: Repeats.from_means(sigma, n)."
         raise ValueError(f"sigma must be 'per_item', 'pooled' or 'shrunk', got {way!r}. {known}")
-    nu = counts - 1
-    if nu.sum() == 0:
+    if np.all(counts == 1):
         raise ValueError(
             "no label has more than one repeat, so their error cannot be found from repeats. Pass the error of the "
             "instrument instead: Repeats.from_means(sigma=..., n=1) or yerr=sigma."
         )
-    single = nu == 0
-    if way == "per_item" and single.any():
+    if way == "per_item":
         hint = "Use sigma='pooled' or sigma='shrunk', or Repeats.from_means(sigma=..., n=...)."
         what = "has labels with a single repeat, whose own error cannot be found"
-        raise checks.complain("values", what, single, counts, hint)
-    everything = float(nu.sum())
-    pooled = float(np.sum(nu * variances) / everything)
-    # from the labels' own variances, as they may differ, but never below what equal errors give
-    scattered = float(np.sum(np.square(nu * variances) * 2.0 / (nu + 2.0))) / everything**2
-    pooled_variance = max(scattered, 2.0 * pooled**2 / everything)
-    prior_degrees, prior_variance = shrinkage_prior(variances, nu) if way == "shrunk" else (math.inf, pooled)
-    ones = np.ones(len(nu))
-    if way == "per_item":
-        weight, degrees, stretch, absolute = ones, nu, ones, ones / c4(nu)
-        sigma = np.sqrt(variances)
-    elif math.isinf(prior_degrees):
-        weight, degrees, stretch = 0.0 * ones, everything * ones, ones
-        sigma, absolute = math.sqrt(pooled) * ones, ones / c4(everything)
-    else:
-        prior = max(prior_degrees - 2.0, 0.0)
-        weight = np.where(single, 0.0, nu / np.where(single, 1.0, prior + nu))
-        variance = weight * variances + (1.0 - weight) * pooled
-        degrees = prior_degrees + nu
-        moderated = (prior_degrees * prior_variance + nu * variances) / degrees
-        stretch = np.sqrt(moderated / np.where(variance > 0, variance, 1.0))
-        if prior == 0:  # errors that differ this much have no common mean: each label's own, as "per_item"
-            degrees, stretch = np.where(single, degrees, nu), np.where(single, stretch, 1.0)
-        sigma, there = np.sqrt(variance), ~single
-        unbiased = float(np.sum(np.sqrt(variances[there]) / c4(nu[there])))
-        absolute = ones * unbiased / (float(np.sum(sigma[there])) or 1.0)
-    return EstimatedSizes(sigma, variances, nu, weight, degrees, stretch, absolute, everything, pooled_variance)
-
-
-def shrinkage_prior(variances: FloatArray, nu: FloatArray) -> tuple[float, float]:
-    """Scaled inverse chi-square prior of the variances by the moments of their logarithms (Smyth 2004).
-
-    Returns its degrees of freedom (infinite where the variances scatter no more than chance makes them) and variance.
-    """
-    use = (nu > 0) & (variances > 0)
-    if use.sum() < 2:
-        return math.inf, float(np.sum(nu * variances) / np.sum(nu))
-    v, k = variances[use], nu[use]
-    e = np.log(v) - psi(k / 2) + np.log(k / 2)
-    count, centre = len(e), float(np.mean(e))
-    excess = float(np.mean(np.square(e - centre) * count / (count - 1) - polygamma(1, k / 2)))
-    if excess <= 0:
-        return math.inf, math.exp(centre)
-    # trigamma(x) lies between 1/x + 1/(2 x^2) and 1/x + 1/x^2
-    most = 1.5 / excess + 1.0 / math.sqrt(excess)
-    degrees = 2 * float(brentq(lambda x: polygamma(1, x) - excess, 1.0 / excess, most))
-    return degrees, math.exp(centre + float(psi(degrees / 2)) - math.log(degrees / 2))
+        checks.refuse("values", what, counts == 1, counts, hint)
+    return sizes_of(variances, counts - 1, way)

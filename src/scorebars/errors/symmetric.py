@@ -11,14 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.special import poch, stdtr, stdtrit
 
 from scorebars.arrays import FloatArray
-from scorebars.errors.measurement_error import (
-    LocationScale,
-    MeasurementError,
-    check_kind,
-    non_negative,
-    positive_parameter,
-    require_common_size,
-)
+from scorebars.errors.continuous import LocationScale
+from scorebars.errors.measurement_error import MeasurementError, check_kind
+from scorebars.errors.parameters import non_negative, positive_parameter, require_common_size
 
 _SEED = 20240517
 

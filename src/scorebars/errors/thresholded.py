@@ -65,8 +65,7 @@ class Thresholded(NamedClasses):
             raise ValueError("values is None, but yerr does not hold the values, as Empirical does.")
         if not isinstance(cut, float | int | np.number) or not math.isfinite(cut):
             raise ValueError(f"cut must be a finite number, got {cut!r}.")
-        self.values = np.array(checks.column(held, "values"), dtype=np.float64)
-        checks.require_finite(self.values, "values")
+        self.values = checks.finite_column(held, "values").copy()
         errors = error_model(yerr, self.values.shape, copy=True)
         errors.require_valid("yerr", NEGATIVE_YERR)
         errors.check_labels(self.values, "values")
@@ -91,10 +90,8 @@ class Thresholded(NamedClasses):
 
     def check_labels(self, labels: Classes, argument: str = "y_true") -> None:
         super().check_labels(labels, argument)
-        other = labels != self.labels()
-        if other.any():
-            what = "differs from the labels that the cut makes"
-            raise checks.complain(argument, what, other, labels, f"Pass {argument}=None.")
+        what = "differs from the labels that the cut makes"
+        checks.refuse(argument, what, labels != self.labels(), labels, f"Pass {argument}=None.")
 
     def label_probabilities(self, labels: Classes, classes: Classes) -> FloatArray:
         return spread_columns(np.stack([self._below, self._above], axis=1), self._classes, classes)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from scorebars import checks
 from scorebars.arrays import FloatArray, in_one_unit
@@ -22,12 +22,10 @@ class IntervalForecast(Forecast):
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, claims: str = "truth") -> None:
         self.claims = check_claims(claims)
         (lower, upper), self.unit = in_one_unit(lower=lower, upper=upper)
-        self.lower, self.upper = _end(lower, "lower"), _end(upper, "upper")
+        self.lower, self.upper = checks.finite_column(lower, "lower"), checks.finite_column(upper, "upper")
         checks.same_length(self.lower, self.upper, "lower", "upper")
-        turned = self.lower > self.upper
-        if turned.any():
-            hint = "Each interval goes from lower to upper: swap them."
-            raise checks.complain("lower", "is above upper", turned, self.lower, hint)
+        hint = "Each interval goes from lower to upper: swap them."
+        checks.refuse("lower", "is above upper", self.lower > self.upper, self.lower, hint)
 
     @classmethod
     def trusted(cls, lower: FloatArray, upper: FloatArray, claims: str = "truth") -> Self:
@@ -60,9 +58,3 @@ class IntervalForecast(Forecast):
 
     def no_density(self) -> str:
         return "an interval does not determine a distribution. Score it with interval_score or interval_coverage."
-
-
-def _end(values: Any, argument: str) -> NDArray[Any]:
-    found = np.asarray(checks.column(np.atleast_1d(checks.real_array(values, argument)), argument), dtype=np.float64)
-    checks.require_finite(found, argument)
-    return found

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scorebars import checks
 from scorebars.arrays import FloatArray, IntArray, in_one_unit
 from scorebars.errors import MeasurementError
-from scorebars.forecasts.forecast import Forecast, SeenForecast, ToldSpread, check_claims
+from scorebars.forecasts.forecast import EstimatedSpread, Forecast, SeenForecast, check_claims
 from scorebars.forecasts.tabulated import rank_in_rows
 from scorebars.numerics.special import folded_mean
 
@@ -53,7 +53,7 @@ class EnsembleForecast(Forecast):
     """
 
     per_label = ("members",)
-    tables = ("mean", "ordered", "_sums")
+    kept = ("mean", "ordered", "_sums")
     members: NDArray[Any]
 
     def __init__(self, members: ArrayLike, *, claims: str = "truth") -> None:
@@ -171,10 +171,10 @@ class EnsembleForecast(Forecast):
         return np.square(self.std) * (1.0 + 1.0 / self.size)
 
     @property
-    def told_spread(self) -> ToldSpread | None:
+    def estimated_spread(self) -> EstimatedSpread | None:
         if self.size < 2:
             return None
-        return ToldSpread(np.square(self.std), self.size - 1.0, 1.0 + 1.0 / self.size, np.zeros(len(self)))
+        return EstimatedSpread(np.square(self.std), self.size - 1.0, 1.0 + 1.0 / self.size, np.zeros(len(self)))
 
     def pit(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
         """The rank of y among the members, a place drawn inside it: uniform if y is like one more member."""

@@ -20,9 +20,9 @@ from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars.arrays import BoolArray, FloatArray
-from scorebars.errors import Empirical, MeasurementError
-from scorebars.errors.measurement_error import Continuous, picked
+from scorebars.errors import MeasurementError
 from scorebars.errors.normal import error_model
+from scorebars.errors.per_label import PerLabel
 from scorebars.forecasts.tabulated import Distances
 from scorebars.numerics.integration import Measures, Panels, gauss_kronrod, halve_until_settled
 
@@ -46,18 +46,18 @@ class Ends(NamedTuple):
     upper: FloatArray
 
 
-class ToldSpread(NamedTuple):
-    """The variance of each forecast's error is factor * v + added, and of v there is but a sample variance."""
+class EstimatedSpread(NamedTuple):
+    """The variance of each forecast's error is factor * v + added, where v is known by a sample variance only."""
 
-    found: FloatArray
-    """Sample variances."""
+    variances: FloatArray
+    """Sample variances of v."""
     degrees: float
     """Degrees of freedom of each."""
     factor: float
     added: FloatArray
 
 
-class Forecast(ABC):
+class Forecast(PerLabel, ABC):
     """What a model says of each of n labels: a distribution.
 
     As an array a forecast is its mean, so that metrics of point predictions take it too.
@@ -71,14 +71,11 @@ class Forecast(ABC):
     (True, [1.0, 2.0], [0.5, 1.0])
     """
 
-    per_label: ClassVar[tuple[str, ...]] = ()
-    """Names of the attributes that hold an entry, or a row, for each label."""
-
     common: ClassVar[tuple[str, ...]] = ("claims", "unit")
     """Names of the attributes that all labels share."""
 
-    tables: ClassVar[tuple[str, ...]] = ()
-    """Names of what was found from these, with a row for each label: a subset takes it along."""
+    kept: ClassVar[tuple[str, ...]] = ()
+    """Names of what is found once and has a row for each label: a subset takes it along."""
 
     claims: Claims = "truth"
     """Whether the forecast speaks of the "truth" behind a label or of the "label"."""
@@ -106,18 +103,9 @@ class Forecast(ABC):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array(self.mean, dtype=dtype)
 
-    def __getitem__(self, index: Any) -> Self:
-        """The forecasts of a subset of the labels: positions, booleans or a slice."""
-        index = index[0] if isinstance(index, tuple) else index  # scikit-learn asks for rows, ...
-        if index is ...:
-            return self
-        if isinstance(index, int | np.integer):
-            index = [index]
-        elif not isinstance(index, slice):
-            index = np.asarray(index)
-        part = self._changed(**{name: picked(getattr(self, name), index) for name in self.per_label})
-        found = self.__dict__
-        part.__dict__.update({name: found[name][index] for name in self.tables if name in found})
+    def _part(self, index: Any) -> Self:
+        part, found = super()._part(index), vars(self)
+        vars(part).update({name: found[name][index] for name in self.kept if name in found})
         return part
 
     def __iter__(self) -> Iterator[Self]:
@@ -145,13 +133,6 @@ class Forecast(ABC):
     def width(self) -> int:
         """How many numbers are held for each label: blocks of labels with many are smaller."""
         return sum(array.size for array in self.arrays()) // max(len(self), 1)
-
-    def _changed(self, **attributes: Any) -> Self:
-        """A copy with some attributes replaced, which are not checked again."""
-        new = object.__new__(type(self))
-        kept = {name: getattr(self, name) for name in (*self.per_label, *self.common)}
-        new.__dict__.update(kept, **attributes)
-        return new
 
     def claiming(self, claims: str) -> Self:
         """The same distributions as forecasts of the "truth" or of the "label"."""
@@ -215,6 +196,12 @@ class Forecast(ABC):
     @abstractmethod
     def ppf(self, q: FloatArray | float) -> FloatArray:
         """The value that is not exceeded with probability q; a single q serves all labels."""
+
+    @property
+    def width_of_middle(self) -> FloatArray:
+        """How wide the middle of each forecast is: its standard deviation, or where it has none the distance of quartiles."""
+        std = self.std
+        return std if np.all(np.isfinite(std)) else self.ppf(0.75) - self.ppf(0.25)
 
     def interval(self, level: float = 0.95) -> Ends:
         """The central interval of each label that holds the value with probability `level`."""
@@ -297,7 +284,7 @@ class Forecast(ABC):
         return np.square(self.std)
 
     @property
-    def told_spread(self) -> ToldSpread | None:
+    def estimated_spread(self) -> EstimatedSpread | None:
         """Where the spread is itself an estimate: what it was found from. None where it is as the forecast says."""
         return None
 
@@ -367,9 +354,7 @@ def crps_by_integral(forecast: Forecast, y: FloatArray) -> FloatArray:
     """The integral of (F(x) - [x >= y])^2 over x, for y of shape (..., n)."""
     y = np.asarray(y, dtype=np.float64)
     flat, label = y.reshape(-1), np.broadcast_to(np.arange(len(forecast)), y.shape).reshape(-1)
-    centre, width = forecast.ppf(0.5), forecast.std
-    if not np.all(np.isfinite(width)):  # a distribution without a variance
-        width = forecast.ppf(0.75) - forecast.ppf(0.25)
+    centre, width = forecast.ppf(0.5), forecast.width_of_middle
     out = np.empty(flat.size)
     for start in range(0, flat.size, _TOGETHER):
         part = slice(start, start + _TOGETHER)
@@ -425,20 +410,11 @@ _STEPS = np.sinh(np.linspace(-5.0, 5.0, 201)) / 2
 class SeenForecast(Forecast):
     """A forecast of the truth as it implies the label: label = truth + error."""
 
-    per_label = ("forecast",)
+    per_label = ("forecast", "errors")
+    kept = ("_distances",)
 
     def __init__(self, forecast: Forecast, errors: MeasurementError) -> None:
         self.forecast, self.errors, self.claims, self.unit = forecast, errors, "label", forecast.unit
-
-    def __getitem__(self, index: Any) -> Self:
-        index = index[0] if isinstance(index, tuple) else index
-        if index is ...:
-            return self
-        rows = index if isinstance(index, slice) else np.atleast_1d(np.arange(len(self))[index])
-        part = type(self)(self.forecast[rows], self.errors[rows])
-        if "_table" in self.__dict__:
-            part.__dict__["_table"] = self._table.of(rows)
-        return part
 
     def copy(self) -> Self:
         return type(self)(self.forecast.copy(), self.errors[np.arange(len(self))])
@@ -466,14 +442,12 @@ class SeenForecast(Forecast):
 
     @property
     def error_variance(self) -> FloatArray:
-        return np.square(self.std) + self.forecast.error_variance - np.square(self.forecast.std)
+        return self.forecast.error_variance + self.added_variance
 
     @property
-    def told_spread(self) -> ToldSpread | None:
-        inner = self.forecast.told_spread
-        if inner is None:
-            return None
-        return inner._replace(added=inner.added + np.square(self.std) - np.square(self.forecast.std))
+    def estimated_spread(self) -> EstimatedSpread | None:
+        inner = self.forecast.estimated_spread
+        return None if inner is None else inner._replace(added=inner.added + self.added_variance)
 
     def pit(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
         return self.forecast.pit_through(self.errors, y, rng)
@@ -487,30 +461,36 @@ class SeenForecast(Forecast):
     @cached_property
     def _draws(self) -> tuple[FloatArray, FloatArray] | None:
         """Errors (k, n) and their probabilities, where the model holds draws; None where it has a formula."""
-        if self.errors.follows_label or not isinstance(self.errors, Empirical):
-            return None
-        y = np.asarray(self.errors.labels(), dtype=np.float64)
-        values, probabilities = self.errors.draws(y)
-        return values - self.errors.mean(y), probabilities
+        label = np.zeros(len(self))  # draws lie where they are
+        drawn = self.errors.draws(label)
+        return None if drawn is None else (drawn[0] - self.errors.mean(label), drawn[1])
 
     @cached_property
     def mean(self) -> FloatArray:
-        if self._draws is not None:
+        if self._draws is not None or self.errors.normal is not None:
             return self.forecast.mean
         return self.forecast.expectation(lambda t: self.errors.mean(self._possible(t)))
 
     @cached_property
-    def std(self) -> FloatArray:
+    def added_variance(self) -> FloatArray:
+        """What the label errors add to the variance of the forecast."""
         if self._draws is not None:
             errors, probabilities = self._draws
-            return np.sqrt(np.square(self.forecast.std) + np.sum(probabilities * np.square(errors), axis=0))
-        model, about = self.errors, self.mean
+            return np.asarray(np.sum(probabilities * np.square(errors), axis=0))
+        if self.errors.normal is not None:
+            return np.array(np.broadcast_to(np.square(self.errors.normal.total), (len(self),)))
+        model, centre, about = self.errors, self.forecast.mean, self.mean
 
-        def square(t: FloatArray) -> FloatArray:
+        def added(t: FloatArray) -> FloatArray:
             t = self._possible(t)
-            return np.asarray(model.variance(t) + np.square(model.mean(t) - about))
+            return np.asarray(model.variance(t) + np.square(model.mean(t) - about) - np.square(t - centre))
 
-        return np.sqrt(self.forecast.expectation(square))
+        with np.errstate(invalid="ignore"):
+            return np.maximum(self.forecast.expectation(added), 0.0)
+
+    @cached_property
+    def std(self) -> FloatArray:
+        return np.sqrt(np.square(self.forecast.std) + self.added_variance)
 
     def _possible(self, truth: FloatArray) -> FloatArray:
         return np.maximum(truth, _SMALLEST) if self.errors.non_negative else truth
@@ -528,17 +508,14 @@ class SeenForecast(Forecast):
         return np.asarray(np.sum(probabilities * getattr(self.forecast, name)(x - errors), axis=0))
 
     def _over_truth(self, x: FloatArray, name: str) -> FloatArray:
-        function, knots = getattr(self.errors, name), x[None]
-        if isinstance(self.errors, Continuous) and self.errors.additive:
-            zero = np.zeros(len(self))
-            knots = x - np.stack([self.errors.at(zero, np.full(len(self), edge)) for edge in self.errors.edges])
+        function, knots = getattr(self.errors, name), x - self.errors.kinks(len(self))
         return self.forecast.expectation(lambda t: function(self._possible(t), x), knots)
 
     def crps(self, y: FloatArray, estimator: str = "plain") -> FloatArray:
         """From a table for each label, to about 1e-6 of its spread."""
-        if self.errors.discrete:
+        if self.errors.discrete or not np.all(np.isfinite(self.std)):
             return crps_by_integral(self, y)
-        return self._table.distance(y) - self._table.spread
+        return self._distances.crps(y)
 
     def _at_nodes(self, x: FloatArray) -> list[FloatArray]:
         """Both probabilities and the density at x (k, n); truths from fixed quantiles where errors smooth the steps."""
@@ -550,7 +527,7 @@ class SeenForecast(Forecast):
         return [np.array([_FINE_WEIGHTS @ function(truth, row) for row in x]) for function in functions]
 
     @cached_property
-    def _table(self) -> Distances:
+    def _distances(self) -> Distances:
         x = self.mean + np.multiply.outer(_STEPS, np.where(self.std > 0, self.std, 1.0))
         below, above, density = self._at_nodes(x)
         h, least = np.diff(x, axis=0), np.zeros((1, len(self)))
@@ -586,8 +563,9 @@ class SeenForecast(Forecast):
     def ppf(self, q: FloatArray | float) -> FloatArray:
         """By bisection, between values that are far enough out."""
         q = np.broadcast_to(np.asarray(q, dtype=np.float64), np.broadcast_shapes(np.shape(q), (len(self),)))
-        reach = np.where(self.std > 0, self.std, 1.0)
-        low, high = (np.broadcast_to(self.mean + side * reach, q.shape).copy() for side in (-1.0, 1.0))
+        centre, reach = self.forecast.ppf(0.5), self.forecast.width_of_middle
+        reach = np.where(reach > 0, reach, 1.0)
+        low, high = (np.broadcast_to(centre + side * reach, q.shape).copy() for side in (-1.0, 1.0))
         for _ in range(60):
             short, long = self.cdf(low) >= q, self.cdf(high) < q
             if not (np.any(short) or np.any(long)):

@@ -54,7 +54,7 @@ class LawForecast(Forecast):
     """
 
     per_label = ("_rows",)
-    tables = ("mean",)
+    kept = ("mean", "_distances")
     common = ("claims", "unit", "_family")
 
     def __init__(self, frozen: Any, n: int | None = None, *, claims: str = "truth") -> None:
@@ -86,10 +86,9 @@ class LawForecast(Forecast):
         if len(self._rows) == 1 and n is not None:
             self._rows = np.repeat(self._rows, n, axis=0)
         checks.require_finite(self._rows, "parameters of frozen")
-        if np.isnan(self.ppf(0.5)).any():
-            bad = np.isnan(self.ppf(0.5))
-            hint = f"These are outside what scipy.stats.{self._family.name} allows."
-            raise checks.complain("frozen", "has parameters without a distribution", bad, self._rows[:, 0], hint)
+        hint = f"These are outside what scipy.stats.{self._family.name} allows."
+        bad = np.isnan(self.ppf(0.5))
+        checks.refuse("frozen", "has parameters without a distribution", bad, self._rows[:, 0], hint)
 
     def _shown(self) -> str:
         return f"{self._family.name}, <{len(self)} labels>"
@@ -147,13 +146,6 @@ class LawForecast(Forecast):
 
     # mean distances ----------------------------------------------------------------------------
 
-    def __getitem__(self, index: Any) -> Self:
-        part = super().__getitem__(index)
-        if "_table" in self.__dict__ and part is not self:
-            rows = index[0] if isinstance(index, tuple) else index
-            part.__dict__["_table"] = self._table.of(rows if isinstance(rows, slice) else np.atleast_1d(rows))
-        return part
-
     @property
     def width(self) -> int:
         """Each label costs as much as many numbers."""
@@ -162,16 +154,15 @@ class LawForecast(Forecast):
     def crps(self, y: FloatArray, estimator: str = "plain") -> FloatArray:
         if not np.all(np.isfinite(self.mean)):  # even a distribution without a mean has a CRPS
             return crps_by_integral(self, y)
-        table = self._table
-        return table.distance(y) - table.spread
+        return self._distances.crps(y)
 
     @cached_property
-    def _table(self) -> Distances:
+    def _distances(self) -> Distances:
         """Of each law once: a label that is scored at many values repeats its own."""
         different, place = np.unique(self._rows, axis=0, return_inverse=True)
         if len(different) == len(self):
             return self._tabulated()
-        return self._changed(_rows=different)._tabulated().of(place.reshape(-1))
+        return self._changed(_rows=different)._tabulated()[place.reshape(-1)]
 
     def _tabulated(self) -> Distances:
         """Partial means up to each node, by Gauss's rule; those beyond the outermost nodes from the mean."""

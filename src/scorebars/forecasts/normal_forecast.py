@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 from scorebars import checks
 from scorebars.arrays import FloatArray, in_one_unit
 from scorebars.errors import MeasurementError
+from scorebars.errors.parameters import positive_parameter
 from scorebars.forecasts.forecast import Forecast, check_claims
 from scorebars.numerics.special import folded_mean
 
@@ -61,18 +62,10 @@ class NormalForecast(Forecast):
     def __init__(self, mean: ArrayLike, std: ArrayLike, *, claims: str = "truth") -> None:
         self.claims = check_claims(claims)
         (mean, std), self.unit = in_one_unit(mean=mean, std=std)
-        self._mean = np.asarray(checks.column(np.atleast_1d(checks.real_array(mean, "mean")), "mean"), dtype=np.float64)
-        checks.require_finite(self._mean, "mean")
-        spread = np.asarray(checks.real_array(std, "std"), dtype=np.float64)
-        if spread.ndim:
-            spread = checks.column(spread, "std")
+        self._mean = checks.finite_column(mean, "mean")
+        spread = positive_parameter(std, "std", "std is a standard deviation")
+        if isinstance(spread, np.ndarray):
             checks.same_length(self._mean, spread, "mean", "std")
-        checks.require_finite(spread, "std")
-        if np.any(spread <= 0):
-            meaning = "std is a standard deviation: it must be above 0."
-            if not spread.ndim:
-                raise ValueError(f"std = {float(spread)} is not positive. {meaning}")
-            raise checks.complain("std", "has values that are not positive", spread <= 0, spread, meaning)
         self._std = np.broadcast_to(spread, self._mean.shape)
 
     @classmethod

@@ -64,9 +64,8 @@ class QuantileForecast(Forecast):
             )
         checks.require_finite(self.values, "values")
         falls = np.diff(self.values, axis=1) < 0
-        if falls.any():
-            hint = "Quantiles of higher levels cannot be lower: sort each row, np.sort(values, axis=1)."
-            raise checks.complain("values", "has quantiles that cross", falls, self.values[:, 1:], hint)
+        hint = "Quantiles of higher levels cannot be lower: sort each row, np.sort(values, axis=1)."
+        checks.refuse("values", "has quantiles that cross", falls, self.values[:, 1:], hint)
 
     @classmethod
     def of_columns(cls, levels: Any, values: Any) -> Self:
@@ -182,18 +181,13 @@ class QuantileForecast(Forecast):
 
 def quantile_levels(levels: Any, argument: str = "levels") -> FloatArray:
     """Probabilities strictly between 0 and 1, in increasing order."""
-    found = np.asarray(checks.column(np.atleast_1d(checks.real_array(levels, argument)), argument), dtype=np.float64)
-    checks.require_finite(found, argument)
+    found = checks.finite_column(levels, argument)
     if not found.size:
         raise ValueError(f"{argument} is empty: give at least one level.")
-    outside = (found <= 0) | (found >= 1)
-    if outside.any():
-        hint = "A level is a probability: strictly between 0 and 1."
-        raise checks.complain(argument, "has values outside (0, 1)", outside, found, hint)
-    falls = np.diff(found) <= 0
-    if falls.any():
-        hint = "Sort the levels, and the columns of the values with them."
-        raise checks.complain(argument, "is not in increasing order", falls, found[1:], hint)
+    hint = "A level is a probability: strictly between 0 and 1."
+    checks.refuse(argument, "has values outside (0, 1)", (found <= 0) | (found >= 1), found, hint)
+    hint = "Sort the levels, and the columns of the values with them."
+    checks.refuse(argument, "is not in increasing order", np.diff(found) <= 0, found[1:], hint)
     return found
 
 

@@ -7,14 +7,16 @@ slopes right at both ends is off by h^6 / 46080 times the sixth derivative: node
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from scorebars.arrays import FloatArray, IntArray
 
 
-class Distances(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Distances:
     """Nodes (n, k) in increasing order, A and its two slopes there, and mean and half mean difference (n,) of each
     distribution."""
 
@@ -25,16 +27,20 @@ class Distances(NamedTuple):
     mean: FloatArray
     spread: FloatArray
 
-    def of(self, index: Any) -> Self:
+    def __getitem__(self, index: Any) -> Distances:
         """The table of a subset of the labels."""
-        return type(self)(*(column[index] for column in self))
+        return Distances(*(column[index] for column in vars(self).values()))
+
+    def crps(self, y: FloatArray) -> FloatArray:
+        """The continuous ranked probability score at y of shape (..., n)."""
+        return self.distance(y) - self.spread
 
     def distance(self, y: FloatArray) -> FloatArray:
         """A(y) for y of shape (..., n)."""
         y = np.asarray(y, dtype=np.float64)
         k, first = self.nodes.shape[1], np.arange(len(self.mean)) * self.nodes.shape[1]
         place = first + np.clip(rank_in_rows(self.nodes, y) - 1, 0, k - 2)
-        x, value, slope, bend = (column.reshape(-1) for column in self[:4])
+        x, value, slope, bend = (column.reshape(-1) for column in (self.nodes, self.value, self.slope, self.bend))
         left, h = x[place], x[place + 1] - x[place]
         h = np.where(h > 0, h, 1.0)
         t = np.clip((y - left) / h, 0.0, 1.0)

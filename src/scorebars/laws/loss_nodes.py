@@ -12,7 +12,7 @@ import numpy as np
 
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import Empirical, MeasurementError, Poisson
-from scorebars.errors.measurement_error import Continuous
+from scorebars.errors.continuous import Continuous
 from scorebars.losses import Loss
 
 _OUTSIDE = 1e-13

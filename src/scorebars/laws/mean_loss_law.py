@@ -21,7 +21,8 @@ from numpy.random import Generator
 from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.errors.measurement_error import Continuous, MeasurementError
+from scorebars.errors.continuous import Continuous
+from scorebars.errors.measurement_error import MeasurementError
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from textwrap import indent
-from typing import Any, TypeVar
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from scorebars.passages import passages
 
 _SAMPLE_WEIGHT = """\
 sample_weight : (n,), optional
@@ -177,11 +172,5 @@ _TEXTS["share_notes_and_book"] = f"{_TEXTS['share_notes']}\n\n{_TEXTS.pop('book'
 for _name in [name for name in _TEXTS if name.endswith("_parameters")]:
     _TEXTS[_name.removesuffix("_parameters")] = f"Parameters\n----------\n{_TEXTS[_name]}"
 
-
-def documented(function: _Function) -> _Function:
-    """Put the shared passages into the docstring of a function."""
-    if function.__doc__:
-        function.__doc__ = re.sub(
-            r"^( *)\$(\w+)$", lambda found: indent(_TEXTS[found[2]], found[1]), function.__doc__, flags=re.MULTILINE
-        )
-    return function
+documented = passages(**_TEXTS)
+"""Put the shared passages into the docstring of a metric."""

@@ -25,8 +25,8 @@ from scipy.special import erfcx, ndtr
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import LogNormal, MeasurementError, Normal, Poisson, SplitNormal
 from scorebars.errors.asymmetric import log_ratio
+from scorebars.errors.continuous import NO_ERROR, divisible, normal_density
 from scorebars.errors.label_and_prediction import LabelAndPrediction
-from scorebars.errors.measurement_error import NO_ERROR, divisible, normal_density
 from scorebars.errors.symmetric import OneWidth
 from scorebars.losses import (
     AbsoluteError,

@@ -24,8 +24,8 @@ from scipy.special import erf
 
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
+from scorebars.errors.continuous import NO_ERROR
 from scorebars.errors.label_and_prediction import LabelAndPrediction
-from scorebars.errors.measurement_error import NO_ERROR
 from scorebars.losses import AbsoluteError, DawidSebastiani, LogScore, Loss, SignedError, SquaredError
 from scorebars.measured import Measured
 from scorebars.moments import label_moments

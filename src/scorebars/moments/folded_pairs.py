@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import erf, ndtr, owens_t
 
 from scorebars.arrays import FloatArray
-from scorebars.errors.measurement_error import normal_density
+from scorebars.errors.continuous import normal_density
 from scorebars.numerics.special import exp_minus_half_square, g, g2
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)

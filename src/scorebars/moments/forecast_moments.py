@@ -25,7 +25,7 @@ from scipy.special import ndtr
 
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal
-from scorebars.errors.measurement_error import normal_density
+from scorebars.errors.continuous import normal_density
 from scorebars.forecasts import EnsembleForecast, Forecast, IntervalForecast, NormalForecast, QuantileForecast
 from scorebars.losses import Covered, Crps, DawidSebastiani, IntervalScore, LogScore, Loss, QuantileLoss
 from scorebars.moments.folded_pairs import covariance_at_one

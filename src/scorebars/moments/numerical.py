@@ -30,7 +30,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import Empirical, MeasurementError, Poisson
-from scorebars.errors.measurement_error import Continuous, normal_density
+from scorebars.errors.continuous import Continuous, normal_density
 from scorebars.losses import Loss
 from scorebars.numerics.integration import KRONROD, Measures, Panels, gauss_kronrod, halve_until_settled
 

@@ -81,17 +81,17 @@ def possible_variances(found: FloatArray, degrees: float) -> PossibleVariances:
 
 def claimed_variances(forecast: Forecast) -> PossibleVariances | None:
     """The squared errors that few members may claim; None where the spread of the forecasts is as they say."""
-    told = forecast.told_spread
-    if told is None:
+    sample = forecast.estimated_spread
+    if sample is None:
         return None
-    found = possible_variances(told.found, told.degrees)
-    return replace(found, values=told.factor * found.values + told.added[:, None])
+    found = possible_variances(sample.variances, sample.degrees)
+    return replace(found, values=sample.factor * found.values + sample.added[:, None])
 
 
 def spread_of(forecast: Forecast) -> FloatArray:
     """The size of the error that each forecast claims."""
-    told = claimed_variances(forecast)
-    return np.sqrt(forecast.error_variance if told is None else told.mean)
+    possible = claimed_variances(forecast)
+    return np.sqrt(forecast.error_variance if possible is None else possible.mean)
 
 
 def _likelihood(found: FloatArray, degrees: float, grid: FloatArray) -> FloatArray:

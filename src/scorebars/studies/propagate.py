@@ -13,6 +13,7 @@ import numpy as np
 from scorebars import checks
 from scorebars.arrays import FloatArray
 from scorebars.errors.measurement_error import check_kind
+from scorebars.numerics.covariances import covariance_root
 
 _METHODS = ("first", "second", "unscented", "simulation")
 
@@ -123,7 +124,7 @@ def propagate(
         seed = int(np.random.default_rng(rng).integers(2**63))
         points = _unscented_points if method == "unscented" else partial(_drawn_points, draws, seed)
         return _averaged(centre, lambda times: _moments(f, x, times * spread, centre, points(*x.shape)), kind, method)
-    first, second, third = _derivatives(f, x, _roots(spread), centre)
+    first, second, third = _derivatives(f, x, covariance_root(spread), centre)
     linear = np.sum(np.square(first), axis=0)
     if method == "first":
         return _checked(centre, np.sqrt(linear), np.zeros_like(centre), method, kind)
@@ -246,12 +247,6 @@ def _derivatives(f: Callable[..., Any], x: FloatArray, root: FloatArray, centre:
     return first, second, third
 
 
-def _roots(spread: FloatArray) -> FloatArray:
-    """A square root of each covariance, shape (n, k, k); also where it is singular."""
-    values, vectors = np.linalg.eigh(spread)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
-
-
 _Points = Iterator[tuple[float, FloatArray]]
 """Weights, and points (k, n) of the standard normal distribution."""
 
@@ -273,7 +268,7 @@ def _moments(
     f: Callable[..., Any], x: FloatArray, spread: FloatArray, centre: FloatArray, points: _Points
 ) -> tuple[FloatArray, FloatArray]:
     """Mean change and variance of f."""
-    root, shift, square = _roots(spread), np.zeros_like(centre), np.zeros_like(centre)
+    root, shift, square = covariance_root(spread), np.zeros_like(centre), np.zeros_like(centre)
     for weight, point in points:
         change = _call(f, x + np.einsum("nij,jn->in", root, point)) - centre
         shift += weight * change
@@ -283,8 +278,6 @@ def _moments(
 
 def _checked(y: FloatArray, yerr: FloatArray, shift: FloatArray, method: str, kind: str) -> Propagated:
     bad = ~(np.isfinite(y) & np.isfinite(yerr))
-    if bad.any():
-        raise checks.complain(
-            "f", "is not finite within the errors of its arguments", bad, y, "Check the formula near these values."
-        )
+    hint = "Check the formula near these values."
+    checks.refuse("f", "is not finite within the errors of its arguments", bad, y, hint)
     return Propagated(y, yerr, shift, method, kind)

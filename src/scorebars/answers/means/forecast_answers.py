@@ -30,7 +30,7 @@ from scorebars.answers.truth.true_forecast_errors import mean_of_forecast_loss
 from scorebars.answers.truth.true_residuals import MeanOfLoss
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
-from scorebars.errors.measurement_error import LocationScale
+from scorebars.errors.continuous import LocationScale
 from scorebars.forecasts import (
     EnsembleForecast,
     Forecast,

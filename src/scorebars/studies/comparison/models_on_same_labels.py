@@ -27,8 +27,7 @@ from scorebars.answers.base import Answers
 from scorebars.answers.classes.class_answers import ClassAnswers
 from scorebars.answers.classes.over_rates import OverRates
 from scorebars.answers.clustered import grouped, unequal_groups
-from scorebars.answers.intervals import IntervalAt, half_width_in_std
-from scorebars.answers.score import Estimate, Interval, Score, UndefinedEstimate
+from scorebars.answers.score import Estimate, Score, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, halved_change, widened
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
@@ -39,6 +38,12 @@ from scorebars.studies.comparison.compared_data import (
     ComparedMetric,
     ComparedNumbers,
     PredictionErrors,
+)
+from scorebars.studies.comparison.paired_estimates import (
+    error_of_difference,
+    over_common_rates,
+    paired_interval,
+    widened_by_items,
 )
 
 SEED = 20240517
@@ -338,16 +343,16 @@ class ModelsOnSameLabels:
         notes = dict.fromkeys(note for note in (first.note, second.note) if note)
         methods = dict.fromkeys((first.method, second.method))
         labels, items = partial(self._correlation, a, b), partial(self._item_correlation, a, b)
-        both = partial(_paired, first, second)
+        both = partial(paired_interval, first, second)
         if isinstance(first._interval, OverRates) and isinstance(second._interval, OverRates):
-            return _over_common_rates(first, second, labels, items, "; ".join(notes))
+            return over_common_rates(first, second, labels, items, "; ".join(notes))
         alone = partial(both, labels, (first.interval, second.interval))
         total = partial(both, items, (first.total_interval, second.total_interval))
         if self._labels_in_common is not None and first._total is not None:
-            total = partial(_widened_by_items, value, alone, partial(self.item_std, a, b), self.item_df(a, b))
+            total = partial(widened_by_items, value, alone, partial(self.item_std, a, b), self.item_df(a, b))
         return Estimate(
             value,
-            lambda: _apart(first.std, second.std, labels),
+            lambda: error_of_difference(first.std, second.std, labels),
             method=" and ".join(methods),
             note="; ".join([*notes, _PAIRED]),
             interval=alone,
@@ -469,71 +474,6 @@ def _moments(a: FloatArray, b: FloatArray, *, centred: bool = True) -> FloatArra
 def _correlation_of(moments: FloatArray) -> float:
     size = math.sqrt(max(float(moments[0, 0] * moments[1, 1]), 0.0))
     return min(max(float(moments[0, 1]) / size, -1.0), 1.0) if size > 0 else 0.0
-
-
-def _paired(
-    first: Estimate,
-    second: Estimate,
-    correlation: Callable[[], float],
-    intervals: tuple[IntervalAt, IntervalAt],
-    level: float,
-) -> Interval:
-    """The interval of first - second from the `intervals` of both, and the correlation of the two estimates.
-
-    With l and u the distances from an estimate to the ends of its own interval, the lower end lies
-    sqrt(l_a^2 + u_b^2 - 2 r l_a u_b) below a - b, the upper one sqrt(u_a^2 + l_b^2 - 2 r u_a l_b) above it.
-    """
-    (low_a, high_a), (low_b, high_b) = (interval(level) for interval in intervals)
-    a, b = float(first), float(second)
-    below, above = _apart(a - low_a, high_b - b, correlation), _apart(high_a - a, b - low_b, correlation)
-    return Interval(a - b - below, a - b + above)
-
-
-def _widened_by_items(value: float, alone: IntervalAt, std: Callable[[], float], df: float, level: float) -> Interval:
-    """The interval for a population where labels share errors: that of these items, and the scatter of items.
-
-    A common error may move the models apart. Items drawn again do not show it, so the correlation of two models over
-    items says too much about it.
-    """
-    low, high = alone(level)
-    items = half_width_in_std(level, df) * std()
-    return Interval(value - math.hypot(value - low, items), value + math.hypot(high - value, items))
-
-
-def _over_common_rates(
-    first: Estimate, second: Estimate, labels: Callable[[], float], items: Callable[[], float], note: str
-) -> Estimate:
-    """The difference of two truths whose error rates were counted: both are found with the same rates, drawn in turn."""
-    a, b, total_a, total_b = (
-        cast(OverRates, one) for one in (first._interval, second._interval, first._total, second._total)
-    )
-    both = _less(a, b, labels())
-    rates = [over.checked.variance(over.slopes) for over in (a, b, both)]
-    own = [math.sqrt(max(one.std**2 - part, 0.0)) for one, part in zip((first, second), rates, strict=False)]
-    return Estimate(
-        float(first) - float(second),
-        math.hypot(_apart(own[0], own[1], labels), math.sqrt(rates[2])),
-        method=" and ".join(dict.fromkeys((first.method, second.method))),
-        note=note,
-        interval=both,
-        total_interval=_less(total_a, total_b, items()),
-    )
-
-
-def _less(first: OverRates, second: OverRates, correlation: float) -> OverRates:
-    """The first estimate less the second, whose label errors are correlated, with each of the rates."""
-    a, b = first.variances(), second.variances()
-    fixed = np.maximum(a + b - 2.0 * correlation * np.sqrt(a * b), 0.0)
-    value, values, slopes = first.value - second.value, first.values - second.values, first.slopes - second.slopes
-    return OverRates(value, values, fixed, slopes, first.checked, df=first.df)
-
-
-def _apart(one: float, other: float, correlation: Callable[[], float]) -> float:
-    """The error of a difference whose parts have these errors; an estimate beyond the range of its parameter has none."""
-    one, other = max(one, 0.0), max(other, 0.0)
-    if not (math.isfinite(one) and math.isfinite(other)):
-        return math.inf
-    return math.sqrt(max(one * one + other * other - 2.0 * correlation() * one * other, 0.0))
 
 
 class ModelsOnLimits(ModelsOnSameLabels):

@@ -22,6 +22,7 @@ from scorebars.arrays import FloatArray
 from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
 from scorebars.laws.law import Law
 from scorebars.laws.mixture import MixtureLaw
+from scorebars.numerics.covariances import covariance_root
 from scorebars.studies.comparison.compared_data import ComparedClasses
 from scorebars.studies.comparison.models_on_same_labels import once, rows_at_a_time
 from scorebars.studies.comparison.paired_means import PairedMeans
@@ -155,9 +156,7 @@ def _drawn_costs(
     covariance = np.einsum("aik,bik,ik->ab", away, away, weighed, optimize=True)
     third = np.einsum("aik,ik->a", away**3, shares[:, None] * weighed)
     if np.all(np.abs(third) <= _SKEW * np.diagonal(covariance) ** 1.5):
-        values, vectors = np.linalg.eigh(covariance)
-        drawn = rng.standard_normal((count, len(costs))) * np.sqrt(np.maximum(values, 0.0))
-        return np.asarray(mean @ shares + drawn @ vectors.T)
+        return np.asarray(mean @ shares + rng.standard_normal((count, len(costs))) @ covariance_root(covariance).T)
     rows = np.column_stack([p, shares, *costs])
     _, first, number = np.unique(rows, axis=0, return_index=True, return_counts=True)
     if first.size <= _FEW_KINDS:

@@ -26,6 +26,7 @@ from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, Covered, ItsLabel, Loss, LossDifference, SquaredError, Within
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import absolute_difference, squared_difference
+from scorebars.numerics.covariances import covariance_root
 from scorebars.studies.comparison.compared_data import ComparedNumbers
 from scorebars.studies.comparison.models_on_same_labels import SEED, ModelsOnSameLabels, once, rows_at_a_time
 
@@ -120,10 +121,9 @@ class PairedMeans(ModelsOnSameLabels):
             return super().draws(count, rng, sampling)
         if self._sample_size > _FEW_DRAWN:  # means of many items are normal together
             moved = np.stack([self.influences(name) for name in self.predictions])
-            values, vectors = np.linalg.eigh(moved @ moved.T)
             mean = self._of_mean(np.array([self.shares @ self._shown_items(name) for name in self.predictions]))
-            drawn = rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(values, 0.0))
-            return np.asarray(mean + drawn @ vectors.T + self._shifts_in_common(count, rng))
+            away = rng.standard_normal((count, len(mean))) @ covariance_root(moved @ moved.T).T
+            return np.asarray(mean + away + self._shifts_in_common(count, rng))
         out = np.empty((count, len(self.predictions)))
         step = rows_at_a_time(self.n)
         terms = np.stack([self._shown_items(name) for name in self.predictions])
@@ -286,8 +286,7 @@ class PairedLosses(PairedMeans):
     def _normal_draws(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Mean losses of many labels are normal together."""
         mean, covariance = self._label_moments
-        values, vectors = np.linalg.eigh(covariance)
-        return mean + (rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return mean + rng.standard_normal((count, len(mean))) @ covariance_root(covariance).T
 
     @cached_property
     def _label_moments(self) -> tuple[FloatArray, FloatArray]:
@@ -324,10 +323,9 @@ class PairedLosses(PairedMeans):
         """Mean squared errors up to what all models share: exactly normal, so only (models, models) numbers are drawn."""
         predictions = np.stack(list(self.predictions.values()))
         levers = 2.0 * self.shares * (predictions - predictions.mean(axis=0))
-        values, vectors = np.linalg.eigh(errors.covariance_of_sums(levers))
+        root = covariance_root(errors.covariance_of_sums(levers))
         centre = np.square(self.labels.shown - predictions) @ self.shares
-        drawn = rng.standard_normal((count, len(centre))) * np.sqrt(np.maximum(values, 0.0))
-        return np.asarray(centre - drawn @ vectors.T)
+        return np.asarray(centre - rng.standard_normal((count, len(centre))) @ root.T)
 
     def noisy(self) -> bool:
         """Whether label errors are large against the residuals."""

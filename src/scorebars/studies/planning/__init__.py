@@ -1,0 +1,1 @@
+"""How many labels, repeats and checks are needed?"""
