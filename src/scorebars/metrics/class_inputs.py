@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -105,10 +104,9 @@ def _by_old_name(once: str, name: str, predicted: tuple[ArrayLike, ...], options
     """The predictions that were passed under the name that scikit-learn gave up."""
     if predicted or name in options:
         raise ValueError(f"Cannot use both `{once}` and `{name}`. `{once}` is deprecated, use `{name}` only.")
-    warnings.warn(
+    checks.warn(
         f"`{once}` was renamed to `{name}` in version 1.9 and will be removed in version 1.11 of scikit-learn: write `{name}`.",
         FutureWarning,
-        stacklevel=3,
     )
     return options.pop(once)
 
