@@ -165,8 +165,8 @@ def least(work: Callable[[], object]) -> float:
     return best
 
 
-def costs(metric: str, n: int, longest_truth: int) -> dict[str, float]:
-    """Seconds of the pieces of work; NaN for a truth of more labels, or one that cannot be estimated."""
+def costs(metric: str, n: int) -> dict[str, float]:
+    """Seconds of the pieces of work; NaN for a truth that cannot be estimated."""
     y, models, said, errors, alone, redrawn = case(metric, n)
     function, options, rng = entry_of(metric).function, ARGUMENTS.get(metric, {}), np.random.default_rng(1)
     few = min(DRAWS, max(5, 200_000 // n))
@@ -192,9 +192,8 @@ def costs(metric: str, n: int, longest_truth: int) -> dict[str, float]:
 
     found = dict.fromkeys(COLUMNS, math.nan)
     found |= {"interval": least(interval), "value": least(lambda: alone(y, said))}
-    if n <= longest_truth:
-        with contextlib.suppress(sb.UndefinedEstimate):
-            found["truth"] = least(truth)
+    with contextlib.suppress(sb.UndefinedEstimate):
+        found["truth"] = least(truth)
     if n == COMPARED and metric != "mean_error":  # of two biases neither sign is better
         found["compare"] = least(compare)
     return {**found, "draws": least(draws) * DRAWS / few}
@@ -220,15 +219,13 @@ def line(metric: str, n: int, cost: dict[str, float]) -> str:
     return f"| {metric} | {n:g} | {cells} | {cost['draws'] / cost['interval']:.3g} |"
 
 
-def measured(
-    sizes: list[int], chosen: list[str], longest_truth: int, shown: bool = False
-) -> dict[str, dict[int, dict[str, float]]]:
+def measured(sizes: list[int], chosen: list[str], shown: bool = False) -> dict[str, dict[int, dict[str, float]]]:
     """The costs of these metrics at these sizes."""
     found: dict[str, dict[int, dict[str, float]]] = {}
     with threadpool_limits(1):
         for metric in chosen:
             for n in sizes:
-                found.setdefault(metric, {})[n] = costs(metric, n, longest_truth)
+                found.setdefault(metric, {})[n] = costs(metric, n)
                 if shown:
                     print(line(metric, n, found[metric][n]), flush=True)
     return found
@@ -252,12 +249,11 @@ def rows(found: dict[str, dict[int, dict[str, float]]]) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=float, default=1e6)
-    parser.add_argument("--truth", type=float, default=2e3, help="the most labels for which the truth is timed")
     parser.add_argument("--only", default="", help="part of the names of metrics")
     options = parser.parse_args()
     sizes = [n for n in SIZES if n <= options.largest]
     chosen = [name for name in names() if options.only in name]
-    found = measured(sizes, chosen, int(options.truth), shown=True)
+    found = measured(sizes, chosen, shown=True)
     if sizes == SIZES and not options.only:
         written(found)
 

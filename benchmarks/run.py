@@ -151,7 +151,7 @@ def main() -> None:
     if options.quick:
         return
     curves = growth(int(options.largest))
-    found = every_metric.measured(every_metric.SIZES, every_metric.names(), 2_000)
+    found = every_metric.measured(every_metric.SIZES, every_metric.names())
     every_metric.written(found)
     rows += every_metric.rows(found)
     record = {"machine": machine(), "rows": [row.to_dict() for row in rows], "growth": curves}

@@ -108,8 +108,8 @@ html_theme_options = {
     "external_links": [],
 }
 html_context = {"default_mode": "auto"}
-# "Edit this page" leads to the project's repository: the one setting is Repository in [project.urls] of pyproject.toml.
-_REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
+# "Edit this page" leads to the repository: that of [project.urls] in pyproject.toml, else the one in which GitHub builds.
+_REPOSITORY = PROJECT.get("urls", {}).get("Repository", "") or os.environ.get("GITHUB_REPOSITORY", "")
 if _REPOSITORY:
     _OWNER, _NAME = _REPOSITORY.rstrip("/").split("/")[-2:]
     html_context |= {"github_user": _OWNER, "github_repo": _NAME, "github_version": "main", "doc_path": "docs"}

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -17,6 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.arrays import FloatArray, to_host
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of what the user passed. The warning names the line that called the library, however deep it was found."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def complain(argument: str, what: str, bad: NDArray[np.bool_], values: NDArray[Any], hint: str) -> ValueError:

@@ -9,6 +9,7 @@ import pytest
 
 import scorebars as sb
 from scorebars.answers import evidence
+from scorebars.answers.truth import stand_ins
 from scorebars.engines.store import summarise
 from scorebars.laws import many_labels
 
@@ -96,3 +97,27 @@ def test_memory_does_not_grow_with_the_labels(metric):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * y.size
+
+
+ESTIMATED = [("spearman_correlation", False), ("kendall_correlation", False), ("d2_absolute_error_score", False)]
+
+
+@pytest.mark.parametrize("name, weighted", [*ESTIMATED, ("d2_absolute_error_score", True)])
+def test_part_of_many_labels_shows_how_an_estimate_scatters(name, weighted, monkeypatch):
+    """Standard errors, intervals and the shift by more repeats from every third label are those from all of them."""
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=6000)
+    p, sigma = y + rng.normal(0, 0.5, y.size), rng.uniform(0.1, 0.6, y.size)
+    options = {"sample_weight": rng.uniform(0.5, 2.0, y.size)} if weighted else {}
+    whole = getattr(sb, name)(y, p, yerr=sigma, **options)
+    spread, (low, high) = whole.truth.std, whole.truth.total_interval()
+    again, sampling = whole.remeasured(2), whole.sampling_std
+
+    monkeypatch.setattr(stand_ins, "_PART", 2000)
+    part = getattr(sb, name)(y, p, yerr=sigma, **options)
+    assert part.truth.value == whole.truth.value
+    assert part.truth.std == pytest.approx(spread, rel=0.15)
+    assert np.diff(part.truth.total_interval()) == pytest.approx(high - low, rel=0.25)
+    assert part.sampling_std == pytest.approx(sampling, rel=0.25)
+    assert part.remeasured(2).value == pytest.approx(again.value, abs=0.4 * again.std)
+    assert part.remeasured(2).std == pytest.approx(again.std, rel=0.15)

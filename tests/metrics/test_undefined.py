@@ -265,3 +265,24 @@ def test_the_old_name_of_probabilities():
             sb.log_loss(*args, y_pred=p, **given)
     with pytest.raises(TypeError, match="y_proba"):
         sb.brier_score_loss(y, y_pred=p)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sb.r2_score([1.0, 2, 3], [1, 2, 3.1], yerr=0.1),
+        lambda: sb.evaluate([1.0, 2, 3], [1, 2, 3.1], yerr=0.1, metrics=["r2"]),
+        lambda: sb.pearson_correlation([1.0, 2, 3], [1, 1, 1.0], yerr=0.1),
+        lambda: sb.f1_score([0, 0, 0], [0, 0, 0], yerr=0.1),
+        lambda: sb.recall_score([[0, 0], [0, 1]], [[0, 0], [0, 0]], average="samples"),
+        lambda: sb.precision_score([0, 1, 2], [0, 1, 1], average="macro"),
+        lambda: sb.precision_score([0, 1, 2], [0, 1, 1], average="macro", pos_label=2, zero_division=0),
+        lambda: sb.balanced_accuracy_score([1, 1], [0, 1]),
+        lambda: sb.confusion_matrix([1], [1]),
+        lambda: sb.log_loss([0, 1], [[0.5, 0.6], [0.5, 0.5]]),
+    ],
+)
+def test_a_warning_names_the_line_that_called(call):
+    with pytest.warns() as seen:
+        call()
+    assert {record.filename for record in seen} == {__file__}

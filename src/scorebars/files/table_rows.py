@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from scorebars._shared.escaping import printable
 from scorebars.cells import CellNumbers, decimal_mark, read_cells
+from scorebars.checks import warn
 from scorebars.errors.censored import limit_sides
 from scorebars.files.columns import Roles, first_names
 from scorebars.files.formats import Column, TableSource, no_rows
@@ -431,4 +431,4 @@ def require_one_unit(table: TableRows, task: str) -> None:
                 f"column {name!r} is in {units[name]} but {labels!r} is in {unit}. Convert them to one unit first."
             )
     if silent := [name for name in names if name not in units]:
-        warnings.warn(f"no unit is given for {', '.join(silent)}: taken to be {unit}, like the rest.", stacklevel=2)
+        warn(f"no unit is given for {', '.join(silent)}: taken to be {unit}, like the rest.")

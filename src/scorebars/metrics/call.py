@@ -7,7 +7,6 @@ predictions, their errors and weights, and finds a score for each output or for 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
@@ -187,7 +186,7 @@ def scored(answers: Answers, unit: Any = None) -> Score:
         answers.unit = unit**degree
     finite = math.isfinite(answers.expected) and math.isfinite(answers.std)
     if not finite and not isinstance(answers, WithoutValue):  # those have warned
-        warnings.warn(Score(answers).undefined, UndefinedMomentWarning, stacklevel=4)
+        checks.warn(Score(answers).undefined, UndefinedMomentWarning)
     return Score(answers)
 
 

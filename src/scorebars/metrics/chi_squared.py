@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -91,7 +90,7 @@ def reduced_chi_squared(
         raise ValueError("reduced chi-squared needs yerr, the standard deviation of each label: it divides by it.")
     score = ChiSquaredScore(chi_squared_answers(CHI_SQUARED, data))
     if score.undefined:
-        warnings.warn(score.undefined, UndefinedMomentWarning, stacklevel=2)
+        checks.warn(score.undefined, UndefinedMomentWarning)
     return in_groups(score, groups, sample_weight, y_true)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -105,11 +104,10 @@ def _by_old_name(old_name: str, name: str, predicted: tuple[ArrayLike, ...], opt
     """The predictions that were passed under the name that scikit-learn gave up."""
     if predicted or name in options:
         raise ValueError(f"Cannot use both `{old_name}` and `{name}`. `{old_name}` is deprecated, use `{name}` only.")
-    warnings.warn(
+    checks.warn(
         f"`{old_name}` was renamed to `{name}` in version 1.9 and will be removed in version 1.11 of scikit-learn: write "
         f"`{name}`.",
         FutureWarning,
-        stacklevel=3,
     )
     return options.pop(old_name)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -22,6 +21,7 @@ from scorebars.answers.classes.confusion_answers import (
 from scorebars.answers.classes.item_average import ItemShare
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
 from scorebars.answers.score import Declaration, Score, Scores
+from scorebars.checks import warn
 from scorebars.metrics import class_inputs as inputs
 from scorebars.metrics.class_inputs import Given, class_declaration, class_metric
 from scorebars.metrics.registry import take_over, warn_undefined
@@ -209,11 +209,9 @@ def _score(
     undefined = inputs.value_of_undefined(zero_division, allow_nan=share.name != "jaccard")
     named = inputs.given_labels(labels)
     if average != "binary" and pos_label is not None and pos_label != 1:
-        warnings.warn(
+        warn(
             f"Note that pos_label (set to {pos_label!r}) is ignored when average != 'binary' (got {average!r}). You may use "
-            "labels=[pos_label] to specify a single positive class.",
-            UserWarning,
-            stacklevel=3,
+            "labels=[pos_label] to specify a single positive class."
         )
     cells = inputs.label_matrix(given)
     if cells is not None:
@@ -299,13 +297,12 @@ def _warn_where_undefined(share: Share, counts: NDArray[Any], pooled: bool, by_i
     if not np.isnan(share(*counts)).any():
         return
     counted, scored = ("label", "sample") if by_item else ("sample", "label")
-    _warn(share, "due to" if counts.shape[1] == 1 else f"in {scored}s with", counted, more=1 + by_item)
+    _warn(share, "due to" if counts.shape[1] == 1 else f"in {scored}s with", counted)
 
 
-def _warn(share: Share, where: str, counted: str, more: int = 0) -> None:
+def _warn(share: Share, where: str, counted: str) -> None:
     title, missing = _SHARES[share.name]
     warn_undefined(
         f"{title} is ill-defined and being set to 0.0 {where} no {missing} {counted}s. Use `zero_division` parameter to "
         "control this behavior.",
-        stacklevel=4 + more,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -178,7 +177,7 @@ def balanced_accuracy_score(given: Given, *, adjusted: bool = False) -> Score:
     """
     data, present = inputs.aligned_labels(given)
     if len(present) > len(np.unique(data.shown)):
-        warnings.warn("y_pred contains classes not in y_true", UserWarning, stacklevel=3)
+        checks.warn("y_pred contains classes not in y_true")
     declaration = replace(_BALANCED, low=-1.0) if adjusted else _BALANCED
     return Score(ConfusionAnswers(declaration, data, BalancedAccuracy(bool(adjusted)), math.nan))
 
@@ -347,11 +346,9 @@ def confusion_matrix(
     if named is not None and not np.any(np.isin(data.names, named)):
         raise ValueError("At least one label specified must be in y_true.")
     if named is None and len(present) == 1:
-        warnings.warn(
+        checks.warn(
             "A single label was found in 'y_true' and 'y_pred'. For the confusion matrix to have the correct shape, use the "
-            "'labels' parameter to pass all known labels.",
-            UserWarning,
-            stacklevel=2,
+            "'labels' parameter to pass all known labels."
         )
     if verified is not None:
         present = np.union1d(present, gold)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -69,11 +68,9 @@ def warn_unless_rows_sum_to_one(p: NDArray[Any]) -> None:
     """Probabilities of all classes sum to 1; scikit-learn goes on where they do not, and so do we."""
     off = np.abs(np.add.reduce(p, axis=1) - 1) > np.sqrt(np.finfo(p.dtype).eps)
     if off.any():
-        warnings.warn(
+        checks.warn(
             f"The y_prob values do not sum to one. Make sure to pass probabilities: y_proba has {int(off.sum())} such rows, "
-            f"the first at {int(np.argmax(off))}.",
-            UserWarning,
-            stacklevel=4,
+            f"the first at {int(np.argmax(off))}."
         )
 
 
@@ -82,11 +79,9 @@ def column_classes(y: NDArray[Any], model: ClassError, labels: Any, number: int,
     named = given_labels(labels)
     classes = np.unique(y) if named is None else np.sort(named)
     if named is not None and not np.array_equal(classes, named):
-        warnings.warn(
+        checks.warn(
             f"Labels passed were {named.tolist()}. But this function assumes labels are ordered lexicographically. Pass the "
-            f"ordered labels={classes.tolist()} and ensure that the columns of {argument} correspond to this ordering.",
-            UserWarning,
-            stacklevel=4,
+            f"ordered labels={classes.tolist()} and ensure that the columns of {argument} correspond to this ordering."
         )
     if named is None and model.classes() is not None:
         classes = all_classes(model, y)

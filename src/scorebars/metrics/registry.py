@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import update_wrapper
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 from scorebars._shared.metric_names import SHORT_NAMES, full_name
 from scorebars.answers.base import Answers
 from scorebars.answers.score import Declaration
+from scorebars.checks import warn
 from scorebars.measured import Measured
 from scorebars.metrics.parameter_texts import documented
 
@@ -85,7 +85,7 @@ def entry_of(name: str) -> Entry:
     return _METRICS[name]
 
 
-def warn_undefined(message: str, stacklevel: int = 3) -> None:
+def warn_undefined(message: str) -> None:
     """Warn by scikit-learn's `UndefinedMetricWarning` where it is loaded, so that its filters work; else by a UserWarning."""
     theirs = sys.modules.get("sklearn.exceptions")
-    warnings.warn(message, getattr(theirs, "UndefinedMetricWarning", UserWarning), stacklevel=stacklevel + 1)
+    warn(message, getattr(theirs, "UndefinedMetricWarning", UserWarning))

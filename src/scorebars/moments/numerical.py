@@ -18,7 +18,6 @@ Moments are taken about the loss at the label itself, so that a small scatter ab
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 
 from scorebars.arrays import BoolArray, FloatArray
+from scorebars.checks import warn
 from scorebars.errors import Empirical, MeasurementError, Poisson
 from scorebars.errors.continuous import Continuous, normal_density
 from scorebars.losses import Loss
@@ -198,11 +198,10 @@ class _Integrals:
             variance[loose] = again.sums[1] - np.square(again.sums[0])
         scale = np.stack([np.abs(self.about), np.square(self.about)]) + np.maximum(self.sizes, 1e-300)
         if np.any((self.errors_left > 1e-6 * scale) & ~self.diverges):
-            warnings.warn(
+            warn(
                 "the loss varies too rapidly, or grows too steeply, within the label errors for its moments to be found to "
                 "better than 1e-6; declare its kinks, or smooth it.",
                 RuntimeWarning,
-                stacklevel=2,
             )
         mean = np.where(self.diverges[0], self.sign * np.inf, mean)
         return mean, np.where(self.diverges[1], np.inf, np.maximum(variance, 0.0))

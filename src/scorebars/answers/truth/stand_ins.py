@@ -43,6 +43,10 @@ _CELLS = 20_000_000
 _MOST, _FEWEST = 200, 30
 _TOGETHER = 1_000_000
 """Labels whose metrics are found together."""
+_PART = 10_000
+"""So many labels show how an estimate scatters; of at least twice as many, every k-th one is taken."""
+_FEW = 10
+"""Draws of very many labels."""
 _BOUNDS = (
     "the error of an extreme has no known distribution: the interval bounds it, and holds at least as often as it says"
 )
@@ -168,9 +172,27 @@ class StandIns:
     # how well it is known ----------------------------------------------------------------------
 
     @cached_property
+    def _part(self) -> tuple[StandIns, float]:
+        """Stand-ins for part of very many labels, and how much more a metric of them scatters than that of all.
+
+        Medians and maxima hang on few labels, so part of these does not show how they scatter.
+        """
+        step = self._y.size // _PART
+        if step < 2 or not self._follows or not self._errors.independent:
+            return self, 1.0
+        every = slice(None, None, step)
+        w = None if self._w is None else self._w[every]
+        part = Measured(self._y[every], self._p[every], self._errors[every], w)
+        if part.shares.size != np.count_nonzero(part.shares):
+            return self, 1.0  # weights of 0 may leave few labels
+        more = math.sqrt(float(np.sum(np.square(part.shares)) / np.sum(np.square(self._data.shares))))
+        return StandIns(part, self._values, self._scale, self._low, self._high, self._follows), more
+
+    @cached_property
     def _remaining(self) -> float:
         """Standard deviation of the estimate on labels measured again, the sum that is left apart."""
-        return float(np.std(self._moved(self._errors)))
+        part, more = self._part
+        return float(np.std(part._moved(part._errors))) / more
 
     @cached_property
     def _shared_remaining(self) -> float:
@@ -187,15 +209,11 @@ class StandIns:
 
     def _moved(self, errors: MeasurementError) -> FloatArray:
         """How far the estimate moves on labels measured again with such errors, the sum that is left apart."""
-        rng = np.random.default_rng(_SEED)
-        rows, predictions = self._measured_again(errors, self._count, rng)
-        predictions = np.broadcast_to(predictions, rows.shape)
         apart = []
-        step = max(1, _TOGETHER // self._y.size)
-        for start in range(0, len(rows), step):
+        for rows, predictions in self._labels_again(errors, self._count, np.random.default_rng(_SEED)):
             found = [
                 shrunk(labels, p, self._errors, self._w, self._follows)
-                for labels, p in zip(rows[start : start + step], predictions[start : start + step], strict=True)
+                for labels, p in zip(rows, np.broadcast_to(predictions, rows.shape), strict=True)
             ]
             again = self._values(
                 np.stack([one.values for one in found]), np.stack([one.prediction for one in found]), self._w
@@ -203,6 +221,14 @@ class StandIns:
             kept = np.stack([self.shrunk.at(one.left) for one in found])
             apart.append(again - self._values(kept, np.broadcast_to(self.shrunk.prediction, kept.shape), self._w))
         return np.concatenate(apart)
+
+    def _labels_again(
+        self, errors: MeasurementError, count: int, rng: np.random.Generator, repeats: float | None = None
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """`_measured_again`, in batches of rows that fit into memory."""
+        together = max(1, _TOGETHER // self._y.size)
+        for start in range(0, count, together):
+            yield self._measured_again(errors, min(together, count - start), rng, repeats)
 
     def _measured_again(
         self, errors: MeasurementError, count: int, rng: np.random.Generator, repeats: float | None = None
@@ -216,6 +242,12 @@ class StandIns:
     @cached_property
     def _over_items(self) -> tuple[float, float, float]:
         """Standard deviations over items drawn again: the sum left, the estimate at a fixed sum, the classical metric."""
+        part, more = self._part
+        left, rest, seen = part._items_drawn()
+        return left * more, rest / more, seen / more
+
+    def _items_drawn(self) -> tuple[float, float, float]:
+        """`_over_items` of all labels, by drawing them."""
         rng = np.random.default_rng(_SEED)
         n, step, rows = self._y.size, max(1, _TOGETHER // self._y.size), []
         for start in range(0, self._count, step):
@@ -261,16 +293,19 @@ class StandIns:
 
     # the classical metric ----------------------------------------------------------------------
 
-    def _fresh(self, repeats: float | None, errors: MeasurementError, seed: int) -> FloatArray:
+    def _fresh(
+        self, repeats: float | None, errors: MeasurementError, seed: int, count: int | None = None
+    ) -> FloatArray:
         """The classical metric on stand-ins that are measured again."""
-        count, rng = min(10 * self._count, 1000), np.random.default_rng((_SEED, seed))
-        labels, predictions = self._measured_again(errors, count, rng, repeats)
-        return np.asarray(self._values(labels, predictions, self._w))
+        count, rng = count or min(10 * self._count, 1000), np.random.default_rng((_SEED, seed))
+        again = self._labels_again(errors, count, rng, repeats)
+        return np.concatenate([self._values(labels, predictions, self._w) for labels, predictions in again])
 
     @cached_property
     def label_std(self) -> float:
         """Standard deviation of the classical metric if the labels at hand were measured once more."""
-        return float(np.std(self._fresh(None, self._errors, 0)))
+        part, more = self._part
+        return float(np.std(part._fresh(None, part._errors, 0))) / more
 
     @cached_property
     def shared_std(self) -> float:
@@ -288,10 +323,15 @@ class StandIns:
     def remeasured(self, observed: float, repeats: float) -> Estimate:
         """The classical metric on fresh means of `repeats`: as far from the observed one as two measurements are."""
         same = bool(np.all(np.equal(repeats, self._errors.repeats)))
-        old, new = self._fresh(None, self._errors, 0), self._fresh(None if same else repeats, self._errors, 1)
-        value = observed if same else observed + float(np.mean(new) - np.mean(old))
-        value = min(max(value, self._low), self._high)
-        apart = np.subtract.outer(old - np.mean(old), new - np.mean(new)).ravel()
+        part, more = self._part
+        old, new = part._fresh(None, part._errors, 0), part._fresh(None if same else repeats, part._errors, 1)
+        shift = 0.0 if same else float(np.mean(new) - np.mean(old))
+        if part is not self and not same:  # of all labels a few draws show it, if both times they have the same errors
+            few = (self._fresh(each, self._errors, 0, _FEW) for each in (repeats, None))
+            shift = float(np.mean(np.subtract(*few)))
+        value = min(max(observed + shift, self._low), self._high)
+        old, new = (old - np.mean(old)) / more, (new - np.mean(new)) / more
+        apart = np.subtract.outer(old, new).ravel()
         interval = partial(less_error, value, np.quantile(apart, np.linspace(0, 1, 2001)), self._low, self._high)
         return Estimate(value, float(np.hypot(np.std(new), np.std(old))), method="shrinkage", interval=interval)
 
