@@ -276,15 +276,14 @@ class LimitedOrder(Answers):
         found = share_ordered_rightly(self.data)
         if found is None:
             raise UndefinedEstimate(too_few_numbers(self.limits))
-        share, mean = found
-        value, std = self._of_share(share), self._of_share(mean.std()) - self._of_share(0.0)
+        value, std = self._of_share(found.value), self._of_share(found.std()) - self._of_share(0.0)
         return Estimate(
             value,
             std,
             method="npmle",
             note=f"{note}; {_SMOOTH}",
-            interval=partial(self._of_shares, value, mean.interval),
-            total_interval=partial(self._of_shares, value, mean.total_interval),
+            interval=partial(self._of_shares, value, found.interval),
+            total_interval=partial(self._of_shares, value, found.total_interval),
         )
 
     def _of_share(self, share: float) -> float:
