@@ -389,7 +389,10 @@ def held_labels(yerr: Any) -> Any:
     held = yerr.labels() if isinstance(yerr, ErrorModel) else None
     if held is None:
         models = "Censored, Empirical, Repeats, LabelProbabilities, Votes or Thresholded"
-        raise ValueError(f"y_true is None, which is allowed only with an error model that holds the labels: {models}.")
+        hint = f" {checks.FIX_CENSORED_DATA}" if hasattr(yerr, "num_censored") else ""
+        raise ValueError(
+            f"y_true is None, which is allowed only with an error model that holds the labels: {models}.{hint}"
+        )
     return held
 
 

@@ -251,7 +251,7 @@ def measured(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any, prederr: A
         if prederr is not None and np.any(sd := prediction_errors(prederr, y.shape)):
             if errors.limited:
                 raise ValueError(
-                    "prederr is not taken together with labels that are limits (Censored), but by intrinsic_scatter."
+                    "of labels that are limits (Censored) only intrinsic_scatter takes prederr. Leave it out for other metrics."
                 )
             errors = LabelAndPrediction(errors, sd)
         return [Measured(y, p, errors, weight, unit=unit, plain=errors.plain_normal).kept()]
