@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -95,7 +96,21 @@ def _texts(array: NDArray[Any], argument: str) -> ValueError:
         )
     if array.ndim == 0:
         return ValueError(f"{argument} = {array.item()!r} is a text, not a number. Give a number.")
-    return complain(argument, "holds texts that are not numbers", bad, array, "Correct these rows, or drop them.")
+    limits = argument == "y_true" and any(map(_is_limit, array[bad].flat))
+    hint = _FIX_LIMIT if limits else "Correct these rows, or drop them."
+    return complain(argument, "holds texts that are not numbers", bad, array, hint)
+
+
+FIX_CENSORED_DATA = "Of a scipy.stats.CensoredData pass y_true=None and yerr=sb.Censored(data, sigma=...)."
+_FIX_LIMIT = (
+    "Limits are measurements too: pass y_true=None and yerr=sb.Censored.from_strings(labels, sigma=...). To leave such rows "
+    "out would bias the score."
+)
+
+
+def _is_limit(value: Any) -> bool:
+    """Whether a text is written as a limit, such as "< 0.5"."""
+    return isinstance(value, str) and bool(re.match(r"\s*[<>≤≥]\s*=?\s*[+-]?[\d.]", value))
 
 
 def _where_float_fails(array: NDArray[Any], how: type[Exception]) -> NDArray[np.bool_]:
@@ -124,6 +139,10 @@ def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
             )
         types = ", ".join(sorted({type(v).__name__ for v in array[bad].flat}))
         hint = "Convert the column to floats, or drop these rows."
+        if argument == "y_true" and any(map(_is_limit, array[bad].flat)):
+            hint = _FIX_LIMIT
+        if hasattr(first, "num_censored"):
+            hint = FIX_CENSORED_DATA
         if hasattr(first, "nominal_value"):
             hint = (
                 f"Errors of {argument} are not used by this metric: score the values alone, "

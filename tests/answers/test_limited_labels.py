@@ -267,6 +267,49 @@ def test_checks_do_not_cry_wolf_over_limits():
     assert np.mean(low) == pytest.approx(0.5, abs=3 * np.sqrt(1 / 12 / 200))
 
 
+def test_what_observed_is():
+    """A lower bound of an error, an upper bound of a share, no bound of a bias; and that of a root is that of the root."""
+    labels, p, _ = situation(np.random.default_rng(0), 60, 0.3)
+    both = sb.Censored(labels.lower, np.where(labels.upper > 2.0, INF, labels.upper), 0.3)
+    score = sb.root_mean_squared_error(None, p, yerr=labels)
+    assert f"lower bounds, and the labels allow {score.bounds.low:.3g} and more." in score.explain()
+    assert "nearest to its prediction, a lower bound." in score.explain()
+    share = sb.fraction_within(None, p, yerr=labels, tolerance=0.5)
+    low, high = share.bounds
+    assert f"upper bounds, and the labels allow {low:.3g} to {high:.3g}." in share.explain()
+    assert "no bounds, and the labels allow any value." in sb.mean_error(None, p, yerr=both).explain()
+    assert "of the pairs whose order is known" in sb.kendall_correlation(None, p, yerr=labels).explain()
+
+
+def test_what_is_published_says_limits():
+    labels, p, _ = situation(np.random.default_rng(0), 60, 0.3)
+    count = int(labels.limits.sum())
+    for name in ("mean_absolute_error", "root_mean_squared_error", "concordance_index"):
+        sentence = getattr(sb, name)(None, p, yerr=labels).sentence()
+        assert f"behind 60 labels, of which {count} are upper limits" in sentence
+        assert "limits taken as limits" in sentence
+    bound = sb.mean_absolute_error(None, p, yerr=sb.Censored(np.full(60, -INF), p - 0.1)).sentence()
+    assert "60 labels, of which all are upper limits" in bound
+    assert "a lower bound" in bound
+    assert "taken as exact" not in bound
+    compared = sb.compare(None, {"a": p, "b": p + 0.1}, yerr=labels, metric="mae")
+    assert any("compare lower bounds" in text for text in compared.warnings)
+
+
+def test_the_order_of_residuals_of_two_values():
+    """Labels with errors do not show that residuals take two values only, and the interval reaches that far."""
+    held = 0
+    for seed in range(30):
+        labels, p, d = situation(np.random.default_rng(seed), 60, 0.4, draw=lambda rng, n: rng.choice([-0.8, 0.8], n))
+        i, j = np.nonzero(labels.upper[:, None] <= labels.lower)
+        i, j = i[i != j], j[i != j]
+        right = np.mean(((p + d)[j] > (p + d)[i]) == (p[j] > p[i]))
+        truth = sb.concordance_index(None, p, yerr=labels).truth
+        held += truth.interval(0.95).low <= right <= truth.interval(0.95).high
+        assert truth.interval(0.5).high <= truth.interval(0.95).high <= truth.interval(0.99).high <= 1.0
+    assert held >= 26
+
+
 # forecasts -----------------------------------------------------------------------------------------
 
 

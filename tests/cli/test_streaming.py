@@ -142,3 +142,14 @@ def test_what_cannot_be_streamed(run, masses, tmp_path):
         in run("evaluate", masses, "--stream", "--report", tmp_path / "r.html").stderr
     )
     assert "only CSV, Parquet and Feather files can" in run("evaluate", "dataset:nuclear_masses", "--stream").stderr
+
+
+def test_limits_are_not_streamed(run, tmp_path):
+    path = tmp_path / "limits.csv"
+    path.write_text("y,y_err,y_ul,pred\n1.0,0.1,0,1.1\n2.0,0.1,1,1.9\n3.0,0.1,0,3.2\n")
+    done = run("evaluate", path, "--stream")
+    assert done.exit_code == 2
+    assert "may mark which labels are limits" in " ".join(done.stderr.split())
+    whole = run("evaluate", path)
+    assert "1 of 3 labels is an upper limit" in whole.stderr
+    assert "a lower bound of an error" in " ".join(whole.stdout.split())

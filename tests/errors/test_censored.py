@@ -27,6 +27,33 @@ def test_from_strings():
     assert labels.sigma == pytest.approx([0.1, 0.1, 0.1, 0.2, 0.1, 0.1, 0.05, 0.1])
 
 
+def test_limits_take_the_median_of_written_errors():
+    labels = sb.Censored.from_strings(["<0.5", "1±0.1", "2±0.3", "4", "[2, 3]"])
+    assert labels.sigma == pytest.approx([0.2, 0.1, 0.3, 0.0, 0.2])
+    assert sb.Censored.from_strings(["<0.5", "1"]).sigma == 0
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "said", "of_them"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], "none of 2 labels is a limit", "none is a limit"),
+        ([-INF, 2.0], [1.0, 2.0], "1 of 2 labels is an upper limit", "1 is an upper limit"),
+        ([-INF, -INF], [1.0, 2.0], "all 2 labels are upper limits", "all are upper limits"),
+        ([-INF, -INF, 1.0], [1.0, 2.0, INF], "2 of 3 labels are upper limits and 1 a lower limit", None),
+        (
+            [-INF, 0.0, 1.0, 1.0],
+            [1.0, 2.0, INF, INF],
+            "1 of 4 labels is an upper limit, 2 lower limits and 1 a range",
+            None,
+        ),
+    ],
+)
+def test_said(lower, upper, said, of_them):
+    labels = sb.Censored(lower, upper)
+    assert labels.said() == said
+    assert of_them is None or labels.said_of_them() == of_them
+
+
 def test_from_flags():
     values, flags = [1.0, 2.0, 3.0, 4.0], [False, True, 0, -1]
     labels = sb.Censored.from_flags(values, 0.1, flags)
@@ -74,6 +101,29 @@ def test_without_limits_the_errors_are_normal():
             r"the first is 'nd' at index 0, 1 in all\. Write a number, a limit",
         ),
         (lambda: sb.Censored.from_strings(["[2, x]"]), r"texts\[0\] is '\[2, x\]': a range needs two numbers"),
+        (
+            lambda: sb.Censored(CensoredData([1.0]), [2.0]),
+            "lower is a CensoredData, which holds both ends: give no upper",
+        ),
+        (
+            lambda: sb.mean_absolute_error(CensoredData([1.0]), [1.0]),
+            r"Of a scipy\.stats\.CensoredData pass y_true=None and yerr=sb\.Censored",
+        ),
+        (
+            lambda: sb.mean_absolute_error(None, [1.0], yerr=CensoredData([1.0])),
+            r"Of a scipy\.stats\.CensoredData pass y_true=None and yerr=sb\.Censored",
+        ),
+        (
+            lambda: sb.mean_absolute_error(["<0.5", "1"], [1.0, 1.0]),
+            r"Limits are measurements too: pass y_true=None and yerr=sb\.Censored\.from_strings",
+        ),
+        (
+            lambda: sb.mean_absolute_error(np.array(["<0.5", 1.0], dtype=object), [1.0, 1.0]),
+            r"Limits are measurements too: pass y_true=None and yerr=sb\.Censored\.from_strings",
+        ),
+        (lambda: sb.Censored.from_strings("<0.5"), "texts is '<0.5', but must hold one text for each label"),
+        (lambda: sb.Censored.from_strings(["[<2, 4]"]), r"texts\[0\] is '\[<2, 4\]': a range needs two numbers"),
+        (lambda: sb.Censored.from_flags([1.0], 0.1, 1), "flag is 1, but must hold one mark for each value"),
         (lambda: sb.Censored.from_flags([1.0], 0.1, ["x"]), "flag has entries that mark neither: the first is x"),
         (lambda: sb.Censored.from_flags([1.0, 2.0], 0.1, [0]), "flag has 1 entries but there are 2 values"),
         (

@@ -9,7 +9,7 @@ Y = [5.2, 0.5, 7.45, 10.0, 3.3, 6.6]
 E = [0.2, 0.1, 0.45, 0.3, 0.2, 0.2]
 P = [5.3, 0.7, 7.1, 9.0, 3.0, 6.1]
 LABELS = sb.Censored([5.2, None, 7.45, 10.0, 3.3, 6.6], [5.2, 0.5, 7.45, None, 3.3, 6.6], E)
-SAID = "Of 6 labels 1 is an upper limit and 1 is a lower limit"
+SAID = "1 of 6 labels is an upper limit and 1 a lower limit"
 
 
 def written(tmp_path, head, *columns):
@@ -80,3 +80,56 @@ def test_all_rows_are_scored(tmp_path):
     found = sb.evaluate(written(tmp_path, "y,y_err,pred_a", cells, E, P), nan_policy="omit")
     assert (found.n, found.omitted) == (5, 1)
     assert np.isfinite(found["a", "mean_absolute_error"].observed)
+
+
+@pytest.mark.parametrize("yerr", [sb.Normal(0.3), np.full(6, 0.3), sb.Censored(LABELS.lower, LABELS.upper, 0.3)])
+def test_errors_given_in_python_leave_limits_limits(tmp_path, yerr):
+    cells = [5.2, "<0.5", 7.45, "> 10", 3.3, 6.6]
+    same(sb.evaluate(written(tmp_path, "y,pred_a", cells, P), yerr=yerr), sb.Censored(LABELS.lower, LABELS.upper, 0.3))
+    with pytest.raises(ValueError, match="take the standard deviations of independent normal errors"):
+        sb.evaluate(written(tmp_path, "y,pred_a", cells, P), yerr=sb.Laplace(0.3))
+
+
+def test_marks_and_cells_together(tmp_path):
+    cells, flags = [5.2, "<0.5", 7.45, 10.0, 3.3, 6.6], [0, 0, 0, -1, 0, 0]
+    same(sb.evaluate(written(tmp_path, "y,y_err,y_lim,pred_a", cells, E, flags, P)))
+    against = written(tmp_path, "y,y_err,y_lim,pred_a", cells, E, [0, -1, 0, 0, 0, 0], P)
+    with pytest.raises(ValueError, match=r"is a limit of the other kind than 'y_lim' says in row 2 .* Correct one"):
+        sb.evaluate(against)
+
+
+@pytest.mark.parametrize("name", ["relation", "y_relation", "standard_relation", "flag", "y_qualifier"])
+def test_signs_in_a_column_of_their_own(tmp_path, name):
+    signs = ["=", "<", "~", ">>", "=", ""]
+    found = sb.evaluate(written(tmp_path, f"y,y_err,{name},pred_a", Y, E, signs, P))
+    same(found)
+    assert f"The column {name} marks limits of y" in found.assumed
+    quality = written(tmp_path, f"y,y_err,{name},pred_a", Y, E, [1, 0, 2, 1, 1, 0], P)
+    assert "marks limits" not in sb.evaluate(quality).assumed
+
+
+@pytest.mark.parametrize("head", ["y,y_err,y_ul,pred_a", "y,y_err,relation,pred_a"])
+def test_named_columns_do_not_hide_marks(tmp_path, head):
+    flags = [0, 1, 0, -1, 0, 0] if "ul" in head else ["=", "<", "=", ">", "=", "="]
+    same(sb.evaluate(written(tmp_path, head, Y, E, flags, P), y="y", pred={"a": "pred_a"}, yerr="y_err"))
+
+
+def test_a_limit_needs_its_number(tmp_path):
+    path = written(tmp_path, "y,y_err,pred_a", [5.2, "<LOD", 7.45, 10.0, 3.3, 6.6], E, P)
+    with pytest.raises(ValueError, match=r"'<LOD'\. A limit needs its number: .* would bias the scores"):
+        sb.evaluate(path)
+
+
+def test_texts_in_parquet(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    cells = ["5.2", "<0.5", "7.45", "> 10", "3.3", "6.6"]
+    pandas.DataFrame({"y": cells, "y_err": E, "pred_a": P}).to_parquet(tmp_path / "x.parquet")
+    same(sb.evaluate(tmp_path / "x.parquet", y="y", pred={"a": "pred_a"}, yerr="y_err"))
+
+
+def test_correlated_errors_leave_no_limits(tmp_path):
+    path = written(tmp_path, "y,y_lim,pred_a", Y, [0, 1, 0, 0, 0, 0], P)
+    np.savetxt(tmp_path / "cov.csv", np.diag(np.square(E)), delimiter=",")
+    with pytest.raises(ValueError, match=r"holds a limit in row 2 .* Only labels with errors of their own"):
+        sb.evaluate(path, cov=str(tmp_path / "cov.csv"))

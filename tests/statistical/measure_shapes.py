@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -172,17 +173,7 @@ ORDER = "concordance_index"
 def situations() -> Iterator[tuple[str, str, int, str, str]]:
     for residuals in RESIDUALS:
         for n, share, sigma in (
-            (50, 0.6, 0.5),
-            (50, 0.6, 1.0),
-            (50, 0.1, 0.5),
-            (50, 0.1, 1.0),
-            (400, 0.6, 0.5),
-            (400, 0.6, 1.0),
-            (50, 0.3, 0.0),
-            (50, 0.6, 0.0),
-            (400, 0.3, 0.0),
-            (400, 0.3, 0.5),
-            (400, 0.3, 1.0),
+            *product((50, 400), (0.1, 0.3, 0.6), (0.0, 0.5, 1.0)),
             (2000, 0.3, 0.5),
             (2000, 0.6, 1.0),
         ):

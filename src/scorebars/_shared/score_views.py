@@ -136,6 +136,9 @@ class Record(NamedTuple):
     """The errors that the first error bar counts."""
     expected_is: str = ""
     """What `expected` is, in words."""
+    observed_is: str = "the classical metric, the labels taken as exact"
+    limits_said: str = ""
+    """Which labels are limits, in words: "37 are upper limits"."""
 
 
 def answers_of(score: Score, names: Iterable[str], level: float | None = None, repeats: float = 1) -> dict[str, Answer]:
@@ -257,7 +260,7 @@ def sentences(record: Record, interval: Interval, warnings: list[str], repeats: 
     observed, low, high = (rounded(end, expected.std) for end in (answers["observed"].value or 0.0, *interval))
     lines = [
         f"{record.declaration.title} of {counted(record.n, 'label')} ({record.direction}).",
-        f"observed {observed}: the classical metric, the labels taken as exact.",
+        f"observed {observed}: {record.observed_is}.",
         f"expected {expected.text}: {record.expected_is}; 95 % of the time it falls between {low} and {high}.",
     ]
     same = "" if repeats == 1 else f", each the mean of {repeats} repeats"
@@ -280,6 +283,11 @@ def sentences(record: Record, interval: Interval, warnings: list[str], repeats: 
 _ERRORS_NAMED = (
     "(labels): standard error from the label errors, for these test items; (sample): from the choice of the test items."
 )
+LIMITS_COUNT = (
+    "limits count by the allowed value nearest to the prediction, so that observed and expected are lower bounds of an error; "
+    "truth takes them as limits"
+)
+"""What the numbers of labels mean of which some are limits."""
 _HOW = {
     "exact": "in closed form",
     "unbiased": "without bias, in closed form",
@@ -307,16 +315,20 @@ def for_paper(score: Record, labels_unit: str | None = None) -> str:
     """The sentence to publish: which number depends on how the labels were made and on what they determine."""
     errors = score.counted_errors
     title, unit, count = score.declaration.title, unit_of(score, labels_unit), counted(score.n, "label")
+    count += f", of which {score.limits_said}" if score.limits_said else ""
+    observed = f"as observed ({score.observed_is})" if score.limits_said else "as observed, label errors included"
+    told = ", limits taken as limits" if score.limits_said else ""
     tail = f" {unit}" if unit else ""
     expected, truth, perfect = (score.answers[name] for name in ("expected", "truth", "perfect"))
     by = f"scorebars {version('scorebars')}, after Michelucci and Venturini, arXiv:2209.15588"
     if truth.value is None or (expected.std == 0 and truth.std == 0):
         shown = with_both_errors(score.observed, 0.0, expected.sample, unit)
         named = "; (sample) is the standard error from the choice of the test items" if "±" in shown else ""
-        if expected.std == 0:
-            return f"{title} on {count}, taken as exact: {shown}{named}. Computed with {by}."
+        if expected.std == 0 and not (score.limits_said and truth.value is None):
+            how = score.observed_is if score.limits_said else "taken as exact"
+            return f"{title} on {count}, {how}: {shown}{named}. Computed with {by}."
         return (
-            f"{title} on {count}, as observed, label errors included: {shown}{named}. The labels do not determine "
+            f"{title} on {count}, {observed}: {shown}{named}. The labels do not determine "
             f"the score against the true values: {truth.note.rstrip('.')}. Computed with {by}."
         )
     published = with_both_errors(truth.value, truth.std, truth.sample, unit)
@@ -325,14 +337,14 @@ def for_paper(score: Record, labels_unit: str | None = None) -> str:
     else:
         start = (
             f"{title} against the true values behind {count}: {published}; "
-            f"{rounded(score.observed, max(truth.std, truth.sample or 0.0))}{tail} as observed, label errors included"
+            f"{rounded(score.observed, max(truth.std, truth.sample or 0.0))}{tail} {observed}"
         )
     floor = "" if perfect.value is None else f"; {perfect.text}{tail} for a perfect model on these labels"
     more = ", (sample) that from the choice of the items" if "(sample)" in published else ""
     how = _HOW.get(truth.method, f"by the method {truth.method!r}")
     return (
         f"{start}{floor}. Here (labels) is the standard error from the {errors} for these test items{more}. "
-        f"The score was found {how}, with {by}."
+        f"The score was found {how}{told}, with {by}."
     )
 
 

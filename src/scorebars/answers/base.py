@@ -113,6 +113,10 @@ class Answers(ABC):
         "the metric if every label were redrawn from its error bar, the label values taken as the true means"
     )
     """What `expected` is, in words."""
+    observed_is: str = "the classical metric, the labels taken as exact"
+    """What `observed` is, in words."""
+    limits_said: str = ""
+    """Which labels are limits, in words after their number: "37 are upper limits"; empty where none is."""
     sampled: bool = False
     """Whether `std` and `law` hold the choice of the items as well as the label errors."""
     repeats: FloatArray | float = 1.0
@@ -394,6 +398,7 @@ class ChangedAnswers(Answers):
         self.inner = inner
         self.declaration, self.n, self.kind, self.repeats = inner.declaration, inner.n, inner.kind, inner.repeats
         self.sampled, self.observed, self.expected_is = inner.sampled, inner.observed, inner.expected_is
+        self.observed_is, self.limits_said = inner.observed_is, inner.limits_said
 
     expected = asked_of("inner.expected")
     std = asked_of("inner.std")

@@ -34,7 +34,7 @@ from scorebars.errors import Censored
 from scorebars.forecasts import Forecast
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.losses import AbsoluteError, Crps, LogScore, Loss
+from scorebars.losses import AbsoluteError, Crps, LogScore, Loss, SignedError
 from scorebars.measured import Measured
 from scorebars.moments.statistics import weighted_median
 
@@ -47,7 +47,7 @@ CLAIMS_LABEL = (
 _FAR = 1e300
 _DIFFER = 2.58
 """Both halves of the labels differ where their mean losses do by this many standard errors (1 % by chance)."""
-_LOWER_BOUND = "observed and expected are lower bounds of an error"
+NEAREST = "each limit at the allowed value nearest to its prediction"
 _SMOOTH = (
     "from the most likely distribution of the true residuals, taken as smooth, which takes the model's errors as independent "
     "of the prediction and of being limited"
@@ -66,9 +66,13 @@ _NO_REMEASURED = (
 class _Nearest(ChangedAnswers):
     """A metric of residuals where some labels are limits; `inner` has the nearest allowed values as labels."""
 
-    def __init__(self, inner: Answers, data: Measured) -> None:
+    def __init__(self, inner: Answers, data: Measured, bound: bool = True) -> None:
         super().__init__(inner)
         self.data, self.limits, self.kind = data, censored(data), "classical"
+        self.limits_said = self.limits.said_of_them()
+        self._bound = ("an upper bound" if inner.declaration.greater_is_better else "a lower bound") if bound else ""
+        """Which bound `observed` is; none for a bias, which the nearest values make too small on both sides."""
+        self.observed_is = ", ".join(filter(None, (f"the classical metric with {NEAREST}", self._bound)))
 
     def _item_variance(self) -> float:
         return self.inner._item_variance()
@@ -101,18 +105,31 @@ class _Nearest(ChangedAnswers):
         )
 
     def warnings(self) -> list[str]:
-        low, high = self.bounds()
-        between = f", and the labels allow {low:.3g} to {high:.3g}" if math.isfinite(high) else ""
-        return [
-            f"{self.limits.said()}. They count by the allowed value nearest to the prediction: {_LOWER_BOUND}{between}."
-        ]
+        return [self._how_limits_count(self.bounds())]
+
+    def _how_limits_count(self, bounds: Interval) -> str:
+        word = self._bound.partition(" ")[2]
+        only = f"observed and expected are {word}s" if word else "observed and expected are no bounds"
+        return (
+            f"{self.limits.said()}. Limits count by the allowed value nearest to the prediction: {only}, and the labels allow "
+            f"{_between(*bounds)}."
+        )
+
+
+def _between(low: float, high: float) -> str:
+    """The values between two ends, in words."""
+    if math.isfinite(low) and math.isfinite(high):
+        return f"{low:.3g} to {high:.3g}"
+    return (
+        f"{low:.3g} and more" if math.isfinite(low) else f"{high:.3g} and less" if math.isfinite(high) else "any value"
+    )
 
 
 class LimitedLoss(_Nearest):
     """The mean of a loss of the residual."""
 
     def __init__(self, inner: Answers, loss: Loss, data: Measured) -> None:
-        super().__init__(inner, data)
+        super().__init__(inner, data, bound=not isinstance(loss, SignedError))
         self.loss = loss
 
     @classmethod
@@ -162,7 +179,11 @@ class LimitedLoss(_Nearest):
         )
 
     def warnings(self) -> list[str]:
-        return [*super().warnings(), *self._unlike()]
+        return self.warnings_within(self.bounds())
+
+    def warnings_within(self, bounds: Interval) -> list[str]:
+        """Where the labels allow these values of the metric."""
+        return [self._how_limits_count(bounds), *self._unlike()]
 
     def _unlike(self) -> list[str]:
         """Warnings where the residuals of labels with low and with high predictions differ, or with small and large spreads."""
@@ -217,7 +238,8 @@ class LimitedOrder(Answers):
 
     def __init__(self, declaration: Declaration, data: Measured, of_pairs: OfPairs) -> None:
         self.declaration, self.data, self.limits, self._of_pairs = declaration, data, censored(data), of_pairs
-        self.n, self.kind = data.n, "classical"
+        self.n, self.kind, self.limits_said = data.n, "classical", self.limits.said_of_them()
+        self.observed_is = "the classical metric of the pairs whose order is known"
         if data.n > _MOST_ORDERED:
             raise ValueError(
                 f"{declaration.name} compares all pairs of labels where some are limits, and {data.n} labels have too many "
@@ -276,15 +298,14 @@ class LimitedOrder(Answers):
         found = share_ordered_rightly(self.data)
         if found is None:
             raise UndefinedEstimate(too_few_numbers(self.limits))
-        share, mean = found
-        value, std = self._of_share(share), self._of_share(mean.std()) - self._of_share(0.0)
+        value, std = self._of_share(found.value), self._of_share(found.std()) - self._of_share(0.0)
         return Estimate(
             value,
             std,
             method="npmle",
             note=f"{note}; {_SMOOTH}",
-            interval=partial(self._of_shares, value, mean.interval),
-            total_interval=partial(self._of_shares, value, mean.total_interval),
+            interval=partial(self._of_shares, value, found.interval),
+            total_interval=partial(self._of_shares, value, found.total_interval),
         )
 
     def _of_share(self, share: float) -> float:

@@ -350,7 +350,7 @@ class Score(float):
         of = self._answers
         asked = {name: self._answer(name, None if name in bare else level, repeats) for name in names}
         about = (of.declaration, of.declaration.direction, of.n, of.kind, of.unit, of.observed)
-        return Record(*about, asked, of.counted_errors, of.expected_is)
+        return Record(*about, asked, of.counted_errors, of.expected_is, of.observed_is, of.limits_said)
 
     def _answer(self, name: str, level: float | None, repeats: float) -> Answer:
         try:

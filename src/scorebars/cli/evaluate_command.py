@@ -14,12 +14,13 @@ from rich.text import Text
 
 import scorebars as sb
 from scorebars._shared.escaping import printable
-from scorebars._shared.score_views import QUESTIONS, MetricData, table_rows
+from scorebars._shared.score_views import LIMITS_COUNT, QUESTIONS, MetricData, table_rows
 from scorebars._shared.writing import as_json
 from scorebars.cli import options as opt
 from scorebars.cli import output
 from scorebars.files.columns import Roles
 from scorebars.files.file_labels import TableLabels, binary, task_of
+from scorebars.files.file_study import marks_limits
 from scorebars.files.formats import (
     STREAM_ABOVE,
     ArrowFile,
@@ -35,6 +36,9 @@ _COLUMNS = {question.name: question.brief for question in QUESTIONS if question.
     "± labels": "standard error from the label errors, for these items",
     "± sample": "what the choice of the items adds to it",
 }
+_OF_LIMITS = (
+    "the classical metric, each limit at the allowed value nearest to the prediction: a lower bound of an error"
+)
 
 
 def evaluate(
@@ -143,7 +147,9 @@ def _shown(result: Any, level: float, anew: int, unit: str | None, out: output.P
         firsts = [(model, "all" if group is None else group)[: len(names)] for model, group in lines]
         cells = [[*first, *row.cells] for first, row in zip(firsts, block, strict=True)]
         parts += [_title(block[0].metric, metric), *output.grid(head, cells, names), ""]
-    return out.screen(*parts[:-1], meanings={**_COLUMNS, interval: "of expected, from the label errors alone"})
+    meanings = {**_COLUMNS, interval: "of expected, from the label errors alone"}
+    meanings |= {"observed": _OF_LIMITS} if LIMITS_COUNT in result.assumed else {}
+    return out.screen(*parts[:-1], meanings=meanings)
 
 
 def _title(about: MetricData, metric: str) -> Text:
@@ -177,6 +183,11 @@ def _streamed(
     if isinstance(roles.yerr, tuple) or roles.percent or roles.in_cells or roles.cov or roles.model or roles.y is None:
         raise output.Failure(
             "--stream takes labels with one column of errors or one number: add --no-stream for anything else."
+        )
+    if marks_limits(source, roles.y):
+        raise output.Failure(
+            f"a column of {source.name} may mark which labels are limits, which tell about the truth only all together: add "
+            "--no-stream."
         )
     if roles.members or not roles.predictions:
         raise output.Failure(

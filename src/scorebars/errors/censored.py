@@ -14,13 +14,13 @@ from scorebars import checks
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.cells import read_cells
 from scorebars.errors.measurement_error import MeasurementError
-from scorebars.errors.normal import Normal
+from scorebars.errors.normal import Normal, error_model
 from scorebars.errors.parameters import require_common_size, standard_deviations
 
 _RANGE = re.compile(r"[\[(]\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*[\])]")
-_UPPER = ("1", "true", "t", "y", "yes", "<", "<=", "≤", "u", "ul", "upper")
-_LOWER = ("-1", ">", ">=", "≥", "l", "ll", "lower")
-_NEITHER = ("0", "false", "f", "n", "no", "", "=", "nan", "none")
+_UPPER = ("1", "true", "t", "y", "yes", "<", "<=", "≤", "<<", "u", "ul", "upper", "upper limit")
+_LOWER = ("-1", ">", ">=", "≥", ">>", "l", "ll", "lower", "lower limit")
+_NEITHER = ("0", "false", "f", "n", "no", "", "=", "~", "≈", "nan", "none", "<na>")
 
 
 class Censored(MeasurementError):
@@ -71,7 +71,11 @@ class Censored(MeasurementError):
     """Standard deviation of the measurement behind each label."""
 
     def __init__(self, lower: Any, upper: Any = None, sigma: Any = None) -> None:
-        if upper is None and hasattr(lower, "num_censored") and hasattr(lower, "_uncensored"):
+        if hasattr(lower, "num_censored") and hasattr(lower, "_uncensored"):
+            if upper is not None:
+                raise ValueError(
+                    "lower is a CensoredData, which holds both ends: give no upper, and sigma by its name."
+                )
             lower, upper = _of_scipy(lower)
         if upper is None:
             raise ValueError("upper is missing: give the lower and the upper end of each label, equal for a number.")
@@ -89,13 +93,16 @@ class Censored(MeasurementError):
     def from_strings(cls, texts: Iterable[Any], sigma: Any = None) -> Self:
         """Labels as they are written in tables: ``"<0.5"``, ``"1.2"``, ``"> 10"``, ``"3.1±0.2"``, ``"1.23(5)"``, ``"[2, 4]"``.
 
-        An error written with a number is its standard deviation; `sigma` is that of all other labels.
+        An error written with a number is its standard deviation, lower and upper errors count by their mean. `sigma` is that
+        of all other labels. Without it limits have the median of the written errors, and other numbers are exact.
 
         >>> import scorebars as sb
         >>> labels = sb.Censored.from_strings(["<0.5", "1.2", "> 10", "3.1±0.2", "[2, 4]"], sigma=0.1)
         >>> labels.upper, labels.sigma
         (array([0.5, 1.2, inf, 3.1, 4. ]), array([0.1, 0.1, 0.1, 0.2, 0.1]))
         """
+        if isinstance(texts, str):
+            raise ValueError(f"texts is {texts!r}, but must hold one text for each label: [{texts!r}, ...].")
         texts = list(texts)
         ranges = [_RANGE.fullmatch(text.strip()) if isinstance(text, str) else None for text in texts]
         cells = read_cells([text if found is None else "0" for text, found in zip(texts, ranges, strict=True)])
@@ -109,12 +116,14 @@ class Censored(MeasurementError):
         for k, found in enumerate(ranges):
             if found is not None:
                 ends = read_cells([found[1], found[2]])
-                if ends.bad.any() or np.isnan(ends.values).any():
+                if ends.bad.any() or ends.limits.any() or np.isnan(ends.values).any():
                     raise ValueError(f"texts[{k}] is {texts[k]!r}: a range needs two numbers, such as [2, 4].")
                 lower[k], upper[k] = ends.values
         common = 0.0 if sigma is None else standard_deviations(sigma, "sigma")
         if cells.upper is not None and cells.lower is not None:
             written = (cells.lower + cells.upper) / 2
+            if sigma is None:
+                common = np.where(lower < upper, float(np.nanmedian(written)), 0.0)
             common = np.where(np.isnan(written), common, written)
         return cls(lower, upper, common)
 
@@ -156,10 +165,23 @@ class Censored(MeasurementError):
 
     def said(self) -> str:
         """Which labels are limits, in words: "37 of 400 labels are upper limits"."""
-        counts = [(name, k) for name, k in self.counts().items() if k and name != "number"]
-        one = {"upper limit": "an upper limit", "lower limit": "a lower limit", "range": "a range"}
-        parts = [f"1 is {one[name]}" if k == 1 else f"{k} are {name}s" for name, k in counts]
-        return f"of {len(self.lower)} labels {' and '.join(parts) or 'none is a limit'}"
+        return self._limits_in_words(f" of {len(self.lower)} labels", f" {len(self.lower)} labels")
+
+    def said_of_them(self) -> str:
+        """The same after their number: "37 are upper limits"."""
+        return self._limits_in_words("", "")
+
+    def _limits_in_words(self, of_all: str, all_of_them: str) -> str:
+        found = [(name, k) for name, k in self.counts().items() if k and name != "number"]
+        if not found:
+            return f"none{of_all} is a limit"
+        if found[0][1] == len(self.lower) > 1:
+            return f"all{all_of_them} are {found[0][0]}s"
+        kinds = [f"{'an' if name[0] == 'u' else 'a'} {name}" if k == 1 else f"{name}s" for name, k in found]
+        counts = [str(k) for _, k in found]
+        counts[0] += f"{of_all} {'is' if counts[0] == '1' else 'are'}"
+        *others, last = [f"{count} {kind}" for count, kind in zip(counts, kinds, strict=True)]
+        return f"{', '.join(others)} and {last}" if others else last
 
     def labels(self) -> FloatArray:
         """Each number, or the finite end of a limit, or the middle of a range."""
@@ -180,6 +202,18 @@ class Censored(MeasurementError):
         """Without any limit these are normal errors."""
         self.check_labels(y)
         return self if self.limited else self.of_numbers
+
+    def with_errors(self, yerr: Any) -> Censored:
+        """The same labels with errors given as `yerr`, in place of those that are known so far."""
+        if isinstance(yerr, Censored):
+            return yerr
+        model = error_model(yerr, self.lower.shape)
+        if not model.plain_normal or model.kind != "classical":
+            raise ValueError(
+                f"yerr is {yerr!r}, but some labels are limits, which take the standard deviations of independent normal "
+                "errors: give a number, an array (n,) or a column."
+            )
+        return self._changed(sigma=np.sqrt(model.variance(self.labels())))
 
     def check_labels(self, y: FloatArray, argument: str = "y_true") -> None:
         bad = (y < self.lower) | (y > self.upper)
@@ -233,7 +267,10 @@ def limit_sides(flag: Any, argument: str) -> FloatArray:
     >>> limit_sides(["<", "", 0.0, True, ">"], "flag")
     array([-1.,  0.,  0., -1.,  1.])
     """
-    words = [_word(value) for value in (flag.tolist() if hasattr(flag, "tolist") else flag)]
+    marks = flag.tolist() if hasattr(flag, "tolist") else flag
+    if isinstance(marks, str) or not isinstance(marks, Iterable):
+        raise ValueError(f"{argument} is {marks!r}, but must hold one mark for each value.")
+    words = [_word(value) for value in marks]
     known = dict.fromkeys(_UPPER, -1.0) | dict.fromkeys(_LOWER, 1.0) | dict.fromkeys(_NEITHER, 0.0)
     bad = np.array([word not in known for word in words], dtype=bool)
     if bad.any():

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from scorebars import checks
 from scorebars.arrays import FloatArray
 from scorebars.errors.parameters import shown_parameter
 from scorebars.errors.per_label import PerLabel
@@ -381,5 +382,8 @@ def held_labels(yerr: Any) -> Any:
     held = yerr.labels() if isinstance(yerr, ErrorModel) else None
     if held is None:
         models = "Censored, Empirical, Repeats, LabelProbabilities, Votes or Thresholded"
-        raise ValueError(f"y_true is None, which is allowed only with an error model that holds the labels: {models}.")
+        hint = f" {checks.FIX_CENSORED_DATA}" if hasattr(yerr, "num_censored") else ""
+        raise ValueError(
+            f"y_true is None, which is allowed only with an error model that holds the labels: {models}.{hint}"
+        )
     return held

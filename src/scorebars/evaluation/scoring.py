@@ -18,7 +18,7 @@ import numpy as np
 from scorebars import checks
 from scorebars._shared import evaluation_tables as tables
 from scorebars._shared.metric_names import SHORT_NAMES, needed_options, options_of
-from scorebars._shared.score_views import for_trackers
+from scorebars._shared.score_views import LIMITS_COUNT, for_trackers
 from scorebars._shared.shown import Shown, View
 from scorebars._shared.writing import as_json
 from scorebars.answers.clustered import grouped
@@ -324,9 +324,7 @@ def evaluate_arrays(data: StudyData, metrics: Metric | Sequence[Metric] | None, 
     found, assumed = assumed_task(said, data.labels, data.yerr, list(data.models.values()))
     if isinstance(data.yerr, Censored) and data.yerr.limited:
         metrics = WITH_LIMITS if metrics is None else metrics
-        assumed = ". ".join(
-            filter(None, (assumed, f"{data.yerr.said()}: observed and expected are lower bounds of an error"))
-        )
+        assumed = ". ".join(filter(None, (assumed, f"{data.yerr.said()}: {LIMITS_COUNT}")))
     chosen = chosen_metrics(DEFAULT[found] if metrics is None else metrics)
     for metric in chosen:
         if metric.declaration is not None:

@@ -13,6 +13,7 @@ from numbers import Real
 from typing import Any
 
 from scorebars._shared.given_data import as_forecast
+from scorebars.errors import Censored
 from scorebars.evaluation.scoring import common_scores
 from scorebars.evaluation.study_data import (
     StudyData,
@@ -35,6 +36,7 @@ from scorebars.files.formats import (
 from scorebars.files.guesses import holds_numbers
 from scorebars.files.problem import TableProblem, as_keywords, said_for_python
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
+from scorebars.files.table_rows import limit_columns
 from scorebars.forecasts import Forecast
 
 _LISTS = ("std", "members", *LABEL_SOURCES)
@@ -141,7 +143,7 @@ def study_in_file(
     if given:
         said[0] = said[0].replace("no errors (labels taken as exact)", "errors as given in yerr")
     models, forecasts = (_renamed(named, pred, roles) for named in (found.predictions, found.models))
-    errors = yerr if given else found.yerr
+    errors = found.yerr if not given else yerr if not isinstance(found.yerr, Censored) else found.yerr.with_errors(yerr)
     data = StudyData(found.y, models, errors, found.weight, found.by, found.omitted, groups=found.groups)
     assumed = ". ".join([said[0], *(f"{one[0].upper()}{one[1:]}" for one in said[1:])])
     given_pairs = [p for p in forecasts.values() if isinstance(p, Forecast)]
@@ -192,11 +194,18 @@ def read_in_pieces(path: Any, y: Any, pred: Any, options: Mapping[str, Any]) -> 
     with opened(os.fspath(path)) as source:
         files = files_in_pieces(source)
         columns = [str(y), *_every_column(pred)]
+        if marks_limits(source, str(y)):  # they tell about the truth only all together
+            return False
         return files is not None and not any(_numbers_as_text(file, columns) for file in files)
 
 
+def marks_limits(source: TableSource, labels: str) -> bool:
+    """Whether a column may say which labels are limits."""
+    named = limit_columns(labels, source.columns)
+    first = source.first_rows() if named and not any(named.values()) else {}
+    return any(sure or (name in first and first[name].dtype.kind == "O") for name, sure in named.items())
+
+
 def _numbers_as_text(file: TableSource, columns: list[str]) -> bool:
-    if file.decimal is None:  # numbers are stored as such
-        return False
     first = file.first_rows()
     return any(name in first and first[name].dtype.kind == "O" and holds_numbers(first[name]) for name in columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,10 @@ from scorebars.files.problem import TableProblem
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
 
 Mask = NDArray[np.bool_]
+_SIGNS = ("<", ">", "≤", "≥")
+_FIX_LIMIT = (
+    "A limit needs its number: write '<0.5' for a value below 0.5. To leave such rows out would bias the scores."
+)
 _FIX_CELL = "Correct the cell, empty it and use --nan-policy omit, or choose another column."
 
 
@@ -132,22 +136,27 @@ class TableRows:
             refused = found.limits.any() and (name != self.roles.y or self.roles.repeated_rows)
             if refused or found.bad.any():
                 given = self.source.read([name])[name]
+                signs = np.array([str(value).strip()[:1] in _SIGNS for value in given])
+                self.refuse(found.bad & signs, name, "holds no number", _FIX_LIMIT, given)
                 self.refuse(found.bad, name, "holds no number", _FIX_CELL, given)
                 self.refuse(found.limits, name, "holds a limit", "Only labels may be limits, one row for each.", given)
 
     def with_limits(self) -> TableRows:
         """The same table, told which labels are limits: by their cells, or by a column that marks them."""
         name = self.roles.y
-        if name is None or self.roles.repeated_rows:
+        if name is None:
             return self
         found = self.cells.get(name)
         side = np.zeros(len(self.rows)) if found is None else found.side
-        flag = _limit_flag(name, self.source.columns)
-        if flag is not None and not side.any():
-            side = self._marked(name, flag)
+        flag = self._limit_flag(name)
+        if flag is not None:
+            side = self._marked(name, flag, side)
         if not side.any():
             return self
         limits = side != 0
+        advice = "Only labels with errors of their own may be limits, one row for each."
+        if self.roles.repeated_rows or self.roles.cov is not None:
+            self.refuse(limits, name, "holds a limit", advice)
         columns = dict(self.columns)
         for error in self.roles.error_columns:
             without = limits & np.isnan(columns[error])
@@ -156,14 +165,28 @@ class TableRows:
                 self.remarks.append(f"limits without an error in {error} have the median one")
         return replace(self, columns=columns, side=side)
 
-    def _marked(self, name: str, flag: str) -> Column:
+    def _limit_flag(self, labels: str) -> str | None:
+        """The column that marks which labels are limits; None where there is none."""
+        named = limit_columns(labels, [column for column in self.source.columns if column not in self.roles.used])
+        return next((column for column, sure in named.items() if sure or self._has_signs(column)), None)
+
+    def _has_signs(self, column: str) -> bool:
+        """Whether a column holds signs such as < and >."""
+        values = self.source.read([column])[column]
+        return values.dtype.kind == "O" and any(str(value).strip()[:1] in _SIGNS for value in values)
+
+    def _marked(self, name: str, flag: str, in_cells: Column) -> Column:
+        """Which labels are limits by a column that marks them, or by their cells."""
         try:
             side = limit_sides(self.source.read([flag])[flag], flag)
         except ValueError as why:
             raise TableProblem(f"column {flag!r} looks like marks of limits of {name!r}: {why}") from None
         if side.any():
             self.remarks.append(f"the column {flag} marks limits of {name}")
-        return side
+        self.refuse(
+            side * in_cells < 0, name, f"is a limit of the other kind than {flag!r} says", "Correct one of them."
+        )
+        return np.where(in_cells == 0, side, in_cells)
 
     # rows ------------------------------------------------------------------------------------------
 
@@ -326,14 +349,18 @@ def excluded_rows(exclude: Sequence[str], columns: Sequence[str]) -> dict[str, l
 
 
 _LIMIT_ENDS = ("lim", "_lim", "_limit_flag", "_limit", "_is_ul", "_ul", "_uplim", "_is_limit", "_censored")
+_RELATIONS = ("relation", "standard_relation", "qualifier", "operator", "flag")
+"""Columns of these names mark limits if they hold signs such as <; alone, or after the name of the labels."""
 
 
-def _limit_flag(labels: str, columns: Sequence[str]) -> str | None:
-    """The column that marks which labels are limits; None where there is none."""
-    plain = plain_names([labels, *columns])
-    base = plain[labels]
-    flags = {*(f"{base}{end}" for end in _LIMIT_ENDS), f"l_{base}", f"is_ul_{base}", "is_ul"}
-    return next((column for column in columns if plain[column] in flags), None)
+def limit_columns(labels: str, columns: Iterable[str]) -> dict[str, bool]:
+    """Columns that may mark which labels are limits, and whether their names leave no doubt; those come first."""
+    plain = plain_names(dict.fromkeys([labels, *columns]))
+    base = plain.pop(labels)
+    sure = {*(f"{base}{end}" for end in _LIMIT_ENDS), f"l_{base}", f"is_ul_{base}", "is_ul"}
+    relations = {*_RELATIONS, *(f"{base}_{word}" for word in _RELATIONS)}
+    found = {column: name in sure for column, name in plain.items() if name in sure | relations}
+    return dict(sorted(found.items(), key=lambda item: not item[1]))
 
 
 # texts as numbers ----------------------------------------------------------------------------------

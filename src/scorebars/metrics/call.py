@@ -225,7 +225,7 @@ def _with_those_of_predictions(errors: MeasurementError, sd: FloatArray) -> Meas
         return errors
     if errors.limited:
         raise ValueError(
-            "prederr is not taken together with labels that are limits (Censored), but by intrinsic_scatter."
+            "of labels that are limits (Censored) only intrinsic_scatter takes prederr. Leave it out for other metrics."
         )
     return LabelAndPrediction(errors, sd)
 

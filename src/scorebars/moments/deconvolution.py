@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize, nnls
 
-from scorebars.arrays import BoolArray, FloatArray
+from scorebars.arrays import BoolArray, FloatArray, IntArray
 from scorebars.errors import MeasurementError
 
 _QUANTILE_POINTS = 75
@@ -286,6 +286,29 @@ class Deconvolution:
             part = min(1.2 * part, 1.0)
         return np.asarray((1.0 - part) * weights + part * self.weights)
 
+    def likelihood_at(self, points: IntArray) -> FloatArray:
+        """The likelihood of each cell at these grid points, relative to the largest of its row."""
+        return self._mixture.likelihood[:, points]
+
+    def on_fewest_points(self, drop: float) -> FloatArray:
+        """Weights of a law on few points of the grid, whose log likelihood per label is within `drop` of the best.
+
+        Two neighbouring points become one, at the best place between them, as long as the labels allow it.
+        """
+        mixture = self._mixture
+        least, points = mixture.log_likelihood(self.weights) - drop, np.flatnonzero(self.weights)
+        weights = self.weights[points]
+        while len(points) > 1:
+            tried = [mixture.merged(points, weights, k) for k in range(len(points) - 1)]
+            fewer, lighter = max(tried, key=lambda found: mixture.on(*found))
+            lighter = mixture.reweighted(fewer, lighter, _MERGED_SWEEPS)
+            if mixture.on(fewer, lighter) < least:
+                break
+            points, weights = fewer, lighter
+        out = np.zeros(len(self.grid))
+        out[points] = weights
+        return out
+
     # the likelihood profile --------------------------------------------------------------------
 
     def profile_end(self, values: FloatArray, drop: float) -> float:
@@ -332,6 +355,8 @@ class Deconvolution:
 
 _FIRST_SWEEPS = 20
 """EM sweeps from equal weights: the quadratic steps converge from there at once."""
+_TRIED_SWEEPS, _MERGED_SWEEPS = 10, 100
+"""EM sweeps where two components become one: to choose which, and for the ones that were chosen."""
 _STEPS = 200
 _RIDGE = 1e-10
 """Neighbouring components are almost the same, and some explain no datum: this part keeps the second derivatives regular."""
@@ -358,6 +383,31 @@ class Mixture:
     def log_likelihood(self, weights: FloatArray) -> float:
         """sum a log(L w), per datum."""
         return self._objective(self.likelihood @ weights, weights, np.zeros(len(weights)))
+
+    def on(self, points: IntArray, weights: FloatArray) -> float:
+        """The log likelihood of weights on a few components, per datum."""
+        density = self.likelihood[:, points] @ weights
+        return float(self.share @ np.log(density)) if float(density.min()) > 0 else -math.inf
+
+    def reweighted(self, points: IntArray, weights: FloatArray, sweeps: int) -> FloatArray:
+        """Better weights of a few components, by sweeps of EM."""
+        few = self.likelihood[:, points]
+        for _ in range(sweeps):
+            density = few @ weights
+            if not float(density.min()) > 0:
+                return weights
+            weights = weights * ((self.share / density) @ few)
+        return np.asarray(weights / weights.sum())
+
+    def merged(self, points: IntArray, weights: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+        """The same with components k and k + 1 at the best place between them, reweighted."""
+        others, part = np.delete(np.arange(len(points)), [k, k + 1]), weights[k] + weights[k + 1]
+        between = np.arange(points[k], points[k + 1] + 1)
+        rest = self.likelihood[:, points[others]] @ weights[others]
+        with np.errstate(divide="ignore"):
+            values = self.share @ np.log(rest[:, None] + part * self.likelihood[:, between])
+        fewer, lighter = np.insert(points[others], k, between[np.argmax(values)]), np.insert(weights[others], k, part)
+        return fewer, self.reweighted(fewer, lighter, _TRIED_SWEEPS)
 
     def first_weights(self) -> FloatArray:
         """A start: a few sweeps of EM from equal weights."""

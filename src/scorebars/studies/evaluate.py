@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from scorebars._shared.score_views import LIMITS_COUNT
 from scorebars.evaluation.scoring import Evaluation, Metric, evaluate_arrays, task_of_metrics
 from scorebars.evaluation.study_data import PREDERR_OF_FILES, study_data
 from scorebars.files.file_study import (
@@ -136,7 +137,8 @@ def evaluate(
         task = task or task_of_metrics(metrics)
         study = study_in_file(y_true, columns, task=task, nan_policy=nan_policy, options=reading)
         found = evaluate_arrays(study.forecasts, metrics or study.metrics, study.task)
-        return replace(found, assumed=study.assumed)
+        limited = f": {LIMITS_COUNT}" if LIMITS_COUNT in found.assumed else ""
+        return replace(found, assumed=f"{study.assumed}{limited}")
     if streamed(y_true):
         if groups is not None:
             raise ValueError("groups needs all labels at once: read the data into a table, or leave groups out.")

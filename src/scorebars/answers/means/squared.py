@@ -291,7 +291,9 @@ class RootAnswers(TransformedAnswers):
         """The answers for checked data; the root may be in range where the square is not."""
         if data.limited:
             square = LimitedLoss.of(lambda near: family(declaration, loss, Evidence(near)), loss, data)
-            return cls(declaration, square)
+            found = cls(declaration, square)
+            found.observed_is, found.limits_said = square.observed_is, square.limits_said
+            return found
 
         def make(data: Measured) -> Answers:
             return cls(declaration, family(declaration, loss, Evidence(data)))
@@ -324,7 +326,9 @@ class RootAnswers(TransformedAnswers):
 
     def warnings(self) -> list[str]:
         # by its own floor, which is found already
-        return self.inner.warnings() if isinstance(self.inner, LimitedLoss) else Answers.warnings(self)
+        if isinstance(self.inner, LimitedLoss):
+            return self.inner.warnings_within(self.bounds())
+        return Answers.warnings(self)
 
     def _root(self, level: Level) -> Law:
         law = root_law(self.inner._forward(level))

@@ -43,6 +43,10 @@ _NOISY_MAE = (
     "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "
     "one; compare mean_squared_error, whose noise cancels exactly"
 )
+_LIMITS = (
+    "Limits count by the allowed value nearest to each prediction, so the difference and the probabilities compare lower "
+    "bounds of an error (of an order: the known pairs); difference(a, b).truth takes limits as limits"
+)
 
 
 def compare(
@@ -170,7 +174,7 @@ def compare(
         raise ValueError(f"{chosen.name} is a metric of {chosen.declaration.task}, but task is {task!r}.")
     made = _models_on_same_labels(chosen, data, bool(shared_prederr))
     if isinstance(data.yerr, Censored) and data.yerr.limited:
-        warnings.append(data.yerr.said())
+        warnings.append(f"{data.yerr.said()}. {_LIMITS}")
     if chosen.name == "mean_absolute_error" and isinstance(made, PairedLosses) and made.noisy():
         warnings.append(_NOISY_MAE)
     return Comparison(str(chosen), list(models), level, sampling, rope, made, warnings, data.omitted)
