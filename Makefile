@@ -86,7 +86,7 @@ docs: $(VENV)/installed-docs  ## the documentation: build/docs/index.html; every
 docs-links: $(VENV)/installed-docs  ## whether the addresses that the documentation names answer; needs the network
 	$(BIN)/python -m sphinx -b linkcheck -q docs build/docs-links
 
-test-coverage: $(VENV)/installed-test  ## how often every interval holds: hours; goes on where it stopped
+test-coverage: $(VENV)/installed-test  ## how often every interval holds, 2000 times each: days of one processor; adds to what was measured
 	$(BIN)/python tests/statistical/measure.py
 	$(BIN)/python tests/statistical/measure.py --n 40 --compare
 	$(BIN)/python tests/statistical/page.py

@@ -29,8 +29,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markdown:
 def held(metrics: Sequence[str], models: Sequence[str] = ("Normal",), answers: Sequence[str] = ANSWERS) -> Markdown:
     """How often 95 % intervals held in simulated test sets of 40 labels, and in how many of these it was looked at."""
     found = {
-        (row["metric"], row["model"], row["answer"]): f"{float(row['held95']):.0%} of {row['count']}"
+        (row["metric"], row["model"], row["answer"]): f"{int(row['held95']) / int(row['count']):.0%} of {row['count']}"
         for row in _rows("src/scorebars/data/coverage.csv")
+        if row["n"] == "40"
     }
     lines = [
         [metric, model, *(found.get((metric, model, answer), "-") for answer in answers)]

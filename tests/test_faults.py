@@ -353,6 +353,18 @@ def no_memory_for_the_whole_file(tmp_path, monkeypatch):
     return lambda: _cli("evaluate", path, "--y", "y", "--pred", "p"), "not enough memory .*--stream"
 
 
+def a_cell_far_from_the_table(tmp_path, monkeypatch):
+    """The reader of spreadsheets would ask for a terabyte, and the process would end without a word."""
+    rows = "".join(f'<row r="{k}"><c r="A{k}"><v>{k}</v></c><c r="B{k}"><v>{k}</v></c></row>' for k in (1, 2, 3))
+    sheet = f'<worksheet><sheetData>{rows}<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData></worksheet>'
+    path = tmp_path / "a.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", sheet)
+    return lambda: sb.evaluate(
+        path
+    ), "a.xlsx has a sheet that reaches to column XFD and row 1,048,576.*save the sheet as CSV"
+
+
 def a_line_without_end(tmp_path, monkeypatch):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"y,p\n1,2\n2,3\n3,4\n" + b"1" * (3 << 20)))
@@ -443,6 +455,7 @@ FAULTS = [
     an_archive_larger_than_the_disk,
     more_than_memory_in_a_small_file,
     no_memory_for_the_whole_file,
+    a_cell_far_from_the_table,
     a_line_without_end,
     a_cell_without_end,
     interrupted(KeyboardInterrupt),

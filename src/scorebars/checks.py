@@ -304,6 +304,12 @@ def fraction(value: Any, argument: str) -> float:
     return _number(value, argument, lambda x: 0 <= x <= 1, "a number between 0 and 1")
 
 
+def no_flags(values: Any, argument: str, meant: str) -> None:
+    """True and False are refused where a size is meant: they would count as 1 and 0."""
+    if isinstance(values, bool) or (type(values) is not float and getattr(values, "dtype", None) == np.bool_):
+        raise ValueError(f"{argument} holds True and False, but it {meant}. Give numbers.")
+
+
 def above_zero(value: Any, argument: str) -> float:
     """A finite number above 0."""
     return _number(value, argument, lambda x: 0 < x < math.inf, "a positive number")

@@ -52,6 +52,25 @@ def test_reader_that_goes_away(masses_csv):
     assert done.stderr == b""
 
 
+def test_started_without_streams(masses_csv, tmp_path):
+    """As some schedulers start processes: a result in a file is whole, and what cannot be shown is an error."""
+
+    def shell(line):
+        return subprocess.run(["bash", "-c", f"{' '.join(COMMAND)} {line}"], capture_output=True, env=ENV, timeout=120)
+
+    result = tmp_path / "result.json"
+    assert shell(f"evaluate {masses_csv} -o {result} <&- >&- 2>&-").returncode == 0
+    assert json.loads(result.read_text())["scores"]
+    nowhere = shell(f"evaluate {masses_csv} -q >&-")
+    assert nowhere.returncode == 2
+    assert b"standard output cannot be written: not writable" in nowhere.stderr
+    silent = shell(f"evaluate {masses_csv} --csv 2>&-")
+    assert silent.returncode == 0 and silent.stdout
+    closed = shell("evaluate - <&-")
+    assert closed.returncode == 2
+    assert b"standard input is closed. Pipe a table into it, or name a file." in closed.stderr
+
+
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopped_while_reading(tmp_path, sent, code):
     """Stopped in the middle of its input: quiet, the old result untouched, nothing left behind."""

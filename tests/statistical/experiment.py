@@ -9,7 +9,8 @@
     remeasured          the classical metric of the same items, measured once more in the same way
     perfect             the classical metric of predictions that are the true values, on the labels at hand
 
-`DIFFERENCES` are those of a comparison with a second model on the same items.
+`DIFFERENCES` are those of a comparison with a second model on the same items, `CALIBRATION` those of `calibration`: the factor
+on the spread of forecasts, the same with their bias taken out, and the bias.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ import inspect
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from worlds import WORLDS, Items, World
+from worlds import EVERY_WORLD, WORLDS, Items, World
 
 import scorebars as sb
 from scorebars.metrics.registry import declarations, entry_of
@@ -32,7 +34,10 @@ from scorebars.studies.capabilities import ARGUMENTS
 
 ANSWERS = ("interval", "total_interval", "truth", "truth.total_interval", "remeasured", "perfect")
 DIFFERENCES = ("difference.total_interval", "difference.truth", "difference.truth.total_interval")
-LEVELS = (0.95, 0.68)
+CALIBRATION = ("spread_factor", "spread_factor_without_bias", "bias")
+LEVELS = (0.68, 0.95, 0.99)
+Ends = dict[float, sb.Interval]
+"""The interval at each level."""
 _POPULATION = 200_000
 _NO_POPULATION = ("max_error", "reduced_chi_squared")
 """The largest of all residuals has no value, and chi-squared against the truth divides by errors of labels."""
@@ -49,28 +54,17 @@ class Cell:
     errors: list[float] = field(default_factory=list)
     """Estimate minus value."""
 
-    def add(self, interval: Callable[[float], sb.Interval], estimate: float | None, value: float) -> None:
+    def add(self, ends: Ends, estimate: float | None, value: float) -> None:
         self.count += 1
-        for level in LEVELS:
-            low, high = interval(level)
+        for level, (low, high) in ends.items():
             if math.isnan(low) or math.isnan(high):
                 raise AssertionError("an end of an interval is NaN")
             slack = 1e-9 * max(abs(value), abs(low), abs(high))
             self.held[level] += low - slack <= value <= high + slack
-            if level == LEVELS[0] and estimate is not None:
+            if level == 0.95 and estimate is not None:
                 self.outside += not low - slack <= estimate <= high + slack
         if estimate is not None:
             self.errors.append(estimate - value)
-
-    def summary(self) -> dict[str, float]:
-        """Coverage at each level, and bias and scatter of the estimate."""
-        found: dict[str, float] = {"count": self.count}
-        found |= {f"{level:.0%}": self.held[level] / self.count for level in LEVELS}
-        if self.errors:
-            found["bias"] = float(np.mean(self.errors))
-            found["scatter"] = float(np.std(self.errors))
-            found["outside"] = self.outside
-        return found
 
 
 def options_of(metric: str, world: World) -> dict[str, Any] | None:
@@ -78,6 +72,9 @@ def options_of(metric: str, world: World) -> dict[str, Any] | None:
     given = dict(ARGUMENTS.get(metric, {}))
     if metric == "fraction_within":
         given["tolerance"] = 10.0 if world.name == "Poisson" else 1.0
+    many = ("brier_score_loss", "roc_auc_score") if world.classes > 2 else ()
+    if metric in ("log_loss", "top_k_accuracy_score", *many):  # few labels may all be of one class
+        given["labels"] = list(range(world.classes))
     if world.classes > 2:
         names = inspect.signature(entry_of(metric).function).parameters
         if metric == "top_k_accuracy_score":
@@ -155,7 +152,7 @@ class Situation:
                 offered = _offered(score, answer, world)
                 if offered is None:
                     continue
-                interval, estimate = offered
+                ends, estimate = offered
                 if answer == "interval":
                     value = classical(world.fresh(rng, measured, items), p)
                 elif answer == "total_interval":
@@ -173,13 +170,13 @@ class Situation:
                         if not (world.name == "Normal" and declarations()[self.metric].takes == "forecast"):
                             continue
                         value = classical(labels, sb.NormalForecast(items.truth, items.size))
-                        cells.setdefault(answer, Cell()).add(interval, estimate, value)
+                        cells.setdefault(answer, Cell()).add(ends, estimate, value)
                         continue
                     if world.task == "classification" and (world.berkson or world.classes > 2 or world.repeats > 1):
                         continue
                     value = classical(labels, perfect_predictions(self.metric, world, items))
                 if math.isfinite(value):
-                    cells.setdefault(answer, Cell()).add(interval, estimate, value)
+                    cells.setdefault(answer, Cell()).add(ends, estimate, value)
 
     def _next(self, rng: np.random.Generator, here: Items) -> float:
         """The classical metric on other items; against the truth where labels are set points.
@@ -241,32 +238,33 @@ class Situation:
                     cells.setdefault(f"difference.{answer}", Cell()).add(*offered, found)
 
 
-def _offered(score: sb.Score, answer: str, world: World) -> tuple[Callable[[float], sb.Interval], float | None] | None:
-    """The interval and the estimate it is about; None where the score says that it has none."""
+def _offered(score: sb.Score, answer: str, world: World) -> tuple[Ends, float | None] | None:
+    """The intervals and the estimate they are about; None where the score says that it has none."""
     try:
         if answer == "interval":
-            score.interval(0.5)
-            return score.interval, None
+            return _ends(score.interval), None
         if answer == "total_interval":
-            score.total_interval(0.5)
-            return score.total_interval, None
+            return _ends(score.total_interval), None
         if answer.startswith("truth"):
             estimate = score.truth
-            interval = estimate.interval if answer == "truth" else estimate.total_interval
+            ends = _ends(estimate.interval if answer == "truth" else estimate.total_interval)
         else:
             estimate = score.perfect if answer == "perfect" else score.remeasured(world.repeats)
-            interval = estimate.interval
-        interval(0.5)
+            ends = _ends(estimate.interval)
     except sb.UndefinedEstimate:
         return None
     low, high = score.declaration.low, score.declaration.high
-    return interval, min(max(estimate.value, low), high)
+    return ends, min(max(estimate.value, low), high)
+
+
+def _ends(interval: Callable[[float], sb.Interval]) -> Ends:
+    return {level: interval(level) for level in LEVELS}
 
 
 @cache
 def population(metric: str, name: str, rival: bool = False) -> float:
     """The metric over very many items, against their truth."""
-    world, rng = WORLDS[name], np.random.default_rng(20240517)
+    world, rng = EVERY_WORLD[name], np.random.default_rng(20240517)
     size = _POPULATION
     items = world.items(rng, size)
     options = options_of(metric, world)
@@ -275,11 +273,49 @@ def population(metric: str, name: str, rival: bool = False) -> float:
     return float(entry_of(metric).function(items.truth, p, **options).observed)
 
 
-def situations(n: int) -> list[Situation]:
+@dataclass(frozen=True)
+class Calibrated:
+    """Forecasts of one kind, judged by labels of one world: their true spread is a fifth larger than they claim, and they are biased.
+
+    Here the forecast comes first and the truth lies about it, so what the world calls a residual is the forecast's error.
+    """
+
+    metric: str
+    world: World
+    n: int
+    claimed, spread, bias = 1 / 1.2, 1.0, 0.3
+    members = 10
+
+    def once(self, rng: np.random.Generator, cells: dict[str, Cell]) -> None:
+        found = self.world.items(rng, self.n)
+        unit = 10.0 if self.world.name == "Poisson" else 1.0
+        items = replace(found, truth=2 * found.truth - found.prediction, prediction=found.truth)
+        measured = self.world.measure(rng, items)
+        claimed = np.full(self.n, unit * self.claimed)
+        forecast: sb.NormalForecast | sb.EnsembleForecast = sb.NormalForecast(items.prediction, claimed)
+        if self.metric == "calibration of ensembles":
+            draws = rng.standard_normal((self.n, self.members))
+            forecast = sb.EnsembleForecast(items.prediction[:, None] + claimed[:, None] * draws)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            judged = sb.calibration(self.world.shown(measured), forecast, yerr=self.world.model(measured, items))
+            factor = self.spread / self.claimed
+            values = (math.hypot(self.spread, self.bias) / self.claimed, factor, unit * self.bias)
+            for answer, value in zip(CALIBRATION, values, strict=True):
+                with suppress(sb.UndefinedEstimate):
+                    estimate = getattr(judged, answer)
+                    cells.setdefault(answer, Cell()).add(_ends(estimate.interval), float(estimate), value)
+
+
+FORECASTS = ("calibration of normal forecasts", "calibration of ensembles")
+Experiment = Situation | Calibrated
+
+
+def situations(n: int, worlds: Iterable[World] = WORLDS.values()) -> list[Situation]:
     """Every metric that gives Scores in every world of its task."""
     return [
         Situation(metric, world, n)
-        for world in WORLDS.values()
+        for world in worlds
         for metric, declared in declarations().items()
         if declared.scored
         and (world.task == declared.task or (world.task == "regression" and declared.task == "forecast"))
@@ -287,20 +323,32 @@ def situations(n: int) -> list[Situation]:
     ]
 
 
+def calibrations(n: int) -> list[Calibrated]:
+    """Forecasts of every kind in every world whose labels are measurements of true values."""
+    worlds = [world for world in WORLDS.values() if world.task == "regression" and not world.berkson]
+    together = ("Normal(cov)", "Normal(shared)", "Normal(batch)")  # correlated errors are refused with ensembles
+    return [
+        Calibrated(kind, world, n)
+        for world in worlds
+        for kind in FORECASTS
+        if kind == FORECASTS[0] or world.name not in together
+    ]
+
+
 def measure(
-    situation: Situation, most: int, seconds: float, least: int = 20, seed: int = 1, compare: bool = False
+    situation: Experiment, most: int, seconds: float = math.inf, batch: int = 0, compare: bool = False
 ) -> dict[str, Cell]:
-    """Repeat until `most` repetitions or, after `least`, until the time is up; `compare` asks for DIFFERENCES."""
-    rng = np.random.default_rng(
-        [seed + compare, situation.n, *situation.metric.encode(), *situation.world.name.encode()]
-    )
+    """Repeat `most` times, or until the time is up; each batch has draws of its own, `compare` asks for DIFFERENCES."""
+    names = (*situation.metric.encode(), 0, *situation.world.name.encode())
+    rng = np.random.default_rng([20, batch, compare, situation.n, *names])
     cells: dict[str, Cell] = {}
     start = time.process_time()
-    for count in range(most):
-        if count >= least and time.process_time() - start > seconds:
-            break
+    for _ in range(most):
         if compare:
+            assert isinstance(situation, Situation)
             situation.compare_once(rng, cells)
         else:
             situation.once(rng, cells)
+        if time.process_time() - start > seconds:
+            break
     return cells

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,13 @@ class World:
 # measured numbers ------------------------------------------------------------------------------
 
 
-def numbers(rng: Rng, n: int, unit: float = 1.0) -> Items:
-    """True values about 10 with scatter 2, residuals with mean 0.3 and scatter 1, errors of about 0.6, all in `unit`."""
+def numbers(rng: Rng, n: int, unit: float = 1.0, errors: float = 0.6) -> Items:
+    """True values about 10 with scatter 2, residuals with mean 0.3 and scatter 1, `errors` of this size, all in `unit`."""
     truth = unit * (10.0 + 2.0 * rng.standard_normal(n))
     truth = np.maximum(truth, unit)  # metrics with logarithms and percentages need positive labels
     prediction = truth + unit * (0.3 + rng.standard_normal(n))
     rival = truth + unit * 0.9 * rng.standard_normal(n)
-    return Items(truth, prediction, rival, unit * 0.6 * rng.uniform(0.5, 1.5, n))
+    return Items(truth, prediction, rival, unit * errors * rng.uniform(0.5, 1.5, n))
 
 
 def counts(rng: Rng, n: int) -> Items:
@@ -288,12 +289,12 @@ WRONG = 0.1
 CORRELATION = 0.1
 
 
-def classes(rng: Rng, n: int, k: int = 2, prevalence: float = 0.4) -> Items:
+def classes(rng: Rng, n: int, k: int = 2, prevalence: float = 0.4, wrong: float = WRONG) -> Items:
     """Classes, and the probabilities of a model that knows something of them."""
     chances = np.array([1 - prevalence, prevalence]) if k == 2 else np.array([0.5, 0.3, 0.2])
     truth = rng.choice(k, n, p=chances)
     models = [_probabilities(rng.standard_normal((n, k)) + skill * np.eye(k)[truth]) for skill in (1.8, 1.5)]
-    return Items(truth, *models, np.full(n, WRONG))
+    return Items(truth, *models, np.full(n, wrong))
 
 
 def _probabilities(logits: np.ndarray) -> np.ndarray:
@@ -420,3 +421,38 @@ VOTES = Voting(
 )
 
 WORLDS = {world.name: world for world in [*NUMBERS, *CLASSES, VOTES]}
+
+# other shares of noise ---------------------------------------------------------------------------
+
+
+def _flipped_at(rng: Rng, centre: np.ndarray, items: Items) -> np.ndarray:
+    return np.where(rng.random(centre.shape) < items.size, 1 - centre, centre)
+
+
+NOISE = {
+    world.name: world
+    for world in [
+        *(
+            World(
+                f"Normal, errors of {size:g}",
+                "regression",
+                partial(numbers, errors=size),
+                added(normal),
+                lambda y, i: sb.Normal(i.size),
+            )
+            for size in (0.1, 1.0)
+        ),
+        *(
+            World(
+                f"Flip, {share:.0%} wrong",
+                "classification",
+                partial(classes, wrong=share),
+                _flipped_at,
+                lambda y, i: sb.Flip(i.size[0]),
+            )
+            for share in (0.02, 0.3)
+        ),
+    ]
+}
+"""Where `WORLDS` has errors of 0.6 and one wrong label in ten."""
+EVERY_WORLD = WORLDS | NOISE

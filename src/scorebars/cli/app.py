@@ -37,6 +37,7 @@ class Guard(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         debug = bool(ctx.params.get("debug"))
+        output.stand_in_for_closed_streams()
         with _terminated_cleanly(), warnings.catch_warnings():
             warnings.simplefilter("default")
             warnings.showwarning = lambda message, *_, **__: output.warn(str(message))

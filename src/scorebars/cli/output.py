@@ -99,6 +99,14 @@ def warn(text: str) -> None:
     note(f"Warning: {text}", style="yellow")
 
 
+def stand_in_for_closed_streams() -> None:
+    """A process may be started without its streams: remarks then go nowhere, and a result has to go to a file."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull)  # noqa: SIM115 - for reading: what is written to it fails, and that is said
+
+
 def write_nowhere(stream: Any) -> None:
     """Discard what a stream still holds: Python flushes it once more at exit, and that must not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

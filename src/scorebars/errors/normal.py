@@ -516,7 +516,10 @@ def error_model(yerr: Any, shape: tuple[int, ...], copy: bool = False) -> Measur
             f"yerr holds {len(several)} error models, one for each measurement (triple_collocation): pass that of the labels, "
             "found.yerr[0] for the first."
         )
-    values = yerr if type(yerr) is np.ndarray and yerr.dtype == np.float64 else checks.real_array(yerr, "yerr")
+    values = yerr
+    if type(yerr) is not np.ndarray or yerr.dtype != np.float64:
+        checks.no_flags(yerr, "yerr", "says how large the errors of the labels are")
+        values = checks.real_array(yerr, "yerr")
     if values.ndim == 0:
         return Normal.trusted(standard_deviations(values, "yerr"))
     if copy:

@@ -14,7 +14,7 @@ from scorebars.cells import name_and_unit, reads_as_number
 from scorebars.files import column_names as known
 from scorebars.files.formats import Column, TableSource
 from scorebars.files.guesses import ErrorRoles, Guess, common_start, plain_names
-from scorebars.files.problem import TableProblem
+from scorebars.files.problem import TableProblem, first_names
 
 _NONE, _CELLS, _ROWS = "none", "cells", "rows"
 """What an option says: no such column; errors stand in the cells of the labels; repeats stand in several rows."""
@@ -309,11 +309,6 @@ def _exact(columns: Sequence[str], name: str, option: str) -> str:
     near = get_close_matches(name, columns, 3)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise TableProblem(f"{option}: there is no column {name!r}.{hint} The columns are: {first_names(columns)}.")
-
-
-def first_names(names: Sequence[str], most: int = 20) -> str:
-    """Names for a message; of many the first."""
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def _one(columns: Sequence[str], given: str | None, option: str, guessed: str | None) -> str | None:

@@ -14,9 +14,9 @@ from scorebars.cells import read_cells
 from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Votes
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
-from scorebars.files.columns import Roles, first_names
+from scorebars.files.columns import Roles
 from scorebars.files.formats import Column, TableSource
-from scorebars.files.problem import TableProblem
+from scorebars.files.problem import TableProblem, first_names
 from scorebars.files.table_rows import TableRows, as_texts, require_one_unit
 from scorebars.forecasts import Forecast
 

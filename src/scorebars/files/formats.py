@@ -526,6 +526,8 @@ def _room_in(folder: str, what: str) -> Iterator[None]:
 @contextmanager
 def _standard_input(options: Reading) -> Iterator[TableSource]:
     """Standard input, kept in a temporary file: most kinds have to be read from the end, and any may be large."""
+    if sys.stdin is None:
+        raise TableProblem("standard input is closed. Pipe a table into it, or name a file.")
     with tempfile.TemporaryDirectory(prefix="scorebars-") as folder:
         path = Path(folder) / "input"
         with _room_in(folder, "standard input"), path.open("wb") as file:

@@ -13,7 +13,7 @@ import numpy as np
 from scorebars.cells import name_and_unit, names_and_units, read_cells
 from scorebars.files import column_names as known
 from scorebars.files.formats import Column
-from scorebars.files.problem import TableProblem
+from scorebars.files.problem import TableProblem, first_names
 
 _FEWEST_MEMBERS = 3
 """From this number on, numbered predictions may be the members of one ensemble."""
@@ -146,10 +146,10 @@ class Guess:
         return None
 
     def _which_labels(self, several: Sequence[str], what: str = "have errors") -> TableProblem:
-        why = f"several columns {what} ({', '.join(several)})" if several else "no column has one of the usual names"
+        why = f"several columns {what} ({first_names(several)})" if several else "no column has one of the usual names"
         return TableProblem(
             f"which column holds the labels? {why[0].upper()}{why[1:]}: say --y COLUMN. "
-            f"The columns are: {', '.join(self.columns)}."
+            f"The columns are: {first_names(self.columns)}."
         )
 
     def _is_candidate(self, name: str) -> bool:
@@ -338,12 +338,12 @@ class Guess:
         found, doubtful = self._left_over(taken, labels, made)
         if not found or doubtful:
             why = (
-                f"Of the columns left over, {', '.join(doubtful)} do not look like the labels: say --pred COLUMN "
+                f"Of the columns left over, {first_names(doubtful)} do not look like the labels: say --pred COLUMN "
                 if doubtful
                 else "None is called pred_MODEL, y_pred or the like: say --pred COLUMN "
             )
             raise TableProblem(
-                f"which columns hold predictions? {why}(once for each model). The columns are: {', '.join(self.columns)}."
+                f"which columns hold predictions? {why}(once for each model). The columns are: {first_names(self.columns)}."
             )
         return found, True
 

@@ -5,14 +5,19 @@ What the metadata of a file say about errors and units is used: see `errors_by_m
 
 from __future__ import annotations
 
+import re
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+from scorebars import checks
 from scorebars.cells import is_missing_mark
 from scorebars.files.formats import (
     FIRST_ROWS,
@@ -35,6 +40,7 @@ class Spreadsheet(TableSource):
     def __init__(self, path: Path, options: Reading, name: str | None = None) -> None:
         self.name, self.size = name or path.name, path.stat().st_size
         calamine = load_library("reading spreadsheets", "excel", lambda: import_module("python_calamine"))
+        _require_room(path, self.name)
         try:
             book = calamine.CalamineWorkbook.from_path(str(path))
         except Exception as why:  # a damaged file raises kinds of its own
@@ -84,6 +90,42 @@ class Spreadsheet(TableSource):
     def place(self, row: int) -> str:
         line = self._numbers[self.head.first + row] + 1 + self._skipped
         return f"row {row + 1} (line {line} of sheet {self.sheet})"
+
+
+_CELL = re.compile(rb'<(?:\w+:)?c\s[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
+_CELL_BYTES = 64
+"""What the reader and its rows in Python take for each cell of the rectangle that holds all, be it empty."""
+
+
+def _require_room(path: Path, name: str) -> None:
+    """Refuse an .xlsx file with a cell so far from the table that no memory holds the empty ones between."""
+    if not zipfile.is_zipfile(path):
+        return
+    damaged = suppress(zipfile.BadZipFile, zlib.error, EOFError)  # the reader says what is
+    with damaged, zipfile.ZipFile(path) as book:
+        for sheet in (one for one in book.namelist() if one.startswith("xl/worksheets/")):
+            with book.open(sheet) as cells:
+                column, row = _last_cell(cells)
+            if row * _column_number(column) * _CELL_BYTES > checks.free_memory():
+                raise TableProblem(
+                    f"{name} has a sheet that reaches to column {column.decode()} and row {row:,}: more cells than "
+                    "memory holds. Delete what stands far from the table, or save the sheet as CSV."
+                )
+
+
+def _last_cell(cells: IO[bytes]) -> tuple[bytes, int]:
+    """The last column and the last row that a sheet of an .xlsx file names."""
+    columns, last, before = {b"A"}, 0, b""
+    while piece := cells.read(1 << 20):
+        found = _CELL.findall(before + piece)
+        columns.update(letters for letters, _ in found)
+        last = max([last, *(int(row) for _, row in found)])
+        before = piece[-100:]  # a cell may begin in one piece and end in the next
+    return max(columns, key=_column_number), last
+
+
+def _column_number(letters: bytes) -> int:
+    return sum((letter - 64) * 26**place for place, letter in enumerate(reversed(letters)))
 
 
 def _without_empty(rows: list[list[Any]]) -> tuple[list[list[Any]], list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -32,6 +32,11 @@ def as_keywords(message: str) -> str:
         return f"{name}={value if re.fullmatch('[A-Z]+(,[A-Z]+)?', value) else repr(value)}"
 
     return _OPTION.sub(keyword, message)
+
+
+def first_names(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message; of many the first."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 @contextmanager

@@ -14,10 +14,10 @@ from scorebars._shared.escaping import printable
 from scorebars.cells import CellNumbers, decimal_mark, read_cells
 from scorebars.checks import warn
 from scorebars.errors.censored import limit_sides
-from scorebars.files.columns import Roles, first_names
+from scorebars.files.columns import Roles
 from scorebars.files.formats import Column, TableSource, no_rows
 from scorebars.files.guesses import has_decimals, plain_names
-from scorebars.files.problem import TableProblem
+from scorebars.files.problem import TableProblem, first_names
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
 
 Mask = NDArray[np.bool_]

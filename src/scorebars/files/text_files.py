@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -41,6 +42,7 @@ from scorebars.files.formats import (
     require_one_of_each,
 )
 from scorebars.files.problem import TableProblem
+from scorebars.files.quotes import Quotes, quotes_of
 
 _HEAD = 1 << 18
 """So many bytes at the start of a file tell how it is laid out."""
@@ -217,8 +219,11 @@ def _delimiter(given: str) -> str:
     return found
 
 
-def _rows(lines: Iterable[str], delimiter: str, skip: int) -> Iterator[tuple[int, list[str]]]:
-    """Rows cut at the delimiter, with the line number of each (from 1); blank lines and comments are left out."""
+def _rows(lines: Iterable[str], delimiter: str, skip: int, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Rows cut at the delimiter, with the line number of each (from 1); blank lines and comments are left out.
+
+    Where it is `strict` a quote that is not closed is an error: lines that are the first of many may end inside one.
+    """
     counted = enumerate(lines, 1)
     for _ in range(skip):
         next(counted, None)
@@ -236,7 +241,7 @@ def _rows(lines: Iterable[str], delimiter: str, skip: int) -> Iterator[tuple[int
             if not line.lstrip().startswith("#"):
                 yield line
 
-    for row in csv.reader(uncommented(), delimiter=delimiter, skipinitialspace=True):
+    for row in csv.reader(uncommented(), delimiter=delimiter, skipinitialspace=True, strict=strict):
         if any(cell.strip() for cell in row):
             yield number, row
 
@@ -402,12 +407,29 @@ class TextFile(ArrowFile):
                 held += read
         return held
 
+    @cached_property
+    def _quotes(self) -> Quotes:
+        """What the quotes of the file do; refuses one that is not closed, which would swallow the rows below it."""
+        encoding = codecs.lookup(self.layout.encoding).name
+        with self._raw() as raw:
+            blocks: Iterator[bytes] = iter(lambda: raw.read(_BLOCK), b"")
+            if encoding.startswith(("utf-16", "utf-32")):
+                blocks = (text.encode() for text in codecs.iterdecode(blocks, encoding))
+            found = quotes_of(blocks, self.layout.delimiter, len(self.layout.names))
+        if found.open_in is not None:
+            raise TableProblem(
+                f"line {found.open_in} of {self.name} opens a quote that is not closed where a cell ends, so rows below it "
+                "would count as part of its text. Close the quote, remove it, or write it twice where it belongs to the text."
+            )
+        return found
+
     def with_decimal(self, mark: str) -> TextFile:
         """The same file, its numbers written with this decimal mark."""
         return TextFile(self.path, replace(self._options, decimal=mark), self.name)
 
     def _how(self, numbers: Sequence[str] = (), names: Sequence[str] | None = None) -> dict[str, Any]:
         pc, pa, layout = load_arrow("pyarrow.csv"), load_arrow("pyarrow"), self.layout
+        over_lines = layout.plain and self._quotes.over_lines
         plain, marks = layout.plain, {**dict.fromkeys(pc.ConvertOptions().null_values)}
         if numbers:
             marks |= dict.fromkeys(spelled for mark in MISSING_MARKS for spelled in (mark, mark.upper(), mark.title()))
@@ -417,7 +439,9 @@ class TextFile(ArrowFile):
             "read_options": pc.ReadOptions(
                 skip_rows=skip, column_names=layout.names, block_size=_BLOCK, encoding=encoding
             ),
-            "parse_options": pc.ParseOptions(delimiter=layout.delimiter if plain else "\t"),
+            "parse_options": pc.ParseOptions(
+                delimiter=layout.delimiter if plain else "\t", newlines_in_values=over_lines
+            ),
             "convert_options": pc.ConvertOptions(
                 strings_can_be_null=True,
                 null_values=list(marks),
@@ -459,7 +483,8 @@ class TextFile(ArrowFile):
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The rows of values, each with its line number."""
         with self._raw() as raw, opened_text(raw, self.layout.encoding) as text:
-            yield from _rows(self._lines(text), self.layout.delimiter, self.layout.skip)
+            layout = self.layout
+            yield from _rows(self._lines(text), layout.delimiter, layout.skip, strict=not layout.plain)
 
     def _lines(self, text: Any) -> Iterator[str]:
         while line := text.readline(_BLOCK):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.discrete import ROUNDING, ListedLaw
-from scorebars.laws.law import RNG, Law
+from scorebars.laws.law import RNG, Law, numbers_in
 
 
 class ScaledLaw(Law):
@@ -44,7 +44,7 @@ class ScaledLaw(Law):
 
     def _back(self, y: ArrayLike) -> FloatArray:
         """The x behind each y: the value of a discrete X itself where y is one within rounding."""
-        y = np.asarray(y, dtype=float)
+        y = numbers_in(y, "x")
         with np.errstate(over="ignore", invalid="ignore"):
             x = np.asarray((y - self.shift) / self.scale)
             if isinstance(self.law, ListedLaw):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.law import Law
+from scorebars.laws.law import Law, numbers_in
 
 # Two numbers this close are the same value reached by different roundings (k/M against k*(1/M), say).
 ROUNDING = 8 * np.finfo(float).eps
@@ -75,7 +75,7 @@ class ListedLaw(Law):
         return np.searchsorted(self.table.values, x + side * self._slack(x), side="right" if side > 0 else "left")
 
     def _tail(self, column: FloatArray, start: float, x: ArrayLike, side: int) -> Any:
-        x = np.asarray(x, dtype=float)
+        x = numbers_in(x, "x")
         rank = self._rank(x, side)
         return as_given(np.where(np.isnan(x), math.nan, np.where(rank > 0, column[rank - 1], start)), x)
 
@@ -97,7 +97,7 @@ class ListedLaw(Law):
 
     def pmf(self, x: ArrayLike) -> Any:
         """Probability of the value x."""
-        x = np.asarray(x, dtype=float)
+        x = numbers_in(x, "x")
         place = np.maximum(self._rank(x) - 1, 0)
         with np.errstate(invalid="ignore"):
             hit = np.abs(self.table.values[place] - x) <= self._slack(x)
@@ -132,7 +132,7 @@ class ListedLaw(Law):
 
 def valid_probabilities(q: ArrayLike) -> FloatArray:
     """q as an array, or an error that names the first entry that is not a probability."""
-    values = np.asarray(q, dtype=float)
+    values = numbers_in(q, "q")
     good = (values >= 0) & (values <= 1)
     if not np.all(good):
         raise ValueError(f"q must be a probability between 0 and 1, got {values[~good].flat[0]}")

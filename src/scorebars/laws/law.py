@@ -21,11 +21,27 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 from scipy.special import betaln, ndtr, ndtri, stdtr, stdtrit
 
+from scorebars import checks
+from scorebars.arrays import FloatArray
 from scorebars.numerics.roots import crossing_from
 
 RNG = np.random.Generator
 
 _SPACING = 0.1
+
+
+def numbers_in(values: ArrayLike, argument: str) -> FloatArray:
+    """What a user asks a distribution about, as numbers."""
+    return np.asarray(checks.real_array(values, argument), dtype=np.float64)
+
+
+def shape_of_draws(size: Any) -> Any:
+    """A number of draws, or a shape of them, that fits into memory."""
+    sides: Any = size if isinstance(size, tuple | list) else () if size is None else (size,)
+    if not all(type(side) is not bool and isinstance(side, int | np.integer) and side >= 0 for side in sides):
+        raise ValueError(f"size must be a whole number of at least 0, or a shape of several, got {size!r}.")
+    checks.require_memory(24 * math.prod(map(int, sides)), f"size = {size!r}", "Draw fewer at a time.")
+    return size
 
 
 class Moment(float):
@@ -125,7 +141,7 @@ class Law(ABC):
     def _inside(self, f: Callable[[float], float], x: ArrayLike, below: float, above: float) -> Any:
         """Apply `f` to each x inside the support, and the given constants outside it."""
         low, high = self.support
-        values = np.asarray(x, dtype=float)
+        values = numbers_in(x, "x")
         out = np.empty(values.shape)
         for i, v in enumerate(values.flat):
             out.flat[i] = math.nan if math.isnan(v) else below if v < low else above if v > high else f(float(v))
@@ -155,7 +171,7 @@ class Law(ABC):
 
     def ppf(self, q: ArrayLike) -> Any:
         """The value below which the metric falls with probability q."""
-        values = np.asarray(q, dtype=float)
+        values = numbers_in(q, "q")
         out = np.empty(values.shape)
         for i, p in enumerate(values.flat):
             if not 0.0 <= p <= 1.0:
@@ -168,7 +184,7 @@ class Law(ABC):
 
         Many are interpolated between quantiles at steps of 0.1 standard normal deviations: good to 1e-4 of the std.
         """
-        p = np.random.default_rng(rng).random(size)
+        p = np.random.default_rng(rng).random(shape_of_draws(size))
         z = np.asarray(ndtri(p))
         ends = math.floor(float(z.min(initial=0.0)) / _SPACING), math.ceil(float(z.max(initial=0.0)) / _SPACING)
         grid = np.arange(ends[0], ends[1] + 1) * _SPACING
@@ -226,7 +242,7 @@ class NormalLaw(Law):
         return self._centre + (self._scale * z if z else 0.0)  # an infinite scale has its median all the same
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
-        return self._centre + self._scale * self._draw(np.random.default_rng(rng), size)
+        return self._centre + self._scale * self._draw(np.random.default_rng(rng), shape_of_draws(size))
 
 
 class StudentLaw(NormalLaw):

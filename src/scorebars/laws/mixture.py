@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.law import RNG, Law
+from scorebars.laws.law import RNG, Law, shape_of_draws
 
 _METHODS = ("simulation", "delta", "saddlepoint", "quadrature", "exact")
 
@@ -59,7 +59,7 @@ class MixtureLaw(Law):
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
         """Draws: first which part, then from it."""
         generator = np.random.default_rng(rng)
-        part = generator.choice(len(self.laws), size, p=self.weights)
+        part = generator.choice(len(self.laws), shape_of_draws(size), p=self.weights)
         out = np.empty(np.shape(part))
         for k, law in enumerate(self.laws):
             here = np.asarray(part == k)

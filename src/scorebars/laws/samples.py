@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.law import RNG, Law
+from scorebars.laws.law import RNG, Law, numbers_in, shape_of_draws
 
 
 class SampleLaw(Law):
@@ -58,7 +58,7 @@ class SampleLaw(Law):
 
     def ppf(self, q: ArrayLike) -> Any:
         """The value below which the metric falls with probability q, between order statistics."""
-        values = np.asarray(q, dtype=float)
+        values = numbers_in(q, "q")
         if np.any((values < 0) | (values > 1)):
             raise ValueError(f"q must be a probability between 0 and 1, got {values}")
         out = np.interp(values, self._positions(), self.draws)
@@ -72,4 +72,4 @@ class SampleLaw(Law):
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
         """Draws again from the draws."""
-        return np.random.default_rng(rng).choice(self.draws, size)
+        return np.random.default_rng(rng).choice(self.draws, shape_of_draws(size))

@@ -298,6 +298,7 @@ def class_model(yerr: Any, n: int) -> ClassError:
                 f"yerr has shape {np.shape(yerr)}. How often each class is shown as another is "
                 "yerr=sb.Transition(matrix, labels)."
             )
+        checks.no_flags(yerr, "yerr", "says how probable it is that a label is wrong")
         q = none if yerr is None else checks.probabilities(yerr, "yerr", _PROBABILITY)
         if q.ndim and len(q) != n:
             Flip.trusted(q).require_size(n)

@@ -205,12 +205,12 @@ def _method(score: Score, answer: str, model: ErrorModel) -> str:
     return score.perfect.method if answer == "perfect" else score.truth.method
 
 
+_LABELS = "40"
+"""In each of the test sets whose coverage is shown."""
+
+
 def _measured(answer: str) -> dict[tuple[str, str], float]:
-    """Coverage at the smallest number of labels that was measured."""
+    """How often the 95 % interval held with so many labels."""
     text = (files("scorebars") / "data" / "coverage.csv").read_text()
-    found: dict[tuple[str, str], tuple[int, float]] = {}
-    for row in csv.DictReader(text.splitlines()):
-        key, n = (row["metric"], row["model"]), int(row["n"])
-        if row["answer"] == answer and n < found.get(key, (n + 1, 0.0))[0]:
-            found[key] = n, float(row["held95"])
-    return {key: share for key, (_, share) in found.items()}
+    rows = (row for row in csv.DictReader(text.splitlines()) if row["answer"] == answer and row["n"] == _LABELS)
+    return {(row["metric"], row["model"]): int(row["held95"]) / int(row["count"]) for row in rows}

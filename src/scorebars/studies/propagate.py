@@ -116,6 +116,8 @@ def propagate(
     """
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}, got {method!r}.")
+    if not callable(f):
+        raise TypeError(f"f must be a function of the measured quantities, got {f!r}.")
     check_kind(kind)
     x = _table(values, "values")
     spread = _covariances(x, errors, cov)
