@@ -37,7 +37,18 @@ from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
 from scorebars.forecasts import Forecast
 
 _LISTS = ("std", "members", "repeats", "votes", "probabilities")
-FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", *_LISTS, "cov", *SUPPOSED_OPTIONS)
+FILE_OPTIONS = (
+    *READING_OPTIONS,
+    "yerr_percent",
+    "limits",
+    "gold",
+    "gold_probability",
+    "model",
+    "id",
+    *_LISTS,
+    "cov",
+    *SUPPOSED_OPTIONS,
+)
 """Keywords that only a file takes."""
 
 
@@ -92,8 +103,8 @@ def file_and_roles(
             raise ValueError(f"{key} must be the name of a column of {name}, not a {type(value).__name__}.")
         given |= {} if value is None else {key: value}
     if pred is not None and (y is not None or set(given) & {"repeats", "votes", "probabilities"}):
-        given = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], **given}
-        given = given if "members" in given else {"members": ["none"], **given}
+        given = {"weight": "none", "by": "none", "id": "none", "model": "none", "gold": "none", **given}
+        given = {"std": ["none"], "members": ["none"], **given}
         if not set(given) & {"yerr", "yerr_percent", "limits", "cov", "repeats", "votes", "probabilities"}:
             given["yerr"] = "none"
     with said_for_python():
@@ -170,10 +181,13 @@ def _every_column(pred: Any) -> list[str]:
 
 def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
     """A remark where labels are taken as exact although a column looks like their errors."""
-    if roles.yerr is not None or roles.y is None or roles.in_cells or roles.cov or roles.repeated_rows:
+    if roles.yerr is not None or roles.y is None or roles.in_cells or roles.cov or roles.repeated_rows or roles.gold:
         return []
     try:
-        columns = " and ".join(roles_of(source, y=roles.y, pred=list(roles.predictions)).error_columns)
+        found = roles_of(source, y=roles.y, pred=list(roles.predictions))
+        if found.gold is not None:
+            return [f"what looks like gold labels of some items is not used: {found.gold}. Name it in gold"]
+        columns = " and ".join(found.error_columns)
     except TableProblem:
         columns = "several columns"
     return [f"what looks like errors of {roles.y} is not used: {columns}. Name it in yerr"] if columns else []

@@ -15,13 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.errors import ClassFlip, ErrorModel, Flip, MeasurementError, Normal, Repeats, Rounding, Thresholded
+from scorebars.errors import (
+    ClassFlip,
+    ErrorModel,
+    Flip,
+    MeasurementError,
+    Normal,
+    Repeats,
+    Rounding,
+    Thresholded,
+    Verified,
+)
 from scorebars.errors.normal import error_model
 from scorebars.files.file_labels import TableLabels
+from scorebars.files.gold_columns import above_cut
 from scorebars.files.problem import TableProblem
 
 _KINDS = ("classical", "berkson")
-_OTHER_ERRORS = ("yerr_percent", "limits", "cov", "repeats", "votes", "probabilities")
+_OTHER_ERRORS = ("yerr_percent", "limits", "cov", "gold", "repeats", "votes", "probabilities")
 _COUNTS = re.compile(r"\s*(\d+)\s*/\s*(\d+)\s*")
 
 
@@ -90,7 +101,7 @@ class Supposed:
             return dict(roles)
         option = "--resolution" if self.resolution is not None else "--checked"
         for name in _OTHER_ERRORS:
-            if roles.get(name):
+            if roles.get(name) and (name, roles[name]) != ("gold", "none"):
                 raise TableProblem(f"{option} and {_option(name)} exclude each other: errors come from one of them.")
         if roles.get("yerr") not in (None, "none"):
             raise TableProblem(f"{option} and --yerr exclude each other: errors come from one of them.")
@@ -156,9 +167,17 @@ def _require_errors(errors: Any, option: str) -> None:
         raise TableProblem(f"{option} needs label errors, and there are none: say --yerr COLUMN or a number.")
 
 
+def _refuse_gold(errors: Any, option: str) -> None:
+    if isinstance(errors, Verified):
+        raise TableProblem(
+            f"{option} is about given errors; gold labels show the errors themselves. Leave out {option}."
+        )
+
+
 def _of_kind(errors: Any, kind: str, data: TableLabels) -> Any:
     """Errors of measured values, or of values that were set and not reached exactly."""
     _require_errors(errors, "--error-kind")
+    _refuse_gold(errors, "--error-kind")
     if data.task == "classification":
         model: Any = errors if isinstance(errors, ErrorModel) else Flip(errors)
     else:
@@ -177,6 +196,7 @@ def _of_kind(errors: Any, kind: str, data: TableLabels) -> Any:
 def _single(errors: Any, count: int, data: TableLabels) -> Any:
     """The error of each label, if it is the mean of several measurements with this error."""
     _require_errors(errors, "--measurements")
+    _refuse_gold(errors, "--measurements")
     if count == 1:
         return errors
     if data.task == "classification" or isinstance(errors, ErrorModel) or np.ndim(errors) == 2:
@@ -188,6 +208,7 @@ def _single(errors: Any, count: int, data: TableLabels) -> Any:
 
 def _scaled(errors: Any, factor: float, data: TableLabels) -> Any:
     _require_errors(errors, "--scale-errors")
+    _refuse_gold(errors, "--scale-errors")
     if factor == 1:
         return errors
     if data.task == "classification":
@@ -214,6 +235,7 @@ def _scaled(errors: Any, factor: float, data: TableLabels) -> Any:
 def _with_common_part(errors: Any, size: float, data: TableLabels) -> Any:
     """The errors with one more that all labels share."""
     _require_numbers(data, "--systematic")
+    _refuse_gold(errors, "--systematic")
     model: MeasurementError = error_model(errors, data.y.shape)
     if not isinstance(model, Normal) or isinstance(model, Repeats) or model.labels() is not None:
         raise TableProblem(
@@ -228,6 +250,9 @@ def _cut(data: TableLabels, errors: Any, cut: float) -> TableLabels:
     """Classes above and below the cut, wrong where the error carries the value across."""
     _require_numbers(data, "--cut")
     above = {model: (np.asarray(values) > cut).astype(np.int64) for model, values in data.predictions.items()}
-    model = None if errors is None else Thresholded(data.y, errors, cut)
+    if isinstance(errors, Verified):
+        model: Any = above_cut(errors, cut)
+    else:
+        model = None if errors is None else Thresholded(data.y, errors, cut)
     labels = (data.y > cut).astype(np.int64)
     return replace(data, y=labels, predictions=above, yerr=model, task="classification", unit=None, forecasts={})

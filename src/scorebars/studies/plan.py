@@ -171,9 +171,12 @@ class Plan(Shown):
 
     def std_at(self, labels: float, repeats: float = 1, checks: float | None = None) -> float:
         """Standard error of the estimate with this many labels and repeats, and checks where the plan has some."""
+        return math.sqrt(self.budget.per_label(repeats) / labels + self._left_by(checks))
+
+    def _left_by(self, checks: float | None) -> float:
+        """The variance that this many checks leave, however many labels there are."""
         more = self.checks if checks is None else checks
-        rates = self.budget.checking / more if isinstance(self.budget, CheckingBudget) and more else 0.0
-        return math.sqrt(self.budget.per_label(repeats) / labels + rates)
+        return self.budget.checking / more if isinstance(self.budget, CheckingBudget) and more else 0.0
 
     def power_at(self, labels: float, repeats: float = 1, checks: float | None = None) -> float:
         """Power of the two-sided test with this many labels and repeats, and checks where the plan has some."""
@@ -181,9 +184,13 @@ class Plan(Shown):
             raise ValueError("this plan reaches a std; it has no difference to be detected, so no power.")
         return _power(self.difference, self.std_at(labels, repeats, checks) ** 2, self.level)
 
-    def labels_for(self, repeats: float) -> float:
-        """How many labels (not rounded) reach the goal with this many repeats of each."""
-        return self.budget.per_label(repeats) / self.target_variance
+    def labels_for(self, repeats: float = 1, checks: float | None = None) -> float:
+        """How many labels (not rounded) reach the goal with this many repeats of each, and checks where the plan has some.
+
+        Infinite where so few checks leave too much open.
+        """
+        target = self.target_variance - self._left_by(checks)
+        return self.budget.per_label(repeats) / target if target > 0 else math.inf
 
     def view(self) -> View:
         """What printing and notebooks show."""

@@ -23,7 +23,7 @@ _LONGEST_CELL = 60
 _MOST_VALUES = 30
 """A column with at most this many different values can hold groups."""
 _GROUP_COLUMNS = 8
-_SILENT = ("weight", "by", "id", "model", "std", "members")
+_SILENT = ("weight", "by", "id", "model", "gold", "std", "members")
 """Columns that the command line guesses unless it is told that there are none."""
 
 

@@ -33,9 +33,17 @@ _NOTHING = {
     "error_kind": "classical",
 }
 """Values that change nothing and are not written."""
-_UNGUESSED = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], "members": ["none"]}
+_UNGUESSED = {
+    "weight": "none",
+    "by": "none",
+    "id": "none",
+    "model": "none",
+    "gold": "none",
+    "std": ["none"],
+    "members": ["none"],
+}
 _LABELS_OF_THEIR_OWN = ("repeats", "votes", "probabilities")
-_ERRORS = ("yerr", "yerr_percent", "limits", "cov", *_LABELS_OF_THEIR_OWN)
+_ERRORS = ("yerr", "yerr_percent", "limits", "gold", "cov", *_LABELS_OF_THEIR_OWN)
 _NOT_OF_ALL = ("by", "metric", "level", "anew")
 _NOT_OF = {"evaluate": (), "compare": _NOT_OF_ALL, "plan": (*_NOT_OF_ALL, "std", "members", "weight")}
 """Options that a command does not have, or that its page gives in another way."""
@@ -133,6 +141,7 @@ class View:
         """The same view with every column named that was guessed."""
         named: dict[str, Any] = {"y": roles.y, "pred": list(roles.predictions)}
         named |= {"weight": roles.weight, "by": roles.by, "groups": roles.groups, "id": roles.id, "model": roles.model}
+        named |= {"gold": roles.gold, "gold_probability": roles.gold_probability}
         named |= {name: list(getattr(roles, name)) for name in _LABELS_OF_THEIR_OWN}
         named |= {"repeats": ["rows"]} if roles.repeated_rows else {}
         stds = dict(roles.stds)
