@@ -43,7 +43,7 @@ _UNGUESSED = {
     "members": ["none"],
 }
 _LABELS_OF_THEIR_OWN = ("repeats", "votes", "probabilities")
-_ERRORS = ("yerr", "yerr_percent", "limits", "gold", "cov", *_LABELS_OF_THEIR_OWN)
+_ERRORS = ("yerr", "yerr_percent", "limits", "cov", *_LABELS_OF_THEIR_OWN)
 _NOT_OF_ALL = ("by", "metric", "level", "anew")
 _NOT_OF = {"evaluate": (), "compare": _NOT_OF_ALL, "plan": (*_NOT_OF_ALL, "std", "members", "weight")}
 """Options that a command does not have, or that its page gives in another way."""
