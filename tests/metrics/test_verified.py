@@ -440,3 +440,32 @@ def test_cross_validate_says_what_to_do():
 def test_messages(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_models_that_no_checked_item_tells_apart():
+    """They differ on other items: the interval of their difference leaves room for that, and is not empty."""
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 60)
+    a, b = y.copy(), y.copy()
+    b[:6] = 1 - b[:6]
+    gold = np.where(np.arange(60) >= 40, y, np.nan)
+    found = sb.compare(y, {"a": a, "b": b}, yerr=sb.Verified(gold), sampling=True).difference("a", "b").truth
+    assert float(found) == pytest.approx(0.0, abs=1e-12)
+    low, high = found.total_interval()
+    assert low < -0.02 and high > 0.02
+    same = sb.compare(y, {"a": a, "b": a}, yerr=sb.Verified(gold), sampling=True).difference("a", "b").truth
+    assert same.total_interval() == (0.0, 0.0)
+
+
+def test_groups_of_items_with_gold_labels():
+    """Equal groups as before: sums of the influences; where sizes differ a large group counts by what leaving it out does."""
+    rng = np.random.default_rng(8)
+    y = rng.normal(0, 1, 120)
+    p, gold = y + rng.normal(0, 1, 120), np.where(rng.random(120) < 0.4, y + rng.normal(0, 0.2, 120), np.nan)
+    equal = np.repeat(np.arange(10), 12)
+    unequal = np.repeat(np.arange(10), [3, 3, 3, 3, 3, 3, 3, 3, 16, 80])
+    width = {}
+    for name, groups in (("equal", equal), ("unequal", unequal)):
+        low, high = sb.mean_squared_error(y, p, yerr=sb.Verified(gold), groups=groups).truth.total_interval()
+        width[name] = high - low
+    assert width["unequal"] > 2 * width["equal"]

@@ -121,7 +121,13 @@ def test_gold_labels(answer, visitor, tmp_path, monkeypatch):
     table = csv_bytes({"label": CLASS, "gold": gold, "p_checked": np.full(len(CLASS), 0.4), "pred_net": GUESS})
     at = visitor.upload("judged.csv", table)
     assert "what was found" in visitor.get(f"{at}/columns").text
-    form = {"role.label": "y", "role.pred_net": "pred", "role.gold": "", "role.p_checked": "", "metric": "accuracy_score"}
+    form = {
+        "role.label": "y",
+        "role.pred_net": "pred",
+        "role.gold": "",
+        "role.p_checked": "",
+        "metric": "accuracy_score",
+    }
     form |= {"errors": answer} | ({"gold": "gold", "gold_probability": ""} if answer == "gold" else {})
     view = visitor.get(f"{at}/choose", form).headers["location"].partition("?")[2]
     found = visitor.json(f"{at}/result.json?{view}")

@@ -270,7 +270,7 @@ def unequal_groups(each: FloatArray, shares: FloatArray, codes: NDArray[np.intp]
     counted = np.bincount(codes, shares) > 0
     sums, part, squares = (np.bincount(codes, x)[counted] for x in (each, shares, np.square(shares)))
     count = len(sums)
-    left = np.square(sums / np.maximum(1.0 - part, 0.5 / count))
+    left = np.square(_without(sums, part))
     pairs, own = float(np.add.reduce(np.square(part) - squares)), float(each @ each)
     alike = 0.0
     if pairs > 0 and own > 0:
@@ -278,6 +278,18 @@ def unequal_groups(each: FloatArray, shares: FloatArray, codes: NDArray[np.intp]
     v = squares + min(max(alike, 0.0), 1.0) * (np.square(part) - squares)
     df = float(np.add.reduce(v)) ** 2 / float(v @ v) - 1.0
     return float(np.add.reduce(left)) * (count - 1) / count, max(df, 1.0)
+
+
+def moves_of_groups(each: FloatArray, shares: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
+    """What leaving out each group moves a mean by; the squares sum to the variance of `unequal_groups`."""
+    counted = np.bincount(codes, shares) > 0
+    sums, part = (np.bincount(codes, x)[counted] for x in (each, shares))
+    return _without(sums, part) * math.sqrt(max(len(sums) - 1, 1) / len(sums))
+
+
+def _without(sums: FloatArray, part: FloatArray) -> FloatArray:
+    """How far the mean moves without each of the groups, which have these sums of influences and shares of the weight."""
+    return np.asarray(sums / np.maximum(1.0 - part, 0.5 / len(sums)))
 
 
 Values = Callable[[NDArray[np.intp]], float]

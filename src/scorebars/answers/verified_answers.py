@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers
+from scorebars.answers.clustered import moves_of_groups, unequal_groups
 from scorebars.answers.combined import TransformedAnswers
 from scorebars.answers.intervals import ScoreInterval, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
@@ -27,6 +28,8 @@ _NOTHING_ASSUMED = (
     "from {checked} checked items of {n}, nothing assumed about how labels err; the labels of the others count by "
     "{tuning:.2f}"
 )
+_ENOUGH_ITEMS = 20_000
+"""Of more items than these some tell what one more would do."""
 _STEP = 1e-5
 """Relative step by which slopes of functions of a metric are found."""
 NO_FRESH = (
@@ -45,6 +48,8 @@ class GoldSubset:
     """Weights of all items, which sum to 1."""
     by_design: bool
     """Whether the items were checked with known probabilities; else they are a random sample."""
+    wrong: BoolArray | None = None
+    """Which of the checked items have a gold label of another class than the shown one; None for numbers."""
 
     @cached_property
     def gold(self) -> FloatArray:
@@ -98,11 +103,7 @@ class GoldSubset:
     ) -> FloatArray:
         """The same of the estimate for the population that the items, or `groups` of them, were drawn from."""
         if groups is not None:
-            each = beta * self.shares * (f - float(self.shares @ f))
-            apart = h - beta * f[self.checked]
-            each[self.checked] += self.gold * (apart - float(self.gold @ apart))
-            together = np.bincount(groups, each)[self.counted_groups(groups)]
-            return np.asarray(together * math.sqrt(len(together) / max(len(together) - 1, 1)))
+            return moves_of_groups(self.item_moves(f, h, beta), self.shares, groups)
         if not self.others:
             return self._scatter(h, self.gold)
         if self.by_design:
@@ -113,22 +114,42 @@ class GoldSubset:
         others = self._scatter(f[~self.checked], rest) if self.others > 1 else np.zeros(1)
         return np.concatenate([self._scatter(h - tuning * f[self.checked], self.gold), tuning * others])
 
-    def counted_groups(self, groups: NDArray[np.intp]) -> BoolArray:
-        """Which groups have items that count."""
-        return np.bincount(groups, self.shares) > 0
+    def item_moves(self, f: FloatArray, h: FloatArray, beta: float) -> FloatArray:
+        """What each item moves the estimate by: its label, and its gold label if it was checked."""
+        each = beta * self.shares * (f - float(self.shares @ f))
+        apart = h - beta * f[self.checked]
+        each[self.checked] += self.gold * (apart - float(self.gold @ apart))
+        return np.asarray(each)
 
     def _scatter(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """What independent values move their weighted mean by."""
         mean = float(weights @ values) / max(float(np.add.reduce(weights)), 1e-300)
         return np.asarray(weights * (values - mean) * math.sqrt(len(values) / (len(values) - 1)))
 
-    def unseen_moves(self, found: GoldLosses) -> FloatArray:
-        """The same for one more checked item with a wrong label, of any class but the shown one: none may have been seen."""
-        if found.by_class is None:
+    def unseen_moves(self, found: GoldLosses, beta: float) -> FloatArray:
+        """The same for one more checked item, any of all: with a right label, and with a wrong one.
+
+        None of its kind may have been seen, such as one on which two models differ. What a wrong label does is known from
+        those that were seen; one more does what any item would do on average as one of another class.
+        """
+        if found.by_class is None or self.wrong is None:
             return np.zeros(0)
-        apart = (found.by_class - found.f[:, None])[self.checked]
-        scale = np.sqrt(self.gold * self.unseen_weight / (apart.shape[1] - 1))
-        return np.asarray((apart * scale[:, None]).ravel())
+        n = len(found.f)
+        some = np.arange(0, n, n // _ENOUGH_ITEMS + 1)
+        share = self.shares[some] / np.add.reduce(self.shares[some])
+        f, centre = found.f[some], float(self.shares @ found.f)
+        right = (1.0 - beta) * (f - centre) * np.sqrt(share * self.unseen_weight)
+        apart = found.h - beta * found.f[self.checked]
+        apart = apart - float(self.gold @ apart)
+        table, others = found.by_class[some], found.by_class.shape[1] - 1
+        moved = np.where(
+            table == f[:, None], 0.0, table - beta * f[:, None] - float(self.gold @ found.h) + beta * centre
+        )
+        moved *= np.sqrt(share / others)[:, None]
+        size = float(np.add.reduce(np.square(moved), axis=None))
+        learned = (size + float(np.add.reduce(np.square(apart[self.wrong])))) / (1 + np.count_nonzero(self.wrong))
+        scale = math.sqrt(self.unseen_weight * learned / size) if size > 0 else 0.0
+        return np.concatenate([right, scale * moved.ravel()])
 
     @cached_property
     def unseen_weight(self) -> float:
@@ -211,7 +232,7 @@ class VerifiedSpread:
 
     @cached_property
     def _unseen(self) -> FloatArray:
-        return self.subset.unseen_moves(self.found)
+        return self.subset.unseen_moves(self.found, self.beta)
 
     @property
     def moves(self) -> FloatArray:
@@ -247,7 +268,11 @@ class VerifiedSpread:
     @property
     def population_df(self) -> float:
         count = min(self.subset.number, len(self._population))
-        return _degrees_of_freedom(self._population, _size(self._unseen), count)
+        found = _degrees_of_freedom(self._population, _size(self._unseen), count)
+        if self.groups is None or count < 2:
+            return found
+        each = self.subset.item_moves(self.found.f, self.found.h, self.beta)
+        return min(found, unequal_groups(each, self.subset.shares, self.groups)[1])
 
     @property
     def note(self) -> str:

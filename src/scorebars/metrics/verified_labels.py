@@ -16,7 +16,7 @@ from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.means.squared import RootAnswers
 from scorebars.answers.score import Score, Scores, UndefinedEstimate
 from scorebars.answers.verified_answers import GoldLosses, GoldSubset, Rectified, VerifiedAnswers
-from scorebars.arrays import FloatArray, classes_in, to_host
+from scorebars.arrays import BoolArray, FloatArray, classes_in, to_host
 from scorebars.errors import Transition, Verified
 from scorebars.errors.class_error import positions
 
@@ -30,9 +30,9 @@ _NEXT_TO_NOTHING = 1e-13
 """The weight of items that do not count: too small to change an estimate, large enough to show what they would do."""
 
 
-def _subset(model: Verified, n: int, shares: FloatArray) -> GoldSubset:
+def _subset(model: Verified, n: int, shares: FloatArray, wrong: BoolArray | None = None) -> GoldSubset:
     model.require_size(n)
-    return GoldSubset(model.known, model.chances(), shares, model.probability is not None)
+    return GoldSubset(model.known, model.chances(), shares, model.probability is not None, wrong)
 
 
 # means of losses -----------------------------------------------------------------------------------
@@ -105,7 +105,8 @@ def exact_classes(y_true: Any, model: Verified, sample_weight: Any) -> tuple[Tra
     classes = classes_in(np.asarray(y.tolist()), gold)
     weight = checks.weights(sample_weight, len(y))
     own = np.ones(len(y)) if weight is None else weight
-    return Transition(np.eye(len(classes)), classes), gold, _subset(model, len(y), own / own.sum())
+    wrong = positions(gold, classes) != positions(y[model.known], classes)
+    return Transition(np.eye(len(classes)), classes), gold, _subset(model, len(y), own / own.sum(), wrong)
 
 
 def verified_classes(
