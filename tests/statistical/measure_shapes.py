@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,8 @@ OPTIONS: dict[str, dict[str, float]] = {
 }
 Found = tuple[sb.Interval, float, float]
 """The 95 % interval, the estimate, and what it should be."""
+FoundAt = tuple[Callable[[float], sb.Interval], float, float]
+"""The same with the interval at any level."""
 
 
 def limits(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
@@ -93,19 +95,18 @@ def groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metri
     return found.total_interval(0.95), float(found), population(residuals, common, metric)
 
 
-def unequal_groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
-    """n groups of 3 to 50 items, of which many are small, which share half of the residuals' variance, at some level."""
+def unequal_groups(rng: np.random.Generator, residuals: str, n: int, metric: str) -> FoundAt:
+    """n groups of 3 to 50 items, of which many are small, which share half of the residuals' variance."""
     sizes = np.exp(rng.uniform(math.log(3), math.log(50), n)).round().astype(int)
-    return _in_groups(rng, residuals, np.repeat(np.arange(n), sizes), setting, metric)
+    return _in_groups(rng, residuals, np.repeat(np.arange(n), sizes), metric)
 
 
-def equal_groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
-    """n groups of 12 items, which share half of the residuals' variance, at some level."""
-    return _in_groups(rng, residuals, np.repeat(np.arange(n), 12), setting, metric)
+def equal_groups(rng: np.random.Generator, residuals: str, n: int, metric: str) -> FoundAt:
+    """n groups of 12 items, which share half of the residuals' variance."""
+    return _in_groups(rng, residuals, np.repeat(np.arange(n), 12), metric)
 
 
-def _in_groups(rng: np.random.Generator, residuals: str, of: np.ndarray, setting: str, metric: str) -> Found:
-    level = float(setting.removesuffix(" %")) / 100
+def _in_groups(rng: np.random.Generator, residuals: str, of: np.ndarray, metric: str) -> FoundAt:
     d = math.sqrt(0.5) * (LAWS[residuals](rng, of[-1] + 1)[of] + LAWS[residuals](rng, len(of)))
     y = 2.0 * rng.standard_normal(len(of))
     if metric == "accuracy_score":
@@ -114,7 +115,17 @@ def _in_groups(rng: np.random.Generator, residuals: str, of: np.ndarray, setting
     else:
         found = getattr(sb, metric)(y, y - d, groups=of).truth
     right = 0.75 if metric == "r2_score" else population(residuals, 0.5, metric)
-    return found.total_interval(level), float(found), right
+    return found.total_interval, float(found), right
+
+
+BY_LEVEL = {"unequal groups": unequal_groups, "equal groups": equal_groups}
+
+
+@lru_cache(maxsize=1)
+def _of_any_level(topic: str, residuals: str, n: int, metric: str, count: int) -> list[FoundAt]:
+    """Estimates whose interval can be asked for at any level."""
+    rng = np.random.default_rng(zlib.crc32(f"{topic} {residuals} {n} {metric}".encode()))
+    return [BY_LEVEL[topic](rng, residuals, n, metric) for _ in range(count)]
 
 
 def differences_in_groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
@@ -175,8 +186,6 @@ def medians(rng: np.random.Generator, residuals: str, n: int, setting: str, metr
 TOPICS = {
     "limits": limits,
     "groups": groups,
-    "unequal groups": unequal_groups,
-    "equal groups": equal_groups,
     "differences in groups": differences_in_groups,
     "classes in groups": classes_in_groups,
     "members": members,
@@ -240,8 +249,13 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
 
 def measure(situation: tuple[str, str, int, str, str], count: int) -> dict[str, Any]:
     topic, *about = situation
-    rng = np.random.default_rng(zlib.crc32(" ".join(map(str, situation)).encode()))
-    found = [TOPICS[topic](rng, *about) for _ in range(count)]
+    if topic in BY_LEVEL:  # both levels of the same test sets
+        residuals, n, setting, metric = about
+        sets = _of_any_level(topic, residuals, n, metric, count)
+        found = [(interval(float(setting.removesuffix(" %")) / 100), *rest) for interval, *rest in sets]
+    else:
+        rng = np.random.default_rng(zlib.crc32(" ".join(map(str, situation)).encode()))
+        found = [TOPICS[topic](rng, *about) for _ in range(count)]
     errors = np.array([estimate - value for _, estimate, value in found])
     held = np.mean([low <= value <= high for (low, high), _, value in found])
     numbers = [count, held, errors.mean(), errors.std() / math.sqrt(count), np.mean([value for *_, value in found])]

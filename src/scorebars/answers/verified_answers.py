@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ _NOTHING_ASSUMED = (
     "from {checked} checked items of {n}, nothing assumed about how labels err; the labels of the others count by "
     "{tuning:.2f}"
 )
+_FEW_CHECKED = 100
+"""Of more checked items than these the first order is enough."""
 _ENOUGH_ITEMS = 20_000
 """Of more items than these some tell what one more would do."""
 _STEP = 1e-5
@@ -48,8 +50,13 @@ class GoldSubset:
     """Weights of all items, which sum to 1."""
     by_design: bool
     """Whether the items were checked with known probabilities; else they are a random sample."""
-    wrong: BoolArray | None = None
-    """Which of the checked items have a gold label of another class than the shown one; None for numbers."""
+
+    def without(self, which: int) -> GoldSubset:
+        """The same as if one of the checked items had not been checked."""
+        checked = self.checked.copy()
+        checked[np.flatnonzero(checked)[which]] = False
+        chances = self.chances if self.by_design else np.full(len(checked), np.mean(checked))
+        return replace(self, checked=checked, chances=chances)
 
     @cached_property
     def gold(self) -> FloatArray:
@@ -127,29 +134,20 @@ class GoldSubset:
         return np.asarray(weights * (values - mean) * math.sqrt(len(values) / (len(values) - 1)))
 
     def unseen_moves(self, found: GoldLosses, beta: float) -> FloatArray:
-        """The same for one more checked item, any of all: with a right label, and with a wrong one.
+        """The same for one more checked item, any of all: with a right label, and with a wrong one of any other class.
 
-        None of its kind may have been seen, such as one on which two models differ. What a wrong label does is known from
-        those that were seen; one more does what any item would do on average as one of another class.
+        None of its kind may have been seen, such as one on which two models differ.
         """
-        if found.by_class is None or self.wrong is None:
+        if found.by_class is None:
             return np.zeros(0)
-        n = len(found.f)
-        some = np.arange(0, n, n // _ENOUGH_ITEMS + 1)
-        share = self.shares[some] / np.add.reduce(self.shares[some])
-        f, centre = found.f[some], float(self.shares @ found.f)
-        right = (1.0 - beta) * (f - centre) * np.sqrt(share * self.unseen_weight)
-        apart = found.h - beta * found.f[self.checked]
-        apart = apart - float(self.gold @ apart)
-        table, others = found.by_class[some], found.by_class.shape[1] - 1
-        moved = np.where(
-            table == f[:, None], 0.0, table - beta * f[:, None] - float(self.gold @ found.h) + beta * centre
-        )
-        moved *= np.sqrt(share / others)[:, None]
-        size = float(np.add.reduce(np.square(moved), axis=None))
-        learned = (size + float(np.add.reduce(np.square(apart[self.wrong])))) / (1 + np.count_nonzero(self.wrong))
-        scale = math.sqrt(self.unseen_weight * learned / size) if size > 0 else 0.0
-        return np.concatenate([right, scale * moved.ravel()])
+        some = np.arange(0, len(found.f), len(found.f) // _ENOUGH_ITEMS + 1)
+        f, table, others = found.f[some], found.by_class[some], found.by_class.shape[1] - 1
+        scale = np.sqrt(np.square(self.shares) * (1.0 / self.chances - 1.0) / (self.number + 2))[some]
+        scale *= math.sqrt(len(found.f) / len(some))
+        right = (1.0 - beta) * (f - float(self.shares @ found.f))
+        typical = float(self.gold @ found.h) - beta * float(self.shares @ found.f)
+        wrong = np.where(table == f[:, None], 0.0, table - beta * f[:, None] - typical)
+        return np.concatenate([scale * right, (scale[:, None] * wrong).ravel() / math.sqrt(others)])
 
     @cached_property
     def unseen_weight(self) -> float:
@@ -205,6 +203,15 @@ Rectified = Callable[[float], GoldLosses]
 """A metric corrected by gold labels, for each beta by which labels may count."""
 
 
+@runtime_checkable
+class LeavesOut(Protocol):
+    """A metric corrected by gold labels that may be curved in them: its values without each of the checked items."""
+
+    def __call__(self, beta: float) -> GoldLosses: ...
+
+    def left_out(self, beta: float) -> FloatArray: ...
+
+
 def tuned(metric: Rectified, subset: GoldSubset) -> tuple[GoldLosses, float]:
     """The metric where labels count as is best for it, and by how much they do.
 
@@ -225,6 +232,8 @@ class VerifiedSpread:
     subset: GoldSubset
     beta: float
     groups: NDArray[np.intp] | None = None
+    enlarged: float = 1.0
+    """How much more the checked items scatter the metric than they do to first order."""
 
     @cached_property
     def _own(self) -> FloatArray:
@@ -237,7 +246,7 @@ class VerifiedSpread:
     @property
     def moves(self) -> FloatArray:
         """What moves the estimate for these very items, with room for a wrong label yet unseen."""
-        return np.concatenate([self._own, self._unseen])
+        return np.concatenate([self.enlarged * self._own, self._unseen])
 
     @cached_property
     def _population(self) -> FloatArray:
@@ -246,7 +255,7 @@ class VerifiedSpread:
     @property
     def population_moves(self) -> FloatArray:
         """What moves the estimate for the population."""
-        return np.concatenate([self._population, self._unseen])
+        return np.concatenate([self.enlarged * self._population, self._unseen])
 
     @property
     def std(self) -> float:
@@ -330,6 +339,8 @@ class VerifiedAnswers(Answers):
     def __getstate__(self) -> dict[str, Any]:
         """How labels were made to count is kept, not the way to make them count otherwise."""
         why = self._why_not
+        if not why:
+            _ = self._enlarged
         return {**super().__getstate__(), "_corrected": why}
 
     @property
@@ -355,6 +366,21 @@ class VerifiedAnswers(Answers):
         assert callable(self._corrected)
         return tuned(self._corrected, self.subset)
 
+    @cached_property
+    def _enlarged(self) -> float:
+        """How much more few checked items scatter the metric than they do to first order: by leaving out each of them."""
+        found, beta = self._tuned
+        if not isinstance(self._corrected, LeavesOut) or self.subset.number > _FEW_CHECKED:
+            return 1.0
+        first_order = _size(self.subset.moves(found.f, found.h, beta))
+        values, count = self._corrected.left_out(beta), self.subset.number
+        values = values[np.isfinite(values)]
+        if len(values) < count - 1 or not first_order > 0:
+            return 1.0
+        lot = 1.0 - float(np.mean(self.subset.chances[self.subset.checked]))
+        scatter = lot * (count - 1) / count * float(np.sum(np.square(values - values.mean())))
+        return max(math.sqrt(scatter) / first_order, 1.0)
+
     def corrected(self, beta: float) -> GoldLosses:
         """This metric corrected by gold labels, where labels count by beta."""
         if not callable(self._corrected):
@@ -374,7 +400,7 @@ class VerifiedAnswers(Answers):
             raise UndefinedEstimate(why)
         found, beta = self._tuned
         bounds = (self._steps[0].inner if self._steps else self.plain)._range
-        estimate = VerifiedSpread(found, self.subset, beta, codes).estimate(bounds)
+        estimate = VerifiedSpread(found, self.subset, beta, codes, self._enlarged).estimate(bounds)
         for step in self._steps:
             estimate = step._carried(estimate)
         return estimate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 from scorebars import checks
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.class_answers import ClassAnswers
+from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.means.squared import RootAnswers
 from scorebars.answers.score import Score, Scores, UndefinedEstimate
 from scorebars.answers.verified_answers import GoldLosses, GoldSubset, Rectified, VerifiedAnswers
-from scorebars.arrays import BoolArray, FloatArray, classes_in, to_host
+from scorebars.arrays import FloatArray, classes_in, to_host
 from scorebars.errors import Transition, Verified
 from scorebars.errors.class_error import positions
 
@@ -30,9 +32,9 @@ _NEXT_TO_NOTHING = 1e-13
 """The weight of items that do not count: too small to change an estimate, large enough to show what they would do."""
 
 
-def _subset(model: Verified, n: int, shares: FloatArray, wrong: BoolArray | None = None) -> GoldSubset:
+def _subset(model: Verified, n: int, shares: FloatArray) -> GoldSubset:
     model.require_size(n)
-    return GoldSubset(model.known, model.chances(), shares, model.probability is not None, wrong)
+    return GoldSubset(model.known, model.chances(), shares, model.probability is not None)
 
 
 # means of losses -----------------------------------------------------------------------------------
@@ -105,8 +107,7 @@ def exact_classes(y_true: Any, model: Verified, sample_weight: Any) -> tuple[Tra
     classes = classes_in(np.asarray(y.tolist()), gold)
     weight = checks.weights(sample_weight, len(y))
     own = np.ones(len(y)) if weight is None else weight
-    wrong = positions(gold, classes) != positions(y[model.known], classes)
-    return Transition(np.eye(len(classes)), classes), gold, _subset(model, len(y), own / own.sum(), wrong)
+    return Transition(np.eye(len(classes)), classes), gold, _subset(model, len(y), own / own.sum())
 
 
 def verified_classes(
@@ -135,7 +136,8 @@ def _of_classes(
         return found, [*steps, plain]
     if not isinstance(plain, ClassAnswers) or len(plain.data.one_hot) != len(subset.checked):
         return NO_MEAN.format(name=plain.declaration.name), []
-    return CorrectedIndicators(plain, subset, _indicators(gold, plain), weighted), []
+    kind = CorrectedIndicators if isinstance(plain, LabelLossAnswers) else CurvedInIndicators
+    return kind(plain, subset, _indicators(gold, plain), weighted), []
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,8 @@ class CorrectedIndicators:
     """Indicators of the gold labels (n_g, K)."""
     weighted: Callable[[FloatArray], Answers]
 
-    def __call__(self, beta: float) -> GoldLosses:
+    def value(self, beta: float) -> tuple[float, ClassAnswers, FloatArray]:
+        """The metric, its answers, and the rows of indicators that it is taken at."""
         shown = self.plain.data.one_hot
         weight, rows = self.subset.rectified(shown, self.gold, beta)
         answers = self.weighted(np.maximum(weight, _NEXT_TO_NOTHING))
@@ -160,9 +163,28 @@ class CorrectedIndicators:
         if not np.isfinite(value):
             name = self.plain.declaration.name
             raise UndefinedEstimate(f"{name} is not defined at the labels as the gold ones correct them.")
-        moved = _per_item(answers, rows)
+        return value, answers, rows
+
+    def __call__(self, beta: float) -> GoldLosses:
+        value, answers, rows = self.value(beta)
+        shown, moved = self.plain.data.one_hot, _per_item(answers, rows)
         f, h = np.add.reduce(shown * moved, axis=1), np.add.reduce(self.gold * moved[self.subset.checked], axis=1)
         return GoldLosses(value, f, h, moved)
+
+
+class CurvedInIndicators(CorrectedIndicators):
+    """The same for a metric that is no mean of losses: where few items were checked, each of them may bend it."""
+
+    def left_out(self, beta: float) -> FloatArray:
+        """The metric without each of the checked items; nan where it is not defined then."""
+        found = np.full(len(self.gold), np.nan)
+        for k in range(len(self.gold)):
+            rest = CorrectedIndicators(
+                self.plain, self.subset.without(k), np.delete(self.gold, k, axis=0), self.weighted
+            )
+            with suppress(UndefinedEstimate):
+                found[k] = rest.value(beta)[0]
+        return found
 
 
 def _per_item(answers: ClassAnswers, rows: FloatArray) -> FloatArray:
