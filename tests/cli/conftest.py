@@ -29,6 +29,24 @@ def classes(tmp_path):
 
 
 @pytest.fixture
+def judged(tmp_path):
+    """Answers graded by a judge who errs; an expert looked at some of them, more often at those graded as wrong."""
+    rng = np.random.default_rng(11)
+    right = rng.random(400) < 0.7
+    grade = np.where(rng.random(400) < 0.12, ~right, right)
+    chance = np.where(grade, 0.15, 0.3)
+    named = {True: "right", False: "wrong"}
+    gold = [named[bool(r)] if checked else "" for r, checked in zip(right, rng.random(400) < chance, strict=True)]
+    columns = {
+        "grade": grade,
+        "pred_all": np.ones(400, dtype=bool),
+        "pred_some": np.where(rng.random(400) < 0.8, right, ~right),
+    }
+    texts = {name: [named[bool(value)] for value in values] for name, values in columns.items()}
+    return write_csv(tmp_path / "judged.csv", {"label": texts.pop("grade"), "gold": gold, "p_checked": chance, **texts})
+
+
+@pytest.fixture
 def forecasts(tmp_path):
     """Labels with errors, a right forecast, one that is too narrow, and a right ensemble."""
     rng = np.random.default_rng(1)

@@ -1,5 +1,7 @@
 """Which column is what: guesses from names, options over guesses, and the questions asked where a guess would be a risk."""
 
+import re
+
 import pytest
 
 from scorebars.files.columns import assign
@@ -83,3 +85,18 @@ def test_names_of_models():
 def test_questions(columns, options, text):
     with pytest.raises(Failure, match=text):
         assign(columns, **options)
+
+
+def test_gold_labels(run, judged):
+    """What was understood is said, how many labels were checked too; a stream has no place for them."""
+    done = run("evaluate", judged, "-m", "accuracy")
+    said = " ".join(done.stderr.split())
+    assert "gold labels of those that were checked gold, checked with probability p_checked" in said
+    assert re.search(r"\d+ of 400 labels were checked with the probabilities in p_checked, and \d+ of these", said)
+    named = run("evaluate", judged, "-m", "accuracy", "--gold", "gold", "--gold-probability", "p_checked")
+    assert named.stdout == done.stdout
+    assert "were checked" not in run("evaluate", judged, "-m", "accuracy", "--gold", "none").stderr
+    refused = run("evaluate", judged, "-m", "accuracy", "--stream")
+    assert refused.exit_code != 0 and "need all labels in memory" in " ".join(refused.stderr.split())
+    refused = run("compare", judged, "--gold", "gold", "--yerr", "0.1")
+    assert "--gold and --yerr exclude each other" in " ".join(refused.stderr.split())

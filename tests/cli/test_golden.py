@@ -30,6 +30,21 @@ CASES = {
     "calibrate.json": ("calibrate", "FORECASTS", "--json"),
     "calibrate.csv": ("calibrate", "FORECASTS", "--csv"),
     "plan.txt": ("plan", "--difference", "0.15", "--sampling-variance", "2", "--measurement-variance", "8"),
+    "evaluate_gold.txt": ("evaluate", "JUDGED", "-m", "accuracy", "-m", "f1", "--positive", "right"),
+    "compare_gold.txt": ("compare", "JUDGED", "--sampling"),
+    "plan_gold.txt": (
+        "plan",
+        "JUDGED",
+        "--pred",
+        "pred_all",
+        "--std",
+        "0.02",
+        "--cost-check",
+        "10",
+        "--cost-repeat",
+        "0",
+    ),
+    "plan_gold.json": ("plan", "JUDGED", "--difference", "0.05", "--json"),
     "demo.txt": ("demo",),
 }
 
@@ -52,10 +67,10 @@ def numbers_apart(text):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_output(name, run, masses, classes, forecasts, monkeypatch):
+def test_output(name, run, masses, classes, judged, forecasts, monkeypatch):
     if "narrow" in name:
         monkeypatch.setenv("COLUMNS", "72")
-    files = {"MASSES": masses, "CLASSES": classes, "FORECASTS": forecasts}
+    files = {"MASSES": masses, "CLASSES": classes, "JUDGED": judged, "FORECASTS": forecasts}
     done = run(*(files.get(word, word) for word in CASES[name]))
     assert done.exit_code == (1 if name.startswith(("check", "calibrate")) else 0), done.stderr
     path = GOLDEN / name

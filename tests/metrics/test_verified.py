@@ -440,3 +440,53 @@ def test_cross_validate_says_what_to_do():
 def test_messages(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_models_that_no_checked_item_tells_apart():
+    """They differ on other items: the interval of their difference leaves room for that, and is not empty."""
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 60)
+    a, b = y.copy(), y.copy()
+    b[:6] = 1 - b[:6]
+    gold = np.where(np.arange(60) >= 40, y, np.nan)
+    found = sb.compare(y, {"a": a, "b": b}, yerr=sb.Verified(gold), sampling=True).difference("a", "b").truth
+    assert float(found) == pytest.approx(0.0, abs=1e-12)
+    low, high = found.total_interval()
+    assert low < -0.02 and high > 0.02
+    same = sb.compare(y, {"a": a, "b": a}, yerr=sb.Verified(gold), sampling=True).difference("a", "b").truth
+    assert same.total_interval() == (0.0, 0.0)
+
+
+def test_groups_of_items_with_gold_labels():
+    """Equal groups as before: sums of the influences; where sizes differ a large group counts by what leaving it out does."""
+    rng = np.random.default_rng(8)
+    y = rng.normal(0, 1, 120)
+    p, gold = y + rng.normal(0, 1, 120), np.where(rng.random(120) < 0.4, y + rng.normal(0, 0.2, 120), np.nan)
+    equal = np.repeat(np.arange(10), 12)
+    unequal = np.repeat(np.arange(10), [3, 3, 3, 3, 3, 3, 3, 3, 16, 80])
+    width = {}
+    for name, groups in (("equal", equal), ("unequal", unequal)):
+        low, high = sb.mean_squared_error(y, p, yerr=sb.Verified(gold), groups=groups).truth.total_interval()
+        width[name] = high - low
+    assert width["unequal"] > 2 * width["equal"]
+
+
+def test_few_checked_items_are_left_out_in_turn():
+    """F1 of a rare class: each gold label is taken away by hand, with the labels counting as before."""
+    rng = np.random.default_rng(12)
+    true = rng.choice(4, 160, p=[0.4, 0.3, 0.2, 0.1])
+    y, p = (np.where(rng.random(160) < q, (true + 1) % 4, true) for q in (0.3, 0.2))
+    gold = np.where(rng.permutation(160) < 30, true, np.nan)
+    found = sb.f1_score(y, p, yerr=sb.Verified(gold), average="macro")
+    answers = found._answers
+    (_, beta), values = answers._tuned, []
+    for k in np.flatnonzero(np.isfinite(gold)):
+        fewer = gold.copy()
+        fewer[k] = np.nan
+        values.append(sb.f1_score(y, p, yerr=sb.Verified(fewer), average="macro")._answers._corrected(beta).value)
+    scatter = (1 - 30 / 160) * 29 / 30 * np.sum(np.square(values - np.mean(values)))
+    assert answers._enlarged == pytest.approx(max(math.sqrt(scatter) / found.truth.std, 1.0), rel=1e-9)
+    assert answers._enlarged > 1.01
+    again = pickle.loads(pickle.dumps(found))
+    assert again.truth.interval() == pytest.approx(found.truth.interval(), rel=1e-12)
+    assert sb.accuracy_score(y, p, yerr=sb.Verified(gold))._answers._enlarged == 1.0  # a mean is straight

@@ -66,3 +66,34 @@ class Weak:
 def declared() -> list[Weak]:
     """What `weak_cells.toml` says."""
     return [Weak(**entry) for entry in tomllib.loads(DECLARED.read_text()).get("weak", [])]
+
+
+# judges and groups: tables of their own ------------------------------------------------------------
+
+SITUATIONS_DECLARED = Path(__file__).parent / "weak_situations.toml"
+
+
+@dataclass(frozen=True)
+class WeakSituation:
+    """A declared group of situations of judges or groups: a pattern of their names, which way they are off, and why."""
+
+    situation: str
+    """Such as ``Verified/4/30/*/f1``, or ``unequal groups/exponential/*/95 %/r2_score``; " | " means or."""
+    verdict: str
+    reason: str
+
+    def covers(self, name: str, found: str) -> bool:
+        return found == self.verdict and any(fnmatchcase(name, one) for one in self.situation.split(" | "))
+
+
+def declared_situations(table: str) -> list[WeakSituation]:
+    """What `weak_situations.toml` says of "judges" or of "groups"."""
+    return [WeakSituation(**entry) for entry in tomllib.loads(SITUATIONS_DECLARED.read_text()).get(table, [])]
+
+
+def verdict_of_share(share: float, count: int, column: str = "held95") -> str:
+    """ "held", "short" or "wide" for the share of intervals that held in so many test sets."""
+    least, most = RANGES[column]
+    if error_bar(share, count, SHORT)[1] < least:
+        return "short"
+    return "wide" if error_bar(share, count, WIDE)[0] > most else "held"

@@ -42,7 +42,7 @@ COLUMNS = [
 
 def measure(situation: Situation, most: int, seconds: float) -> dict[str, str]:
     """One row: how often the 95 % intervals hold the score with the true classes, here and in the population."""
-    held, population, errors, widths, undefined, end = [], [], [], [], 0, time.monotonic() + seconds
+    held, population, errors, widths, undefined, end = [], [], [], [], 0, time.process_time() + seconds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for found, here, everywhere in situation.repeat(most):
@@ -56,7 +56,7 @@ def measure(situation: Situation, most: int, seconds: float) -> dict[str, str]:
                 low, high = found.total_interval(0.95)
                 population.append(low <= everywhere <= high)
                 errors.append(float(found) - here)
-            if time.monotonic() > end:
+            if time.process_time() > end:
                 break
     numbers = {"held": np.mean(held), "held_population": np.mean(population), "width": np.mean(widths)}
     row = dict(zip(COLUMNS, situation.key, strict=False)) | {"count": str(len(held)), "undefined": str(undefined)}
@@ -88,7 +88,9 @@ def key_of(row: dict[str, str]) -> tuple[str, ...]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=400, help="repetitions of each situation")
-    parser.add_argument("--seconds", type=float, default=120.0, help="time after which a slow situation stops early")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="processor time after which a slow situation stops early"
+    )
     parser.add_argument("--only", default="*", help="situations model/classes/known/rate/metric that match")
     parser.add_argument("--fresh", action="store_true", help="measure again what the table has already")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)

@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ METRICS: dict[str, Callable[[np.ndarray], float]] = {
     "fraction_within": lambda d: float(np.mean(np.abs(d) <= 0.7)),
 }
 """Of true residuals: truth less prediction."""
+_NEAR = 1.2
+"""A class is predicted rightly where the residual is at most this."""
 OPTIONS: dict[str, dict[str, float]] = {
     "huber_loss": {"delta": 1.0},
     "mean_pinball_loss": {"alpha": 0.3},
@@ -59,6 +61,8 @@ OPTIONS: dict[str, dict[str, float]] = {
 }
 Found = tuple[sb.Interval, float, float]
 """The 95 % interval, the estimate, and what it should be."""
+FoundAt = tuple[Callable[[float], sb.Interval], float, float]
+"""The same with the interval at any level."""
 
 
 def limits(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
@@ -92,15 +96,37 @@ def groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metri
     return found.total_interval(0.95), float(found), population(residuals, common, metric)
 
 
-def unequal_groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
-    """n groups of 3 to 50 items, of which many are small, which share half of the residuals' variance, at some level."""
-    level = float(setting.removesuffix(" %")) / 100
-    of = np.repeat(np.arange(n), np.exp(rng.uniform(math.log(3), math.log(50), n)).round().astype(int))
-    d = math.sqrt(0.5) * (LAWS[residuals](rng, n)[of] + LAWS[residuals](rng, len(of)))
+def unequal_groups(rng: np.random.Generator, residuals: str, n: int, metric: str) -> FoundAt:
+    """n groups of 3 to 50 items, of which many are small, which share half of the residuals' variance."""
+    sizes = np.exp(rng.uniform(math.log(3), math.log(50), n)).round().astype(int)
+    return _in_groups(rng, residuals, np.repeat(np.arange(n), sizes), metric)
+
+
+def equal_groups(rng: np.random.Generator, residuals: str, n: int, metric: str) -> FoundAt:
+    """n groups of 12 items, which share half of the residuals' variance."""
+    return _in_groups(rng, residuals, np.repeat(np.arange(n), 12), metric)
+
+
+def _in_groups(rng: np.random.Generator, residuals: str, of: np.ndarray, metric: str) -> FoundAt:
+    d = math.sqrt(0.5) * (LAWS[residuals](rng, of[-1] + 1)[of] + LAWS[residuals](rng, len(of)))
     y = 2.0 * rng.standard_normal(len(of))
-    found = getattr(sb, metric)(y, y - d, groups=of).truth
+    if metric == "accuracy_score":
+        labels = (y > 0).astype(int)
+        found = sb.accuracy_score(labels, np.where(np.abs(d) <= _NEAR, labels, 1 - labels), groups=of).truth
+    else:
+        found = getattr(sb, metric)(y, y - d, groups=of).truth
     right = 0.75 if metric == "r2_score" else population(residuals, 0.5, metric)
-    return found.total_interval(level), float(found), right
+    return found.total_interval, float(found), right
+
+
+BY_LEVEL = {"unequal groups": unequal_groups, "equal groups": equal_groups}
+
+
+@lru_cache(maxsize=1)
+def _of_any_level(topic: str, residuals: str, n: int, metric: str, count: int) -> list[FoundAt]:
+    """Estimates whose interval can be asked for at any level."""
+    rng = np.random.default_rng(zlib.crc32(f"{topic} {residuals} {n} {metric}".encode()))
+    return [BY_LEVEL[topic](rng, residuals, n, metric) for _ in range(count)]
 
 
 def differences_in_groups(rng: np.random.Generator, residuals: str, n: int, setting: str, metric: str) -> Found:
@@ -135,7 +161,8 @@ def population(residuals: str, common: float, metric: str) -> float:
         return float(metric == "mean_squared_error")
     rng = np.random.default_rng(0)
     one, two = (LAWS[residuals](rng, 1_000_000) for _ in range(2))
-    return METRICS[metric](math.sqrt(common) * one + math.sqrt(1 - common) * two)
+    d = math.sqrt(common) * one + math.sqrt(1 - common) * two
+    return float(np.mean(np.abs(d) <= _NEAR)) if metric == "accuracy_score" else METRICS[metric](d)
 
 
 def members(rng: np.random.Generator, spreads: str, n: int, setting: str, metric: str) -> Found:
@@ -160,7 +187,6 @@ def medians(rng: np.random.Generator, residuals: str, n: int, setting: str, metr
 TOPICS = {
     "limits": limits,
     "groups": groups,
-    "unequal groups": unequal_groups,
     "differences in groups": differences_in_groups,
     "classes in groups": classes_in_groups,
     "members": members,
@@ -191,11 +217,12 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
             for n in (5, 10, 30, 100):
                 for metric in (SQUARED, ABSOLUTE):
                     yield "groups", residuals, n, f"{common} common", metric
-    for residuals in ("normal", "Laplace", "t5", "exponential"):
-        for n in (5, 30, 100):
-            for metric in (SQUARED, ABSOLUTE, "mean_error", "r2_score"):
-                for level in (68, 95):
-                    yield "unequal groups", residuals, n, f"{level} %", metric
+    for topic in ("equal groups", "unequal groups"):
+        for residuals in ("normal", "Laplace", "t5", "exponential"):
+            for n in (5, 10, 30, 100):
+                for metric in (SQUARED, ABSOLUTE, "mean_error", "r2_score", "accuracy_score"):
+                    for level in (68, 95):
+                        yield topic, residuals, n, f"{level} %", metric
     for residuals in ("normal", "exponential"):
         for n in (5, 10, 30):
             for metric in (SQUARED, ABSOLUTE):
@@ -213,8 +240,13 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
 
 def measure(situation: tuple[str, str, int, str, str], count: int) -> dict[str, Any]:
     topic, *about = situation
-    rng = np.random.default_rng(zlib.crc32(" ".join(map(str, situation)).encode()))
-    found = [TOPICS[topic](rng, *about) for _ in range(count)]
+    if topic in BY_LEVEL:  # both levels of the same test sets
+        residuals, n, setting, metric = about
+        sets = _of_any_level(topic, residuals, n, metric, count)
+        found = [(interval(float(setting.removesuffix(" %")) / 100), *rest) for interval, *rest in sets]
+    else:
+        rng = np.random.default_rng(zlib.crc32(" ".join(map(str, situation)).encode()))
+        found = [TOPICS[topic](rng, *about) for _ in range(count)]
     errors = np.array([estimate - value for _, estimate, value in found])
     held = np.mean([low <= value <= high for (low, high), _, value in found])
     numbers = [count, held, errors.mean(), errors.std() / math.sqrt(count), np.mean([value for *_, value in found])]

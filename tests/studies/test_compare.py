@@ -455,3 +455,37 @@ def test_shares_and_scores_of_forecasts_follow_the_law_of_their_draws(n, metric)
     assert found.probability("a", "b") == pytest.approx(better, abs=0.03)
     tied = 0.5 * np.mean(np.abs(drawn) < 1e-9)
     assert found.ranking().probabilities["a"][0] == pytest.approx(better + tied, abs=0.03)
+
+
+def _grouped(seed, count):
+    """Labels in groups of very unequal size, which share half of the residuals of both models."""
+    rng = np.random.default_rng(seed)
+    of = np.repeat(np.arange(count), np.exp(rng.uniform(math.log(3), math.log(50), count)).round().astype(int))
+    common, y = rng.standard_normal(count)[of], 2 * rng.standard_normal(len(of))
+    a, b, c = (y - 0.7 * size * (common + rng.standard_normal(len(of))) for size in (1.0, 1.1, 1.3))
+    return of, y, {"a": a, "b": b, "c": c}
+
+
+@pytest.mark.parametrize("count", [1, 6, 80])
+@pytest.mark.parametrize("metric", ["mse", "rmse", "mae", "r2", "spearman_correlation"])
+def test_ranks_in_groups_are_those_of_the_differences(count, metric):
+    """Two models: the better one is the best one. Three: more of them share the first rank, none is surer than it may be."""
+    of, y, models = _grouped(5, count)
+    pair = {name: models[name] for name in ("a", "b")}
+    kind = {} if count < 80 else {"yerr": sb.Normal(0.3, kind="berkson")}
+    found = sb.compare(y, pair, metric=metric, groups=of, sampling=True, **kind)
+    ranking = found.ranking()
+    wide = 4 * 0.5 / math.sqrt(ranking.draws)
+    assert ranking.probabilities["a"][0] == pytest.approx(found.probability("a", "b"), abs=wide)
+    several = sb.compare(y, models, metric=metric, groups=of, sampling=True, **kind).ranking()
+    assert several.probabilities["a"][0] <= found.probability("a", "b") + wide
+
+
+def test_ranks_of_classes_in_groups():
+    of, y, models = _grouped(6, 8)
+    classes = {name: (values > 0).astype(int) for name, values in models.items() if name != "c"}
+    for metric in ("accuracy", "f1"):
+        found = sb.compare((y > 0).astype(int), classes, metric=metric, groups=of, sampling=True, yerr=0.05)
+        ranking = found.ranking()
+        wide = 4 * 0.5 / math.sqrt(ranking.draws)
+        assert ranking.probabilities["a"][0] == pytest.approx(found.probability("a", "b"), abs=wide)

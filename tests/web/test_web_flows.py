@@ -114,6 +114,40 @@ def test_the_numbers_are_the_library_s(flow, visitor, tmp_path, monkeypatch):
     same(found["scores"], json.loads(done.stdout)["scores"])
 
 
+@pytest.mark.parametrize("answer", ["gold", "none"])
+def test_gold_labels(answer, visitor, tmp_path, monkeypatch):
+    """Found by name, and shown as the answer; whoever takes the labels as exact gets code and a command that say so."""
+    gold = np.where(np.arange(len(CLASS)) % 3 == 0, np.where(OTHER == "cat", "cat", CLASS), "")
+    table = csv_bytes({"label": CLASS, "gold": gold, "p_checked": np.full(len(CLASS), 0.4), "pred_net": GUESS})
+    at = visitor.upload("judged.csv", table)
+    assert "what was found" in visitor.get(f"{at}/columns").text
+    form = {
+        "role.label": "y",
+        "role.pred_net": "pred",
+        "role.gold": "",
+        "role.p_checked": "",
+        "metric": "accuracy_score",
+    }
+    form |= {"errors": answer} | ({"gold": "gold", "gold_probability": ""} if answer == "gold" else {})
+    view = visitor.get(f"{at}/choose", form).headers["location"].partition("?")[2]
+    found = visitor.json(f"{at}/result.json?{view}")
+    model = sb.Verified([one or None for one in gold]) if answer == "gold" else None
+    expected = sb.evaluate(CLASS, {"net": GUESS}, yerr=model, metrics=["accuracy_score"])
+    same(found["scores"], json.loads(json.dumps(expected.to_dict()["scores"])))
+    assert visitor.get(f"{at}/columns?{view}").status_code == 200
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judged.csv").write_bytes(table)
+    space = {}
+    exec(compile(found["code"], "code", "exec"), space)
+    same(found["scores"], space["found"].to_dict(found["level"])["scores"])
+
+    from scorebars.cli.app import app
+
+    done = CliRunner().invoke(app, [*shlex.split(found["command"])[1:], "--json", "-q"])
+    assert done.exit_code == 0, done.stderr
+    same(found["scores"], json.loads(done.stdout)["scores"])
+
+
 def test_repeats_in_rows(visitor):
     at = visitor.upload("rows.csv", rows_of_repeats())
     form = {"role.y": "y", "role.pred_a": "pred", "role.item": "", "errors": "repeats", "repeats_id": "item"}

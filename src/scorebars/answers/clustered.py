@@ -36,6 +36,7 @@ from scorebars.answers.intervals import (
     Symmetric,
     half_width_in_std,
     kept_between,
+    leaning_quantiles,
 )
 from scorebars.answers.score import Estimate, Interval, Score, Scores, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf
@@ -96,12 +97,14 @@ class Clusters:
     """Degrees of freedom of the scatter of independent items."""
     skewness: float | None = None
     """Skewness of a mean of squares over test sets."""
+    lean: float = 0.0
+    """Skewness of any other metric over test sets."""
 
     def spread(self, interval: IntervalAt, value: float, limits: tuple[float, float], sets: float = 1.0) -> IntervalAt:
         """An interval over test sets; `sets` of them scatter in it (two for the next one seen from this one)."""
         if isinstance(interval, Symmetric):
             std = math.sqrt(max(interval.std**2 + sets * self.more, 0.0)) if math.isfinite(self.more) else math.inf
-            found = replace(interval, std=std, df=self.df)
+            found = replace(interval, std=std, df=self.df, lean=self.lean if sets == 1 else 0.0)
             return (
                 replace(found, skewness=self.skewness, sets=sets, least=LEAST_SKEWNESS)
                 if isinstance(found, Skewed)
@@ -124,13 +127,14 @@ def _farther(
     if not math.isfinite(by.more):
         return Interval(*limits)
     was, now = half_width_in_std(level, by.was), half_width_in_std(level, by.df)
+    down, up = leaning_quantiles(now, by.lean if sets == 1 else 0.0)
     inside = min(max(value, limits[0]), limits[1])
 
-    def reach(distance: float) -> float:
-        return now * math.sqrt(max((distance / was) ** 2 + sets * by.more, 0.0))
+    def reach(distance: float, quantile: float) -> float:
+        return quantile * math.sqrt(max((distance / was) ** 2 + sets * by.more, 0.0))
 
     low, high = interval(level)
-    return kept_between(inside - reach(inside - low), inside + reach(high - inside), *limits)
+    return kept_between(inside - reach(inside - low, down), inside + reach(high - inside, up), *limits)
 
 
 class ClusteredAnswers(ChangedAnswers):
@@ -180,17 +184,31 @@ class ClusteredAnswers(ChangedAnswers):
         return self._variances[0]
 
     @cached_property
-    def _unequal(self) -> tuple[float, float]:
-        """Variance over test sets of groups and its degrees of freedom, where some groups are larger than others."""
+    def _moved(self) -> tuple[FloatArray, FloatArray] | None:
+        """What items move the metric by, and their shares; None where the metric does not know, or nothing moves it."""
         grouped, single = self._variances
         try:
             each = self.inner.influences()
         except UndefinedEstimate:
-            return grouped, self._df
+            return None
         if len(each) != self.n or not (math.isfinite(grouped) and single > 0):
-            return grouped, self._df
+            return None
         weight = np.ones(self.n) if self._weight is None else self._weight
-        return unequal_groups(each, weight / np.add.reduce(weight), self._codes)
+        return each, weight / np.add.reduce(weight)
+
+    @cached_property
+    def _unequal(self) -> tuple[float, float]:
+        """Variance over test sets of groups and its degrees of freedom, where some groups are larger than others."""
+        return (self._variances[0], self._df) if self._moved is None else unequal_groups(*self._moved, self._codes)
+
+    @cached_property
+    def _lean(self) -> float:
+        """The skewness of the metric over test sets of groups, towards large errors; a bias has no such side."""
+        better, low = self.declaration.greater_is_better, self._range[0]
+        if self._moved is None or self._berkson or not (better or math.isfinite(low)):
+            return 0.0
+        skewness = skewness_of_groups(moves_of_groups(*self._moved, self._codes))
+        return min(skewness, 0.0) if better else max(skewness, 0.0)
 
     @cached_property
     def _clusters(self) -> Clusters:
@@ -203,7 +221,7 @@ class ClusteredAnswers(ChangedAnswers):
         squares = self.inner._skew_groups(self._codes) if self.groups > 1 else None
         if squares is not None:
             return Clusters(squares.variance - single, ratio, of_truth, squares.df, self.inner._df, squares.skewness)
-        return Clusters(grouped - single, ratio, of_truth, df, self.inner._df)
+        return Clusters(grouped - single, ratio, of_truth, df, self.inner._df, lean=self._lean)
 
     @cached_property
     def _inside(self) -> ClusteredAnswers | None:
@@ -270,7 +288,7 @@ def unequal_groups(each: FloatArray, shares: FloatArray, codes: NDArray[np.intp]
     counted = np.bincount(codes, shares) > 0
     sums, part, squares = (np.bincount(codes, x)[counted] for x in (each, shares, np.square(shares)))
     count = len(sums)
-    left = np.square(sums / np.maximum(1.0 - part, 0.5 / count))
+    left = np.square(_without(sums, part))
     pairs, own = float(np.add.reduce(np.square(part) - squares)), float(each @ each)
     alike = 0.0
     if pairs > 0 and own > 0:
@@ -278,6 +296,26 @@ def unequal_groups(each: FloatArray, shares: FloatArray, codes: NDArray[np.intp]
     v = squares + min(max(alike, 0.0), 1.0) * (np.square(part) - squares)
     df = float(np.add.reduce(v)) ** 2 / float(v @ v) - 1.0
     return float(np.add.reduce(left)) * (count - 1) / count, max(df, 1.0)
+
+
+def moves_of_groups(each: FloatArray, shares: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
+    """What leaving out each group moves a mean by; the squares sum to the variance of `unequal_groups`."""
+    counted = np.bincount(codes, shares) > 0
+    sums, part = (np.bincount(codes, x)[counted] for x in (each, shares))
+    return _without(sums, part) * math.sqrt(max(len(sums) - 1, 1) / len(sums))
+
+
+def skewness_of_groups(moves: FloatArray) -> float:
+    """The skewness of a mean, from what each of G groups moves it by; as usual times G^2/((G - 1)(G - 2)) for few groups."""
+    count, size = len(moves), float(moves @ moves)
+    if count < 3 or not size > 0:
+        return 0.0
+    return float(np.add.reduce(moves**3)) / size**1.5 * count**2 / ((count - 1) * (count - 2))
+
+
+def _without(sums: NDArray[Any], part: NDArray[Any]) -> FloatArray:
+    """How far the mean moves without each of the groups, which have these sums of influences and shares of the weight."""
+    return np.asarray(sums / np.maximum(1.0 - part, 0.5 / len(sums)))
 
 
 Values = Callable[[NDArray[np.intp]], float]

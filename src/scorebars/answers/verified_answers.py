@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers
+from scorebars.answers.clustered import moves_of_groups, unequal_groups
 from scorebars.answers.combined import TransformedAnswers
 from scorebars.answers.intervals import ScoreInterval, Symmetric
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
@@ -27,6 +28,10 @@ _NOTHING_ASSUMED = (
     "from {checked} checked items of {n}, nothing assumed about how labels err; the labels of the others count by "
     "{tuning:.2f}"
 )
+_FEW_CHECKED = 100
+"""Of more checked items than these the first order is enough."""
+_ENOUGH_ITEMS = 20_000
+"""Of more items than these some tell what one more would do."""
 _STEP = 1e-5
 """Relative step by which slopes of functions of a metric are found."""
 NO_FRESH = (
@@ -45,6 +50,13 @@ class GoldSubset:
     """Weights of all items, which sum to 1."""
     by_design: bool
     """Whether the items were checked with known probabilities; else they are a random sample."""
+
+    def without(self, which: int) -> GoldSubset:
+        """The same as if one of the checked items had not been checked."""
+        checked = self.checked.copy()
+        checked[np.flatnonzero(checked)[which]] = False
+        chances = self.chances if self.by_design else np.full(len(checked), np.mean(checked))
+        return replace(self, checked=checked, chances=chances)
 
     @cached_property
     def gold(self) -> FloatArray:
@@ -98,11 +110,7 @@ class GoldSubset:
     ) -> FloatArray:
         """The same of the estimate for the population that the items, or `groups` of them, were drawn from."""
         if groups is not None:
-            each = beta * self.shares * (f - float(self.shares @ f))
-            apart = h - beta * f[self.checked]
-            each[self.checked] += self.gold * (apart - float(self.gold @ apart))
-            together = np.bincount(groups, each)[self.counted_groups(groups)]
-            return np.asarray(together * math.sqrt(len(together) / max(len(together) - 1, 1)))
+            return moves_of_groups(self.item_moves(f, h, beta), self.shares, groups)
         if not self.others:
             return self._scatter(h, self.gold)
         if self.by_design:
@@ -113,22 +121,33 @@ class GoldSubset:
         others = self._scatter(f[~self.checked], rest) if self.others > 1 else np.zeros(1)
         return np.concatenate([self._scatter(h - tuning * f[self.checked], self.gold), tuning * others])
 
-    def counted_groups(self, groups: NDArray[np.intp]) -> BoolArray:
-        """Which groups have items that count."""
-        return np.bincount(groups, self.shares) > 0
+    def item_moves(self, f: FloatArray, h: FloatArray, beta: float) -> FloatArray:
+        """What each item moves the estimate by: its label, and its gold label if it was checked."""
+        each = beta * self.shares * (f - float(self.shares @ f))
+        apart = h - beta * f[self.checked]
+        each[self.checked] += self.gold * (apart - float(self.gold @ apart))
+        return np.asarray(each)
 
     def _scatter(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """What independent values move their weighted mean by."""
         mean = float(weights @ values) / max(float(np.add.reduce(weights)), 1e-300)
         return np.asarray(weights * (values - mean) * math.sqrt(len(values) / (len(values) - 1)))
 
-    def unseen_moves(self, found: GoldLosses) -> FloatArray:
-        """The same for one more checked item with a wrong label, of any class but the shown one: none may have been seen."""
+    def unseen_moves(self, found: GoldLosses, beta: float) -> FloatArray:
+        """The same for one more checked item, any of all: with a right label, and with a wrong one of any other class.
+
+        None of its kind may have been seen, such as one on which two models differ.
+        """
         if found.by_class is None:
             return np.zeros(0)
-        apart = (found.by_class - found.f[:, None])[self.checked]
-        scale = np.sqrt(self.gold * self.unseen_weight / (apart.shape[1] - 1))
-        return np.asarray((apart * scale[:, None]).ravel())
+        some = np.arange(0, len(found.f), len(found.f) // _ENOUGH_ITEMS + 1)
+        f, table, others = found.f[some], found.by_class[some], found.by_class.shape[1] - 1
+        scale = np.sqrt(np.square(self.shares) * (1.0 / self.chances - 1.0) / (self.number + 2))[some]
+        scale *= math.sqrt(len(found.f) / len(some))
+        right = (1.0 - beta) * (f - float(self.shares @ found.f))
+        typical = float(self.gold @ found.h) - beta * float(self.shares @ found.f)
+        wrong = np.where(table == f[:, None], 0.0, table - beta * f[:, None] - typical)
+        return np.concatenate([scale * right, (scale[:, None] * wrong).ravel() / math.sqrt(others)])
 
     @cached_property
     def unseen_weight(self) -> float:
@@ -184,6 +203,15 @@ Rectified = Callable[[float], GoldLosses]
 """A metric corrected by gold labels, for each beta by which labels may count."""
 
 
+@runtime_checkable
+class LeavesOut(Protocol):
+    """A metric corrected by gold labels that may be curved in them: its values without each of the checked items."""
+
+    def __call__(self, beta: float) -> GoldLosses: ...
+
+    def left_out(self, beta: float) -> FloatArray: ...
+
+
 def tuned(metric: Rectified, subset: GoldSubset) -> tuple[GoldLosses, float]:
     """The metric where labels count as is best for it, and by how much they do.
 
@@ -204,6 +232,8 @@ class VerifiedSpread:
     subset: GoldSubset
     beta: float
     groups: NDArray[np.intp] | None = None
+    enlarged: float = 1.0
+    """How much more the checked items scatter the metric than they do to first order."""
 
     @cached_property
     def _own(self) -> FloatArray:
@@ -211,12 +241,12 @@ class VerifiedSpread:
 
     @cached_property
     def _unseen(self) -> FloatArray:
-        return self.subset.unseen_moves(self.found)
+        return self.subset.unseen_moves(self.found, self.beta)
 
     @property
     def moves(self) -> FloatArray:
         """What moves the estimate for these very items, with room for a wrong label yet unseen."""
-        return np.concatenate([self._own, self._unseen])
+        return np.concatenate([self.enlarged * self._own, self._unseen])
 
     @cached_property
     def _population(self) -> FloatArray:
@@ -225,7 +255,7 @@ class VerifiedSpread:
     @property
     def population_moves(self) -> FloatArray:
         """What moves the estimate for the population."""
-        return np.concatenate([self._population, self._unseen])
+        return np.concatenate([self.enlarged * self._population, self._unseen])
 
     @property
     def std(self) -> float:
@@ -247,7 +277,11 @@ class VerifiedSpread:
     @property
     def population_df(self) -> float:
         count = min(self.subset.number, len(self._population))
-        return _degrees_of_freedom(self._population, _size(self._unseen), count)
+        found = _degrees_of_freedom(self._population, _size(self._unseen), count)
+        if self.groups is None or count < 2:
+            return found
+        each = self.subset.item_moves(self.found.f, self.found.h, self.beta)
+        return min(found, unequal_groups(each, self.subset.shares, self.groups)[1])
 
     @property
     def note(self) -> str:
@@ -305,6 +339,8 @@ class VerifiedAnswers(Answers):
     def __getstate__(self) -> dict[str, Any]:
         """How labels were made to count is kept, not the way to make them count otherwise."""
         why = self._why_not
+        if not why:
+            _ = self._enlarged
         return {**super().__getstate__(), "_corrected": why}
 
     @property
@@ -330,6 +366,21 @@ class VerifiedAnswers(Answers):
         assert callable(self._corrected)
         return tuned(self._corrected, self.subset)
 
+    @cached_property
+    def _enlarged(self) -> float:
+        """How much more few checked items scatter the metric than they do to first order: by leaving out each of them."""
+        found, beta = self._tuned
+        if not isinstance(self._corrected, LeavesOut) or self.subset.number > _FEW_CHECKED:
+            return 1.0
+        first_order = _size(self.subset.moves(found.f, found.h, beta))
+        values, count = self._corrected.left_out(beta), self.subset.number
+        values = values[np.isfinite(values)]
+        if len(values) < count - 1 or not first_order > 0:
+            return 1.0
+        lot = 1.0 - float(np.mean(self.subset.chances[self.subset.checked]))
+        scatter = lot * (count - 1) / count * float(np.sum(np.square(values - values.mean())))
+        return max(math.sqrt(scatter) / first_order, 1.0)
+
     def corrected(self, beta: float) -> GoldLosses:
         """This metric corrected by gold labels, where labels count by beta."""
         if not callable(self._corrected):
@@ -349,7 +400,7 @@ class VerifiedAnswers(Answers):
             raise UndefinedEstimate(why)
         found, beta = self._tuned
         bounds = (self._steps[0].inner if self._steps else self.plain)._range
-        estimate = VerifiedSpread(found, self.subset, beta, codes).estimate(bounds)
+        estimate = VerifiedSpread(found, self.subset, beta, codes, self._enlarged).estimate(bounds)
         for step in self._steps:
             estimate = step._carried(estimate)
         return estimate

@@ -195,6 +195,10 @@ def _streamed(
         )
     if roles.by is not None:
         raise output.Failure("--by needs all labels in memory: leave it out (--by none), or add --no-stream.")
+    if roles.gold is not None:
+        raise output.Failure(
+            f"gold labels ({roles.gold}) need all labels in memory: add --no-stream, or say --gold none."
+        )
     if roles.groups is not None:
         raise output.Failure("--groups needs all labels in memory: leave it out, or add --no-stream.")
     models = {printable(model): column for column, model in roles.models().items()}

@@ -131,6 +131,8 @@ class ColumnOptions:
     ] = None
     std: ClassVar[list[str] | None] = ["none"]
     members: ClassVar[list[str] | None] = ["none"]
+    gold: ClassVar[str | None] = "none"
+    gold_probability: ClassVar[str | None] = "none"
     weight: ClassVar[str | None] = "none"
     by: ClassVar[str | None] = "none"
     groups: ClassVar[str | None] = None
@@ -156,12 +158,22 @@ class ColumnOptions:
 
 @dataclass(frozen=True)
 class WeightedOptions(ColumnOptions):
-    """The same with weights and the task."""
+    """The same with weights, gold labels and the task."""
 
     weight: Annotated[str | None, _column("Column of weights, or none.")] = None  # type: ignore[misc]
     groups: Annotated[  # type: ignore[misc]
         str | None,
         _column("Column that says which items belong together (series, scenes, patients): other groups may follow."),
+    ] = None
+    gold: Annotated[  # type: ignore[misc]
+        str | None,
+        _column("Column of better labels of the items that were checked, empty elsewhere, instead of --yerr; or none."),
+    ] = None
+    gold_probability: Annotated[  # type: ignore[misc]
+        str | None,
+        _column(
+            "Column with the probability with which each item was chosen to be checked (default: by lot); or none."
+        ),
     ] = None
     task: Annotated[  # type: ignore[misc]
         str | None, typer.Option(help="regression or classification; guessed from the labels.", metavar="TASK")

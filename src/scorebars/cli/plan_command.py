@@ -17,6 +17,8 @@ from scorebars.files.file_labels import TableLabels
 
 _FEWEST = 10
 """Plans of fewer labels rest on approximations that do not hold there."""
+_TIMES_AS_MANY = (0.7, 0.85, 1, 1.2, 1.5, 2)
+"""Other numbers of checks, as multiples of the best one."""
 _number, _goal = option_under(None), option_under("Goal (one of them)")
 _assumed = option_under("Assumed variances per label, instead of a pilot FILE", "V")
 
@@ -38,8 +40,11 @@ def plan(
     level: Annotated[float, _number("Two-sided confidence level.", "P")] = 0.95,
     cost_label: Annotated[float, _number("What a label costs once.", "C")] = 1.0,
     cost_repeat: Annotated[float, _number("What each of its repeats costs.", "C")] = 1.0,
+    cost_check: Annotated[
+        float, _number("What the check of a label costs, where some were checked (--checked, --gold).", "C")
+    ] = 1.0,
 ) -> None:
-    """How many labels, and how many repeats of each, are needed?"""
+    """How many labels, and how many repeats of each, are needed? Where some labels were checked: how many checks?"""
     keep_apart([*(file or ()), columns.cov], out)
     goal: dict[str, Any] = {"power": power, "level": level, "cost_label": cost_label, "cost_repeat": cost_repeat}
     raters = False
@@ -56,9 +61,10 @@ def plan(
     else:
         data = opt.labels_in(file, columns, out.quiet)
         raters = data.task == "classification"
-        found = plan_from_pilot(data, difference, std, goal)
-    rows = alternatives(found, cost_label, cost_repeat, raters)
+        found = plan_from_pilot(data, difference, std, {**goal, "cost_check": cost_check})
+    rows = alternatives(found, cost_label, cost_repeat, raters, cost_check)
     best = {key: getattr(found, key) for key in ("labels", "repeats", "cost", "power", "goal")}
+    best |= {} if found.checks is None else {"checks": found.checks}
     out.put(
         "plan",
         table=lambda: _shown(found, rows, out),
@@ -89,8 +95,12 @@ def plan_from_pilot(data: TableLabels, difference: float | None, std: float | No
     )
 
 
-def alternatives(found: Any, cost_label: float, cost_repeat: float, raters: bool) -> list[dict[str, Any]]:
-    """What other numbers of repeats would need to reach the same goal; a majority of raters needs an odd number."""
+def alternatives(
+    found: Any, cost_label: float, cost_repeat: float, raters: bool, cost_check: float = 1.0
+) -> list[dict[str, Any]]:
+    """What other numbers of repeats, or of checks, would need to reach the same goal; a majority needs an odd number."""
+    if found.checks is not None:
+        return _other_checks(found, cost_label + cost_repeat, cost_check)
     tried = sorted({found.repeats, *((1, 3, 5, 7, 9) if raters else (1, 2, 3, 4, 6, 8, 12, 16))})
     rows = []
     for repeats in tried:
@@ -100,14 +110,34 @@ def alternatives(found: Any, cost_label: float, cost_repeat: float, raters: bool
     return rows
 
 
+def _other_checks(found: Any, cost_label: float, cost_check: float) -> list[dict[str, Any]]:
+    """The same for a plan of labels and checks; numbers of checks that cannot reach the goal are left out."""
+    rows, of_these = [], found.allocation is None  # gold labels belong to some of the items, and to no class
+    for factor in _TIMES_AS_MANY:
+        checks = max(round(found.checks * factor), 1)
+        needed = found.labels_for(1, checks)
+        if not math.isfinite(needed):
+            continue
+        labels = found.labels if factor == 1 else max(math.ceil(needed * (1 - 1e-12)), 1)
+        if of_these and labels < checks:
+            continue
+        row = {"checks": checks, "labels": labels, "cost": labels * cost_label + checks * cost_check}
+        rows.append({**row, "std": found.std_at(labels, 1, checks), "chosen": factor == 1})
+    return rows
+
+
 def _shown(found: Any, rows: list[dict[str, Any]], out: OutputOptions) -> str:
     texts = []
     for row in rows:
         style, mark = ("bold", "cheapest") if row["chosen"] else ("", "")
-        numbers = (f"{row['repeats']}", f"{row['labels']}", f"{row['cost']:g}", f"{row['std']:.3g}")
+        first = row["repeats"] if found.checks is None else row["checks"]
+        numbers = (f"{first}", f"{row['labels']}", f"{row['cost']:g}", f"{row['std']:.3g}")
         texts.append([Text(cell, style=style) for cell in (*numbers, mark)])
-    tables = grid(["repeats of each", "labels", "cost", "std reached", ""], texts, left=("",))
+    what = "repeats of each" if found.checks is None else "checks"
+    tables = grid([what, "labels", "cost", "std reached", ""], texts, left=("",))
     power = "" if found.power is None else f", with power {found.power:.3f}"
     labels, times = counted(found.labels, "label"), counted(found.repeats, "time")
     head = f"Measure {labels}, {times} each, {found.goal}{power}."
+    if found.checks is not None:
+        head = f"Judge {labels} and check {found.checks}, {found.goal}{power}."
     return out.screen(Text(head, style="bold"), "", *tables)

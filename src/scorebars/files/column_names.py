@@ -10,6 +10,8 @@ errors       called after the labels (``x_err``, ``xerr``, ``x_sigma``, ``e_x``,
 classes      ``q``, ``flip_prob``, ``p_wrong``: the probability that a label is wrong
 predictions  ``pred_*``, ``y_pred*``, ``*_pred``, ``calc``, ``model_*``, ...; else what is left over and looks like labels
 forecasts    ``pred_x`` with its spread ``pred_x_std`` (``_sigma``, ``_err``); three or more members ``pred_x_1``, ...
+gold         ``gold``, ``gold_label``, ``y_gold``, ``<labels>_gold``, ... with some cells empty: better labels of items
+             that were checked; ``p_checked``, ``gold_probability``, ...: the probability with which each was chosen for that
 others       ``weight``, ``sample_weight``, ``w``; ``group``; ``id``, ``name``, ``key``; ``model`` in a long table
 ===========  ========================================================================================================
 """
@@ -36,6 +38,10 @@ LABEL_WORDS = frozenset(
 )
 WEAK_LABEL_NAMES = _words("observed actual reference value measurement obs ref")
 FLIP_NAMES = _words("q flip_prob flip_probability p_wrong p_flip label_error_probability")
+GOLD_NAMES = _words("gold gold_label gold_labels gold_standard y_gold gold_y label_gold gold_truth gold_value")
+CHANCE_OF_GOLD_NAMES = _words(
+    "gold_probability gold_prob p_gold p_checked checked_probability check_probability probability_checked prob_checked p_check"
+)
 ERROR_WORDS = frozenset(
     _words(
         "err errs error errors errorbar sigma std stdev stddev stderr sd se sem unc uncert uncertainty uncertainties ±"
@@ -85,14 +91,15 @@ COORDINATE_NAMES = frozenset(
     )
 )
 ROLE_OPTIONS = _words(
-    "y yerr yerr_percent limits pred std members weight by groups id model repeats votes probabilities cov"
+    "y yerr yerr_percent limits gold gold_probability pred std members weight by groups id model repeats votes "
+    "probabilities cov"
 )
 """The options that say what columns are."""
 LABEL_SOURCES = _words("repeats votes probabilities")
 """Those of them that name the columns which labels are made from, and which bring the errors."""
 ERROR_OPTIONS = ("yerr", "yerr_percent", "limits", "cov", *LABEL_SOURCES)
 """Those of them that say what the errors are."""
-UNGUESSED = {"weight": "none", "by": "none", "id": "none", "model": "none", "std": ["none"], "members": ["none"]}
+UNGUESSED = {**dict.fromkeys(_words("weight by id model gold"), "none"), "std": ["none"], "members": ["none"]}
 """Those of them that are guessed unless they say that there is no such column."""
 
 

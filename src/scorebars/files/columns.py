@@ -38,6 +38,10 @@ class Roles(ErrorRoles):
     votes: tuple[str, ...] = ()
     probabilities: tuple[str, ...] = ()
     cov: str | None = None
+    gold: str | None = None
+    """Better labels of the items that were checked; empty elsewhere."""
+    gold_probability: str | None = None
+    """With which probability each item was chosen to be checked."""
     stds: tuple[tuple[str, str], ...] = ()
     """Columns of predictions, each with that of its spread."""
     members: tuple[tuple[str, ...], ...] = ()
@@ -57,6 +61,11 @@ class Roles(ErrorRoles):
         return (*(std for _, std in self.stds), *(name for group in self.members for name in group))
 
     @property
+    def gold_columns(self) -> tuple[str, ...]:
+        """The columns that say which labels were checked, and what was found."""
+        return tuple(name for name in (self.gold, self.gold_probability) if name is not None)
+
+    @property
     def has_unique_ids(self) -> bool:
         """Whether an entry of the column of ids should occur once; one of a guessed column called name need not."""
         return self.id is not None and (not self.guessed_id or plain_names([self.id])[self.id] in known.SURE_ID_NAMES)
@@ -65,14 +74,16 @@ class Roles(ErrorRoles):
     def used(self) -> list[str]:
         """The columns to read, each once."""
         others = (self.weight, self.by, self.groups, self.id, self.model)
-        named = (*self.label_columns, *self.error_columns, *self.predictions, *self.forecast_columns, *others)
+        errors = (*self.error_columns, *self.gold_columns)
+        named = (*self.label_columns, *errors, *self.predictions, *self.forecast_columns, *others)
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def numbers(self, task: str) -> list[str]:
         """The columns that must hold numbers."""
         measured = (*self.label_columns, *self.predictions) if task == "regression" else self.probabilities
         forecasts = self.forecast_columns if task == "regression" else ()
-        return [*measured, *self.error_columns, *forecasts, *([self.weight] if self.weight else [])]
+        gold = self.gold_columns if task == "regression" else self.gold_columns[1:]
+        return [*measured, *self.error_columns, *gold, *forecasts, *([self.weight] if self.weight else [])]
 
     def models(self) -> dict[str, str]:
         """Column -> name of the model: what follows ``pred_``, where that is still unique."""
@@ -99,7 +110,8 @@ class Roles(ErrorRoles):
         """What the result was made from, as plain data."""
         found: dict[str, Any] = {"y": self.y, self.error_option: self.yerr, "predictions": self.predictions}
         found |= {"weight": self.weight, "by": self.by, "id": self.id}
-        more = {name: getattr(self, name) for name in ("groups", "model", "repeats", "votes", "probabilities", "cov")}
+        names = ("groups", "model", "repeats", "votes", "probabilities", "cov", "gold", "gold_probability")
+        more = {name: getattr(self, name) for name in names}
         if self.stds:
             more["std"] = tuple(dict(self.stds).get(name, _NONE) for name in self.predictions)
         if self.members:
@@ -143,6 +155,9 @@ class Roles(ErrorRoles):
         return f"labels {self.y}" + (f" (repeats of one {self.id} are one label)" if self.repeated_rows else "")
 
     def _errors(self) -> str:
+        if self.gold is not None:
+            by = "" if self.gold_probability is None else f", checked with probability {self.gold_probability}"
+            return f"gold labels of those that were checked {self.gold}{by}"
         if self.cov is not None:
             return f"covariance of the labels from {self.cov}"
         if self.repeats or self.repeated_rows:
@@ -190,6 +205,8 @@ def assign(
     yerr: str | None = None,
     yerr_percent: str | None = None,
     limits: str | None = None,
+    gold: str | None = None,
+    gold_probability: str | None = None,
     pred: Sequence[str] | None = None,
     std: Sequence[str] | None = None,
     members: Sequence[str] | None = None,
@@ -237,8 +254,9 @@ def assign(
         labels, found = guess.labels_or_repeats()
         several |= found
     made = next((key for key, names in several.items() if names), None)
+    found_gold = _gold(columns, guess, labels, gold, errors_given, made or in_rows)
     predicted = _given_columns(columns, pred, "--pred") if pred else None
-    if made is not None:
+    if made is not None or (gold is not None and found_gold is not None):
         errors = ErrorRoles()
     elif limits is not None:
         pair = _pair(columns, limits, "--limits")
@@ -251,7 +269,13 @@ def assign(
         errors = ErrorRoles()
     else:
         errors = guess.errors(str(labels), predicted or ())
-    made_from = several[made] if made is not None else (str(labels),)
+    if found_gold is not None and (errors.yerr is not None or errors.in_cells):
+        where = "the cells of the labels" if errors.in_cells else " and ".join(errors.error_columns)
+        raise TableProblem(
+            f"{found_gold!r} looks like gold labels of some items, and {where} like label errors: say --gold {found_gold}, or "
+            "--yerr and --gold none."
+        )
+    made_from = several[made] if made is not None else () if labels is None else (labels,)
     long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
     others: dict[str, Any] = {
         "weight": _one(columns, weight, "--weight", guess.first(known.WEIGHT_NAMES)),
@@ -259,6 +283,7 @@ def assign(
         "groups": _one(columns, groups, "--groups", None),
         "id": _one(columns, id, "--id", guess.first(known.ID_NAMES)),
     }
+    others |= {"gold": found_gold, "gold_probability": _chance_of_gold(columns, guess, found_gold, gold_probability)}
     taken = {*made_from, *errors.error_columns, *others.values(), long}
     ensembles = _given_members(columns, members) if members else []
     given_stds = _given_columns(columns, [name for name in std if name != _NONE], "--std") if std else []
@@ -296,6 +321,39 @@ def assign(
         left_over=left_over,
         guessed_id=id is None,
     )
+
+
+def _gold(
+    columns: Sequence[str],
+    guess: Guess,
+    labels: str | None,
+    given: str | None,
+    errors: Mapping[str, Any],
+    made: str | bool | None,
+) -> str | None:
+    """The column of gold labels: as given, or found by its name where no option says how labels err."""
+    others = [option for option, value in errors.items() if value is not None]
+    others += [f"--{made}" if isinstance(made, str) else "--repeats"] if made else []
+    if given is None:
+        return None if others or labels is None else guess.gold(labels)
+    found, others = _one(columns, given, "--gold", None), [o for o in others if errors.get(o) != _NONE]
+    if found is not None and others:
+        raise TableProblem(
+            f"--gold and {others[0]} exclude each other: gold labels show by themselves how the labels err."
+        )
+    if found is not None and found == labels:
+        raise TableProblem(
+            f"--gold {given}: this is the column of the labels. Say --y COLUMN for those that were shown."
+        )
+    return found
+
+
+def _chance_of_gold(columns: Sequence[str], guess: Guess, gold: str | None, given: str | None) -> str | None:
+    """The column with the probability of being checked."""
+    if gold is None and given not in (None, _NONE):
+        raise TableProblem("--gold-probability needs the column of the gold labels: say --gold COLUMN.")
+    found = guess.first(known.CHANCE_OF_GOLD_NAMES) if gold is not None else None
+    return _one(columns, given, "--gold-probability", found)
 
 
 def _exact(columns: Sequence[str], name: str, option: str) -> str:

@@ -11,11 +11,12 @@ import numpy as np
 
 from scorebars._shared.escaping import printable
 from scorebars.cells import read_cells
-from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Votes
+from scorebars.errors import Censored, LabelProbabilities, Normal, Repeats, Verified, Votes
 from scorebars.evaluation.scoring import DEFAULT, common_scores
 from scorebars.evaluation.study_data import are_probabilities, assumed_task
 from scorebars.files.columns import Roles
 from scorebars.files.formats import Column, TableSource
+from scorebars.files.gold_columns import of_positive_class, verified
 from scorebars.files.problem import TableProblem, first_names
 from scorebars.files.table_rows import TableRows, as_texts, require_one_unit
 from scorebars.forecasts import Forecast
@@ -161,6 +162,8 @@ def labels_and_errors(table: TableRows, task: str) -> tuple[Column, Any]:
                 f"--cov: {roles.cov} is a matrix of {len(matrix)} labels, but the file has {table.total} rows."
             )
         return y, Normal(cov=matrix[np.ix_(table.rows, table.rows)])
+    if roles.gold is not None:
+        return y, verified(table, task)
     errors = _errors(table, task)
     return (y, errors) if table.side is None or not table.side.any() else _limited(table, y, errors)
 
@@ -325,7 +328,8 @@ def binary(data: TableLabels, positive: str) -> TableLabels:
         return values if values.dtype.kind == "f" else (values.astype(str) == positive).astype(np.int64)
 
     predictions = {model: mapped(values) for model, values in data.predictions.items()}
-    return replace(data, y=mapped(data.y), predictions=predictions)
+    errors = of_positive_class(data.yerr, positive) if isinstance(data.yerr, Verified) else data.yerr
+    return replace(data, y=mapped(data.y), predictions=predictions, yerr=errors)
 
 
 def read_matrix(path: str) -> Any:

@@ -40,7 +40,8 @@ from scorebars.files.table_rows import limit_columns
 from scorebars.forecasts import Forecast
 
 _LISTS = ("std", "members", *LABEL_SOURCES)
-FILE_OPTIONS = (*READING_OPTIONS, "yerr_percent", "limits", "model", "id", *_LISTS, "cov", *SUPPOSED_OPTIONS)
+_COLUMNS = ("yerr_percent", "limits", "gold", "gold_probability", "model", "id", "cov")
+FILE_OPTIONS = (*READING_OPTIONS, *_COLUMNS, *_LISTS, *SUPPOSED_OPTIONS)
 """Keywords that only a file takes."""
 
 
@@ -172,10 +173,13 @@ def _every_column(pred: Any) -> list[str]:
 
 def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
     """A remark where labels are taken as exact although a column looks like their errors."""
-    if roles.yerr is not None or roles.y is None or roles.in_cells or roles.cov or roles.repeated_rows:
+    if roles.yerr is not None or roles.y is None or roles.in_cells or roles.cov or roles.repeated_rows or roles.gold:
         return []
     try:
-        columns = " and ".join(role_finder(source)(y=roles.y, pred=list(roles.predictions)).error_columns)
+        found = role_finder(source)(y=roles.y, pred=list(roles.predictions))
+        if found.gold is not None:
+            return [f"what looks like gold labels of some items is not used: {found.gold}. Name it in gold"]
+        columns = " and ".join(found.error_columns)
     except TableProblem:
         columns = "several columns"
     return [f"what looks like errors of {roles.y} is not used: {columns}. Name it in yerr"] if columns else []

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorebars.cells import name_and_unit, names_and_units, read_cells
 from scorebars.files import column_names as known
@@ -153,7 +154,8 @@ class Guess:
         )
 
     def _is_candidate(self, name: str) -> bool:
-        return not (name in self.error_names or self._is_prediction(name) or self._may_be_prediction(name))
+        others = self._is_prediction(name) or self._may_be_prediction(name) or self._is_gold(name)
+        return not (name in self.error_names or others)
 
     def _own_errors(self, name: str, column: str) -> bool:
         """Whether other columns are called its errors."""
@@ -171,6 +173,21 @@ class Guess:
         words = known.LABEL_WORDS | {"rep", "repeat", "replicate", "run", "trial"}
         good = [names for base, names in groups.items() if len(names) > 1 and set(base.split("_")) & words]
         return tuple(good[0]) if len(good) == 1 else ()
+
+    # gold labels -----------------------------------------------------------------------------------
+
+    def _is_gold(self, name: str, labels: str = "") -> bool:
+        """Whether a column is called gold labels and is empty in some rows: those that were not checked."""
+        of_labels = (f"{labels}_gold", f"gold_{labels}") if labels else ()
+        if name not in known.GOLD_NAMES and name not in of_labels:
+            return False
+        column = self.by_name[name]
+        return self.sample is None or (column in self.sample and bool(missing(self.sample[column]).any()))
+
+    def gold(self, labels: str) -> str | None:
+        """The column of gold labels of some items."""
+        named = self.plain[labels]
+        return next((c for n, c in self.by_name.items() if c != labels and self._is_gold(n, named)), None)
 
     # errors ----------------------------------------------------------------------------------------
 
@@ -507,6 +524,15 @@ def has_decimals(values: Any) -> bool:
     """Whether some of these floats are no whole numbers."""
     finite = values[np.isfinite(values)]
     return bool(np.any(finite != np.floor(finite)))
+
+
+def missing(values: Column) -> NDArray[np.bool_]:
+    """Which cells of a column are empty."""
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind == "O":
+        return np.array([v is None or v == "" or v != v for v in values], dtype=bool)
+    return np.zeros(len(values), dtype=bool)
 
 
 def as_floats(values: Column) -> Any:

@@ -15,12 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from scorebars.errors import ClassFlip, ErrorModel, Flip, MeasurementError, Normal, Repeats, Rounding, Thresholded
+from scorebars.errors import (
+    ClassFlip,
+    ErrorModel,
+    Flip,
+    MeasurementError,
+    Normal,
+    Repeats,
+    Rounding,
+    Thresholded,
+    Verified,
+)
 from scorebars.errors.normal import error_model
 from scorebars.files.column_names import ERROR_OPTIONS
 from scorebars.files.columns import Roles
 from scorebars.files.file_labels import TableLabels, load_labels
 from scorebars.files.formats import TableSource
+from scorebars.files.gold_columns import above_cut
 from scorebars.files.problem import TableProblem
 
 _KINDS = ("classical", "berkson")
@@ -91,7 +102,7 @@ class Supposed:
         if not self.is_error:
             return dict(roles)
         option = "--resolution" if self.resolution is not None else "--checked"
-        for name in ERROR_OPTIONS:
+        for name in (*ERROR_OPTIONS, "gold"):
             if roles.get(name) and roles[name] != "none":
                 raise TableProblem(f"{option} and {_option(name)} exclude each other: errors come from one of them.")
         return {**roles, "yerr": "none"}
@@ -159,9 +170,17 @@ def _require_errors(errors: Any, option: str) -> None:
         raise TableProblem(f"{option} needs label errors, and there are none: say --yerr COLUMN or a number.")
 
 
+def _refuse_gold(errors: Any, option: str) -> None:
+    if isinstance(errors, Verified):
+        raise TableProblem(
+            f"{option} is about given errors; gold labels show the errors themselves. Leave out {option}."
+        )
+
+
 def _of_kind(errors: Any, kind: str, data: TableLabels) -> Any:
     """Errors of measured values, or of values that were set and not reached exactly."""
     _require_errors(errors, "--error-kind")
+    _refuse_gold(errors, "--error-kind")
     if data.task == "classification":
         model: Any = errors if isinstance(errors, ErrorModel) else Flip(errors)
     else:
@@ -180,6 +199,7 @@ def _of_kind(errors: Any, kind: str, data: TableLabels) -> Any:
 def _single(errors: Any, count: int, data: TableLabels) -> Any:
     """The error of each label, where it is the mean of several measurements and this is the error of one."""
     _require_errors(errors, "--measurements")
+    _refuse_gold(errors, "--measurements")
     if count == 1:
         return errors
     if data.task == "classification" or isinstance(errors, ErrorModel) or np.ndim(errors) == 2:
@@ -191,6 +211,7 @@ def _single(errors: Any, count: int, data: TableLabels) -> Any:
 
 def _scaled(errors: Any, factor: float, data: TableLabels) -> Any:
     _require_errors(errors, "--scale-errors")
+    _refuse_gold(errors, "--scale-errors")
     if factor == 1:
         return errors
     if data.task == "classification":
@@ -217,6 +238,7 @@ def _scaled(errors: Any, factor: float, data: TableLabels) -> Any:
 def _with_common_part(errors: Any, size: float, data: TableLabels) -> Any:
     """The errors with one more that all labels share."""
     _require_numbers(data, "--systematic")
+    _refuse_gold(errors, "--systematic")
     model: MeasurementError = error_model(errors, data.y.shape)
     if not isinstance(model, Normal) or isinstance(model, Repeats) or model.labels() is not None:
         raise TableProblem(
@@ -231,6 +253,9 @@ def _cut(data: TableLabels, errors: Any, cut: float) -> TableLabels:
     """Classes above and below the cut, wrong where the error carries the value across."""
     _require_numbers(data, "--cut")
     above = {model: (np.asarray(values) > cut).astype(np.int64) for model, values in data.predictions.items()}
-    model = None if errors is None else Thresholded(data.y, errors, cut)
+    if isinstance(errors, Verified):
+        model: Any = above_cut(errors, cut)
+    else:
+        model = None if errors is None else Thresholded(data.y, errors, cut)
     labels = (data.y > cut).astype(np.int64)
     return replace(data, y=labels, predictions=above, yerr=model, task="classification", unit=None, forecasts={})

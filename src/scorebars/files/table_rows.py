@@ -16,7 +16,7 @@ from scorebars.checks import warn
 from scorebars.errors.censored import limit_sides
 from scorebars.files.columns import Roles
 from scorebars.files.formats import Column, TableSource, no_rows
-from scorebars.files.guesses import has_decimals, plain_names
+from scorebars.files.guesses import has_decimals, missing, plain_names
 from scorebars.files.problem import TableProblem, first_names
 from scorebars.forecasts import EnsembleForecast, Forecast, NormalForecast
 
@@ -230,9 +230,8 @@ class TableRows:
             place[key, model] = row
         items = np.array(list(first.values()))
         wide = self._at(items)
-        for name in dict.fromkeys(
-            (*roles.label_columns, *roles.error_columns, *filter(None, (roles.weight, roles.by, roles.groups)))
-        ):
+        own = (*roles.label_columns, *roles.error_columns, *roles.gold_columns)
+        for name in dict.fromkeys((*own, *filter(None, (roles.weight, roles.by, roles.groups)))):
             values = self.columns[name]
             agreed = values[[first[key] for key in keys]]
             differ = np.array(
@@ -285,10 +284,10 @@ class TableRows:
         """The rows without missing values, and how many were left out; without that request a missing value is refused."""
         drop = np.zeros(len(self.rows), dtype=bool)
         ragged = self.roles.repeats  # labels need not have equally many repeats
-        used = [name for name in self.columns if name not in (self.roles.id, *ragged)]
-        gaps = {name: _missing(self.columns[name]) for name in used}
+        used = [name for name in self.columns if name not in (self.roles.id, self.roles.gold, *ragged)]
+        gaps = {name: missing(self.columns[name]) for name in used}
         if ragged:
-            gaps[ragged[0]] = np.all([_missing(self.columns[name]) for name in ragged], axis=0)
+            gaps[ragged[0]] = np.all([missing(self.columns[name]) for name in ragged], axis=0)
         for name, gone in gaps.items():
             if nan_policy == "raise":
                 advice = "Fill in the values, or leave such rows out with --nan-policy omit."
@@ -299,7 +298,7 @@ class TableRows:
         left = self._at(np.flatnonzero(~drop)) if drop.any() else self
         if len(left.rows) == 0:
             raise no_complete_rows(self.source, self.roles)
-        for name in used:
+        for name in (*used, *([self.roles.gold] if self.roles.gold else [])):
             if left.columns[name].dtype.kind == "f" and name not in (self.roles.by, self.roles.groups, self.roles.id):
                 bad = np.isinf(left.columns[name])
                 left.refuse(bad, name, "is infinite", "Correct the value or drop the row.", left.columns[name])
@@ -369,7 +368,8 @@ def limit_columns(labels: str, columns: Iterable[str]) -> dict[str, bool]:
 def _texts_of_numbers(columns: Mapping[str, Column], roles: Roles) -> list[str]:
     """The columns of text whose cells are numbers."""
     predicted = [*roles.predictions, *roles.forecast_columns]
-    names = [*roles.label_columns, *predicted, *roles.error_columns, *([roles.weight] if roles.weight else [])]
+    others = (*roles.error_columns, *roles.gold_columns, *([roles.weight] if roles.weight else []))
+    names = [*roles.label_columns, *predicted, *others]
     return [
         name
         for name in dict.fromkeys(names)
@@ -430,14 +430,6 @@ def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
     return said
 
 
-def _missing(values: Column) -> Mask:
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind == "O":
-        return np.array([v is None or v == "" or v != v for v in values], dtype=bool)
-    return np.zeros(len(values), dtype=bool)
-
-
 def as_texts(values: Column) -> Column:
     return np.array([printable(value) for value in values])
 
@@ -446,7 +438,8 @@ def require_one_unit(table: TableRows, task: str) -> None:
     """Refuse labels, errors and predictions in different units: nothing here converts units."""
     roles, units = table.roles, table.units
     errors = () if roles.percent else tuple(name for name in roles.error_columns if units.get(name) != "%")
-    names = (*roles.label_columns, *errors, *roles.predictions, *roles.forecast_columns)
+    gold = (roles.gold,) if roles.gold else ()
+    names = (*roles.label_columns, *errors, *gold, *roles.predictions, *roles.forecast_columns)
     units = {name: unit for name, unit in units.items() if name in names}
     if task == "classification" or not units:
         return

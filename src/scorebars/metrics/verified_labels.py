@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from scorebars import checks
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.class_answers import ClassAnswers
+from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.means.squared import RootAnswers
@@ -134,7 +136,8 @@ def _of_classes(
         return found, [*steps, plain]
     if not isinstance(plain, ClassAnswers) or len(plain.data.one_hot) != len(subset.checked):
         return NO_MEAN.format(name=plain.declaration.name), []
-    return CorrectedIndicators(plain, subset, _indicators(gold, plain), weighted), []
+    kind = CorrectedIndicators if isinstance(plain, LabelLossAnswers) else CurvedInIndicators
+    return kind(plain, subset, _indicators(gold, plain), weighted), []
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +153,8 @@ class CorrectedIndicators:
     """Indicators of the gold labels (n_g, K)."""
     weighted: Callable[[FloatArray], Answers]
 
-    def __call__(self, beta: float) -> GoldLosses:
+    def value(self, beta: float) -> tuple[float, ClassAnswers, FloatArray]:
+        """The metric, its answers, and the rows of indicators that it is taken at."""
         shown = self.plain.data.one_hot
         weight, rows = self.subset.rectified(shown, self.gold, beta)
         answers = self.weighted(np.maximum(weight, _NEXT_TO_NOTHING))
@@ -159,9 +163,28 @@ class CorrectedIndicators:
         if not np.isfinite(value):
             name = self.plain.declaration.name
             raise UndefinedEstimate(f"{name} is not defined at the labels as the gold ones correct them.")
-        moved = _per_item(answers, rows)
+        return value, answers, rows
+
+    def __call__(self, beta: float) -> GoldLosses:
+        value, answers, rows = self.value(beta)
+        shown, moved = self.plain.data.one_hot, _per_item(answers, rows)
         f, h = np.add.reduce(shown * moved, axis=1), np.add.reduce(self.gold * moved[self.subset.checked], axis=1)
         return GoldLosses(value, f, h, moved)
+
+
+class CurvedInIndicators(CorrectedIndicators):
+    """The same for a metric that is no mean of losses: where few items were checked, each of them may bend it."""
+
+    def left_out(self, beta: float) -> FloatArray:
+        """The metric without each of the checked items; nan where it is not defined then."""
+        found = np.full(len(self.gold), np.nan)
+        for k in range(len(self.gold)):
+            rest = CorrectedIndicators(
+                self.plain, self.subset.without(k), np.delete(self.gold, k, axis=0), self.weighted
+            )
+            with suppress(UndefinedEstimate):
+                found[k] = rest.value(beta)[0]
+        return found
 
 
 def _per_item(answers: ClassAnswers, rows: FloatArray) -> FloatArray:

@@ -80,7 +80,8 @@ def evaluate(
     **reading
         For files. How they are read, where that is not found by itself: `decimal`, `delimiter`, `encoding`, `sheet`,
         `skip_rows`, `format`. What columns are, as on the command line: `yerr_percent`, `limits` (pairs of columns),
-        `model` and `id` (long tables), `repeats`, `votes`, `probabilities` (lists of columns or patterns), `cov` (a file).
+        `model` and `id` (long tables), `repeats`, `votes`, `probabilities` (lists of columns or patterns), `cov` (a file),
+        `gold` and `gold_probability` (better labels of the rows that were checked, see `Verified`).
 
     Returns
     -------

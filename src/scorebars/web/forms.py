@@ -116,6 +116,7 @@ def columns_of_errors(view: View) -> list[str]:
     """The columns that the question about errors names."""
     texts = [str(view.get(name, "")) for name in ("yerr", "yerr_percent", "limits")]
     named = [part for text in texts for part in re.split(r"[,+]", text) if part]
+    named += [view.get(name) for name in ("gold", "gold_probability") if view.get(name) not in (None, "none")]
     return [*texts, *named, *(one for name in LABEL_SOURCES for one in view.get(name, []))]
 
 
@@ -169,7 +170,7 @@ def panel_of(found: Mapping[str, Any], view: View) -> dict[str, Any]:
         "numeric": numeric,
         "was_numeric": was_numeric,
         "plain": plain and about["errors"],
-        "scales": about["errors"] and not any(view.get(n) for n in ("votes", "probabilities", "checked")),
+        "scales": about["errors"] and not any(view.get(n) for n in ("votes", "probabilities", "checked", "gold")),
         "systematic": numeric and not view.get("repeats") and not view.get("resolution"),
         "unit": about["unit"],
         "excluded": set(view.get("exclude", [])),

@@ -105,6 +105,15 @@ KNOWLEDGE = (
         "classification",
     ),
     Knowledge(
+        "gold",
+        "Some labels were checked, and a column holds what was found",
+        "Better labels in the rows that were checked, empty cells in the others.",
+        (
+            ("gold", "column", "Column of the better labels"),
+            ("gold_probability", "column", "Probability of being checked (stays empty if by lot)"),
+        ),
+    ),
+    Knowledge(
         "votes",
         "Several people voted on each label",
         "Columns with a count for each class, or with the class that each rater chose.",
@@ -168,6 +177,10 @@ _OPTIONS: dict[str, Callable[[Form], dict[str, Any]]] = {
     "resolution": lambda form: {"resolution": float(_needed(form, "resolution")[0].replace(",", "."))},
     "wrong": lambda form: {"yerr": _either(form, "q", "q_column")},
     "checked": lambda form: {"checked": "/".join(_needed(form, "wrong", "checked"))},
+    "gold": lambda form: {
+        "gold": _needed(form, "gold")[0],
+        "gold_probability": _one(form, "gold_probability") or "none",
+    },
     "votes": lambda form: {"votes": _several(form, "votes"), "y": None},
     "probabilities": lambda form: {"probabilities": _several(form, "probabilities"), "y": None},
     "none": lambda form: {},
@@ -199,6 +212,9 @@ def answered(view: View, classes: bool) -> tuple[str, dict[str, Any]]:
         if get(name):
             rows = get(name) == ["rows"]
             return name, {"repeats_id": get("id")} if rows else {f"{name}[]": get(name)}
+    if get("gold") not in (None, "none"):
+        chance = get("gold_probability")
+        return "gold", {"gold": get("gold"), "gold_probability": None if chance == "none" else chance}
     if get("cov"):
         return "covariance", {}
     if get("resolution") is not None:

@@ -128,6 +128,7 @@ class View:
         """The same view with every column named that was guessed."""
         named: dict[str, Any] = {"y": roles.y, "pred": list(roles.predictions)}
         named |= {"weight": roles.weight, "by": roles.by, "groups": roles.groups, "id": roles.id, "model": roles.model}
+        named |= {"gold": roles.gold, "gold_probability": roles.gold_probability}
         named |= {name: list(getattr(roles, name)) for name in LABEL_SOURCES}
         named |= {"repeats": ["rows"]} if roles.repeated_rows else {}
         stds = dict(roles.stds)

@@ -15,7 +15,7 @@ Metrics that are means over items have formulas for some of these (`PairedMeans`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, wraps
 from operator import methodcaller
 from typing import Any, Self, TypeVar, cast
@@ -274,13 +274,18 @@ class ModelsOnSameLabels:
     def item_df(self, a: str, b: str) -> float:
         """Its degrees of freedom: of items or groups one less than there are, fewer where groups are unequal."""
         if self.groups is not None and self._sample_size > 1:
-            try:
-                first, second = (self.score(name)._answers.influences() for name in (a, b))
-            except UndefinedEstimate:
-                first = second = np.zeros(0)
+            first, second = self._item_moves(a), self._item_moves(b)
             if len(first) == len(second) == self.n:
                 return unequal_groups(first - second, self.shares, self.groups)[1]
         return max(self._sample_size - 1, 1)
+
+    @once
+    def _item_moves(self, name: str) -> FloatArray:
+        """What each item moves the metric by; empty where the metric does not know."""
+        try:
+            return self.score(name)._answers.influences()
+        except UndefinedEstimate:
+            return np.zeros(0)
 
     # errors that several labels share ----------------------------------------------------------
 
@@ -433,20 +438,48 @@ class ModelsOnSameLabels:
                     for k, rows in enumerate(drawn)
                 ]
             )
+        if self.groups is not None:
+            return self._drawn_in_groups(count, rng)
         out = []
-        for index in self._items_drawn_again(count, rng):
+        for index in rng.integers(0, self.n, (count, self.n)):
             row = self.labels.draw(1, rng)[0] if self.kind == "berkson" else self.labels.shown
             out.append([self.value_of(row, name, index) for name in names])
         return np.array(out) + self._shifts_in_common(count, rng)
 
-    def _items_drawn_again(self, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-        """Items, or whole groups of them, drawn with replacement."""
-        if self.groups is None:
-            yield from rng.integers(0, self.n, (count, self.n))
-            return
-        members = np.split(np.argsort(self.groups, kind="stable"), np.cumsum(np.bincount(self.groups))[:-1])
-        for drawn in rng.integers(0, len(members), (count, len(members))):
-            yield np.concatenate([members[g] for g in drawn])
+    def _drawn_in_groups(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Joint draws of Student's distribution, of which the differences of two models are those of `difference`.
+
+        Its degrees of freedom are the fewest that a model has against the mean of all; of two models both have those of
+        their difference.
+        """
+        names = list(self.predictions)
+        if self._sample_size < 2:  # one group shows no scatter of groups: any order is as likely
+            return rng.standard_normal((count, len(names)))
+        moved = np.nan_to_num(np.stack([self._moves_of_groups(name) for name in names]))
+        values, vectors = np.linalg.eigh(moved @ moved.T)
+        drawn = rng.standard_normal((count, len(names))) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+        df = self._fewest_degrees(names)
+        drawn /= np.sqrt(rng.chisquare(df, count) / df)[:, None]
+        return np.asarray(self._centres + drawn + self._shifts_in_common(count, rng))
+
+    @property
+    def _centres(self) -> FloatArray:
+        """The metric of all models; under Berkson error on average over redrawn labels."""
+        if self.kind != "berkson":
+            return np.array([self.observed(name) for name in self.predictions])
+        return np.array([np.nanmean(self.redrawn(name)) for name in self.predictions])
+
+    def _moves_of_groups(self, name: str) -> FloatArray:
+        """What leaving out groups moves the metric by: squares of differences sum to `item_std` squared."""
+        return self.influences(name)
+
+    def _fewest_degrees(self, names: Sequence[str]) -> float:
+        moves = [self._item_moves(name) for name in names]
+        assert self.groups is not None
+        if any(len(one) != self.n for one in moves):
+            return max(self._sample_size - 1, 1)
+        mean = np.mean(moves, axis=0)
+        return min(unequal_groups(one - mean, self.shares, self.groups)[1] for one in moves)
 
     def _shifts_in_common(self, count: int, rng: np.random.Generator) -> FloatArray:
         """What shared errors add to each model, shape (count, models): the scatter of items does not hold it."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.clustered import unequal_groups
+from scorebars.answers.clustered import moves_of_groups, unequal_groups
 from scorebars.answers.intervals import Symmetric
 from scorebars.answers.limited import best_label
 from scorebars.answers.score import Estimate
@@ -93,7 +93,7 @@ class PairedMeans(ModelsOnSameLabels):
     def _difference_in_groups(self, a: str, b: str) -> tuple[float, float]:
         """Variance of a difference over test sets of groups, and its degrees of freedom."""
         assert self.groups is not None
-        first, second = (self._moves(self._shown_items(name)) for name in (a, b))
+        first, second = self._item_moves(a), self._item_moves(b)
         return unequal_groups(first - second, self.shares, self.groups)
 
     def item_std(self, a: str, b: str) -> float:
@@ -105,6 +105,19 @@ class PairedMeans(ModelsOnSameLabels):
         if self.groups is None or self._sample_size < 2:
             return max(self._sample_size - 1, 1)
         return self._difference_in_groups(a, b)[1]
+
+    @once
+    def _item_moves(self, name: str) -> FloatArray:
+        return self._moves(self._shown_items(name))
+
+    def _moves_of_groups(self, name: str) -> FloatArray:
+        assert self.groups is not None
+        return moves_of_groups(self._item_moves(name), self.shares, self.groups)
+
+    @property
+    def _centres(self) -> FloatArray:
+        means = np.array([self.shares @ self._shown_items(name) for name in self.predictions])
+        return np.asarray(self._of_mean(means))
 
     def _total(self, value: float, terms: FloatArray, common: float) -> Symmetric:
         """Where the mean of `terms` lies in the population."""
@@ -119,9 +132,11 @@ class PairedMeans(ModelsOnSameLabels):
     def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
         if not sampling:
             return super().draws(count, rng, sampling)
-        if self._sample_size > _FEW_DRAWN:  # means of many items are normal together
+        if self.groups is not None:
+            return self._drawn_in_groups(count, rng)
+        if self.n > _FEW_DRAWN:  # means of many items are normal together
             moved = np.stack([self.influences(name) for name in self.predictions])
-            mean = self._of_mean(np.array([self.shares @ self._shown_items(name) for name in self.predictions]))
+            mean = self._centres
             away = rng.standard_normal((count, len(mean))) @ covariance_root(moved @ moved.T).T
             return np.asarray(mean + away + self._shifts_in_common(count, rng))
         out = np.empty((count, len(self.predictions)))
@@ -129,8 +144,7 @@ class PairedMeans(ModelsOnSameLabels):
         terms = np.stack([self._shown_items(name) for name in self.predictions])
         for start in range(0, count, step):
             size = min(step, count - start)
-            drawn = rng.multinomial(self._sample_size, np.full(self._sample_size, 1.0 / self._sample_size), size)
-            times = (drawn if self.groups is None else drawn[:, self.groups]) * self.shares
+            times = rng.multinomial(self.n, np.full(self.n, 1.0 / self.n), size) * self.shares
             out[start : start + size] = (times @ terms.T) / times.sum(axis=1, keepdims=True)
         return np.asarray(self._of_mean(out)) + self._shifts_in_common(count, rng)
 

@@ -42,9 +42,18 @@ class Budget(ABC):
     def per_label(self, repeats: float) -> float:
         """The variance that one label would leave beside the checks; many leave as many times less."""
 
+    def _left_by(self, checks: float | None) -> float:
+        """The variance that remains however many labels there are."""
+        return self.checking / checks if checks else 0.0
+
     def variance(self, labels: float, repeats: float, checks: float | None) -> float:
         """With this many labels, repeats of each, and checks."""
-        return self.per_label(repeats) / labels + (self.checking / checks if checks else 0.0)
+        return self.per_label(repeats) / labels + self._left_by(checks)
+
+    def labels_for(self, target: float, repeats: float, checks: float | None) -> float:
+        """How many labels bring the variance to `target` with these repeats and checks; infinite where none do."""
+        left = target - self._left_by(checks)
+        return self.per_label(repeats) / left if left > 0 else math.inf
 
     def candidates(self, costs: Costs) -> range:
         """Whole numbers of repeats among which the cheapest is found."""

@@ -69,9 +69,12 @@ class Plan(Shown):
             raise ValueError("this plan reaches a std; it has no difference to be detected, so no power.")
         return _power(self.difference, self.std_at(labels, repeats, checks) ** 2, self.level)
 
-    def labels_for(self, repeats: float) -> float:
-        """How many labels (not rounded) reach the goal with this many repeats of each."""
-        return self.budget.per_label(repeats) / self.target_variance
+    def labels_for(self, repeats: float = 1, checks: float | None = None) -> float:
+        """How many labels (not rounded) reach the goal with this many repeats of each, and checks where the plan has some.
+
+        Infinite where so few checks leave too much open.
+        """
+        return self.budget.labels_for(self.target_variance, repeats, self.checks if checks is None else checks)
 
     def view(self) -> View:
         """What printing and notebooks show."""
