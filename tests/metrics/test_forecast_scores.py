@@ -327,3 +327,25 @@ def test_errors_without_a_variance_give_numbers_or_a_reason(metric):
             assert math.isfinite(getattr(score, answer))
         except sb.UndefinedEstimate as why:
             assert "variance" in str(why)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-80, 1e80, 1e200])
+@pytest.mark.parametrize(
+    "name, logs", [("log_score", 1.0), ("dawid_sebastiani_score", 2.0), ("interval_coverage", 0.0)]
+)
+def test_scores_without_unit_in_any_unit(name, logs, unit):
+    """Log scores gain the logarithm of the unit, shares nothing: also where squares leave the doubles."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(5.0, 1.0, 12)
+    mean = y + rng.normal(0.0, 0.3, 12)
+
+    def answers(unit):
+        forecast = sb.NormalForecast(mean * unit, np.full(12, 0.4 * unit))
+        options = {"level": 0.9} if name == "interval_coverage" else {}
+        s = getattr(sb, name)(y * unit, forecast, yerr=0.2 * unit, **options)
+        values = [s.observed, s.expected, *s.interval(), *s.total_interval(), s.truth, *s.truth.interval(), s.perfect]
+        return np.array(values, dtype=float), s.std, float(s.distribution.cdf(s.expected))
+
+    (values, std, half), (plain, plain_std, plain_half) = answers(unit), answers(1.0)
+    assert values - logs * np.log(unit) == pytest.approx(plain, abs=1e-9)
+    assert std == pytest.approx(plain_std, rel=1e-9) and half == pytest.approx(plain_half, abs=1e-9)

@@ -86,9 +86,11 @@ class Roles(ErrorRoles):
         return [*measured, *self.error_columns, *gold, *forecasts, *([self.weight] if self.weight else [])]
 
     def models(self) -> dict[str, str]:
-        """Column -> name of the model: what follows ``pred_``, where that is still unique."""
+        """Column -> name of the model: what follows ``pred_``, where that is unique and does not name the labels."""
         short = {name: _model_name(name) for name in self.predictions}
-        return short if len(set(short.values())) == len(short) else {name: name for name in self.predictions}
+        labels = {"y", *(_model_name(name) for name in self.label_columns)}
+        unclear = len(set(short.values())) < len(short) or not labels.isdisjoint(short.values())
+        return {name: name for name in self.predictions} if unclear else short
 
     def ensembles(self) -> dict[str, tuple[str, ...]]:
         """Name of the model -> columns of its members."""

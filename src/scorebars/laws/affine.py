@@ -46,7 +46,7 @@ class ScaledLaw(Law):
         """The x behind each y: the value of a discrete X itself where y is one within rounding."""
         y = numbers_in(y, "x")
         with np.errstate(over="ignore", invalid="ignore"):
-            x = np.asarray((y - self.shift) / self.scale)
+            x = np.where(np.isinf(y), y * np.sign(self.scale), (y - self.shift) / self.scale)
             if isinstance(self.law, ListedLaw):
                 farthest = max(abs(end) for end in self.support)  # a y far outside rounds to no value
                 size = np.minimum(np.abs(y), farthest) / abs(self.scale) + abs(self.shift / self.scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -12,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from scorebars import checks
 from scorebars.answers.base import Answers
+from scorebars.answers.combined import LinearAnswers, in_ordinary_units
 from scorebars.answers.means.forecast_answers import CoverageAnswers, CrpsAnswers, ForecastAnswers, QuadraticAnswers
 from scorebars.answers.score import Declaration, Score
 from scorebars.errors.measurement_error import LabelErrors
-from scorebars.forecasts import EnsembleForecast
+from scorebars.forecasts import EnsembleForecast, NormalForecast
 from scorebars.forecasts.given_forecast import ForecastLike
 from scorebars.losses import Covered, Crps, DawidSebastiani, IntervalScore, LogScore
 from scorebars.measured import Measured
@@ -57,6 +59,15 @@ def _forecast_metric(declaration: Declaration) -> Callable[[Callable[..., Answer
 def _score(answers: Answers, data: Measured, groups: Any, sample_weight: Any, y_true: Any) -> Score:
     """The score, its items taken together in groups where these are given."""
     return in_groups(scored(answers, data.unit), groups, sample_weight, y_true)
+
+
+def _logarithmic(
+    declaration: Declaration, make: Callable[[Measured], Answers], data: Measured, logs: float = 1.0
+) -> Answers:
+    """The answers of a score that gains `logs` times the logarithm of the unit, found where squares stay in range."""
+    unit = data.find_scale()
+    found = make(data.scaled(unit))
+    return found if unit == 1.0 else LinearAnswers(declaration, found, 1.0, logs * math.log(unit))
 
 
 @_forecast_metric(_CRPS)
@@ -138,9 +149,8 @@ def log_score(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f} {s.expected:.4f} {s.truth:.4f} {s.perfect:.4f}")
     0.2323 0.3747 0.0899 -0.1905
     """
-    loss = LogScore()
-    family = ForecastAnswers if loss.terms(data.p[:1]) is None else QuadraticAnswers
-    return family.of(_LOG, loss, data)
+    family = QuadraticAnswers if isinstance(data.p, NormalForecast) else ForecastAnswers
+    return _logarithmic(_LOG, partial(family.of, _LOG, LogScore()), data)
 
 
 @_forecast_metric(_DSS)
@@ -169,7 +179,7 @@ def dawid_sebastiani_score(data: Measured) -> Answers:
     -1.3733 -1.0885 -1.6581
     """
     _require_spread(data)
-    return QuadraticAnswers.of(_DSS, DawidSebastiani(), data)
+    return _logarithmic(_DSS, partial(QuadraticAnswers.of, _DSS, DawidSebastiani()), data, logs=2.0)
 
 
 def _require_spread(data: Measured) -> None:
@@ -284,4 +294,5 @@ def interval_coverage(
     """
     level = None if level is None else checks.probability(level, "level")
     data = interval_data(y_true, lower, upper, level, yerr, sample_weight, claims)
-    return _score(CoverageAnswers.of(_COVERAGE, Covered(), data), data, groups, sample_weight, y_true)
+    answers = in_ordinary_units(partial(CoverageAnswers.of, _COVERAGE, Covered()), data, data.find_scale(), None)
+    return _score(answers, data, groups, sample_weight, y_true)
