@@ -1,6 +1,6 @@
 """How often intervals held, as tables for pages.
 
-From the files that `make test-coverage`, `measure_judges.py` and `measure_shapes.py` write.
+From the files that `make test-coverage`, `measure_judges.py`, `measure_shapes.py` and `least_intervals.py` write.
 """
 
 from __future__ import annotations
@@ -111,6 +111,54 @@ def shapes(topic: str, residuals: str = "residuals", number: str = "labels", hel
         cells = [row["residuals"], row["setting"], row["n"], off, f"{float(row['held']):.0%} of {row['count']}"]
         lines.append([f"`{row['metric']}`", *cells])
     return _table(["score", residuals, "", number, "off by", held], lines)
+
+
+def held_together(topic: str, metrics: Sequence[str]) -> Markdown:
+    """How often intervals of these metrics held in all situations together, by shape of the residuals and number of labels."""
+    counts: dict[tuple[str, int], list[float]] = {}
+    for row in _rows("tests/statistical/shapes.csv"):
+        if row["topic"] == topic and row["metric"] in metrics:
+            found = counts.setdefault((row["residuals"], int(row["n"])), [0.0, 0.0])
+            found[0] += float(row["held"]) * float(row["count"])
+            found[1] += float(row["count"])
+    lines = [
+        [residuals, str(n), f"{held / count:.0%} of {count:.0f}"]
+        for (residuals, n), (held, count) in sorted(counts.items())
+    ]
+    return _table(["residuals", "labels", "95 % held"], lines)
+
+
+def least_intervals() -> Markdown:
+    """What bounds of length and scatter say, and what the estimate against the truth reaches."""
+    lines = []
+    for row in _rows("tests/statistical/least_intervals.csv"):
+        if row["least_length"]:
+            length, scatter = (
+                f"{float(row[f'least_{name}']):.2f}: {float(row[name]):.2f}" for name in ("length", "scatter")
+            )
+            bias = f"{float(row['bias']):+.2f}"
+            lines.append([row["residuals"], row["setting"], row["n"], length, _held(row), scatter, bias])
+    head = [
+        "residuals",
+        "",
+        "labels",
+        "least length: reached",
+        "95 % held",
+        "least scatter for a bias of 0.02: reached",
+        "bias",
+    ]
+    return _table(head, lines)
+
+
+def hardest_shapes() -> Markdown:
+    """How often intervals held for the shapes that are hardest to tell from the normal one."""
+    rows = [row for row in _rows("tests/statistical/least_intervals.csv") if not row["least_length"]]
+    lines = [[row["setting"], row["n"], row["residuals"], _held(row), f"{float(row['bias']):+.2f}"] for row in rows]
+    return _table(["", "labels", "mean absolute error", "95 % held", "bias"], lines)
+
+
+def _held(row: dict[str, str]) -> str:
+    return f"{float(row['held']):.0%} of {row['count']}"
 
 
 def range_of_shapes(topic: str, metric: str, setting: str = "95 %") -> Markdown:
