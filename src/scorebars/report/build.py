@@ -19,7 +19,7 @@ import scorebars as sb
 from scorebars._shared.answer_colours import ANSWER_COLOURS
 from scorebars._shared.escaping import json_text
 from scorebars._shared.given_data import as_forecast, named_predictions, plain_array
-from scorebars._shared.score_views import QUESTIONS, MetricData, score_data, shortened
+from scorebars._shared.score_views import QUESTIONS, score_data, shortened
 from scorebars._shared.writing import require_apart, write_text
 from scorebars.report import sections
 
@@ -131,7 +131,12 @@ def build(
     told = labels.unit or None
     seen = score_data([score for of in scores.values() for score in of.values()], level, told)
     of_metric = {name: seen[k * len(shown) : (k + 1) * len(shown)] for k, name in enumerate(names)}
-    kinds = [_metric_data(name, of[0].metric, numeric) for name, of in of_metric.items()]
+    parts = {name: sections.PARTS[name][0] for name in names if numeric and name in sections.PARTS}
+    abouts = {name: of[0].metric for name, of in of_metric.items()}
+    kinds: list[dict[str, Any]] = [
+        {"name": name, "title": about.title, "way": about.direction, "unit": about.unit, "part": parts.get(name)}
+        for name, about in abouts.items()
+    ]
     found = {name: [one.values for one in of] for name, of in of_metric.items()}
     contests = sections.contest_data(scores, partial(sb.compare, y_true, given, **options), comparison, told)
     doubts: list[Any] = [None] * len(given) if numeric else []
@@ -230,12 +235,6 @@ def templates_of(package: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _metric_data(name: str, of: MetricData, numeric: bool) -> dict[str, Any]:
-    """What the page has to know of a metric."""
-    part = sections.PARTS[name][0] if numeric and name in sections.PARTS else None
-    return {"name": name, "title": of.title, "way": of.direction, "unit": of.unit, "part": part}
 
 
 def _filled(context: Mapping[str, Any], whole: bool) -> str:
