@@ -24,8 +24,6 @@ SAID = (
     "labels and predictions are whole numbers of few values and were taken as classes, so yerr is the probability that a "
     'label is wrong. For measured numbers say task="regression"'
 )
-
-
 _SAID_OF_PROBABILITIES = (
     "labels are 0 and 1 and predictions lie between: they were scored as measured numbers. For probabilities of class 1 say "
     'task="classification", with metrics of probabilities such as log_loss'
