@@ -104,13 +104,8 @@ def _from_uncertainties(y_true: Any, yerr: Any) -> tuple[FloatArray, ErrorModel]
         raise ValueError(f"y_true with uncertainties must have shape (n,), but has shape {values.shape}.")
     nominal = np.array([v.nominal_value for v in values], dtype=np.float64)
     sigma = np.array([v.std_dev for v in values], dtype=np.float64)
-    seen: set[Any] = set()
-    shared = False
-    for value in values:
-        sources = _sources(value)
-        shared = shared or any(source in seen for source in sources)
-        seen.update(sources)
-    if not shared:
+    sources = [source for value in values for source in _sources(value)]
+    if len(set(sources)) == len(sources):  # each label has its own
         return nominal, Normal(sigma)
     if len(values) > _MOST_CORRELATED:
         raise ValueError(
@@ -127,7 +122,8 @@ def _uncertain_predictions(y_pred: Any, prederr: Any, y_true: Any) -> tuple[Floa
     if prederr is not None:
         raise ValueError("y_pred brings its own errors (uncertainties), so prederr must be left out.")
     values = np.asarray(y_pred, dtype=object)
-    seen = {source for value in _objects(y_true) for source in _sources(value)} if _is_uncertain(y_true) else set()
+    labels = np.asarray(y_true, dtype=object).flat if _is_uncertain(y_true) else ()
+    seen = {source for value in labels for source in _sources(value)}
     for k, value in enumerate(values.flat):
         sources = _sources(value)
         if any(source in seen for source in sources):
@@ -142,10 +138,6 @@ def _uncertain_predictions(y_pred: Any, prederr: Any, y_true: Any) -> tuple[Floa
         for name in ("nominal_value", "std_dev")
     )
     return nominal, sigma
-
-
-def _objects(values: Any) -> Any:
-    return np.asarray(values, dtype=object).flat
 
 
 def _sources(value: Any) -> list[Any]:

@@ -155,16 +155,12 @@ def _scores_of_place(
 
 def _answer(score: sb.Score, name: str) -> float:
     """One answer as a number; NaN where it cannot be estimated."""
-    base, _, end = name.partition("_")
-    base = "expected" if base == "interval" else base
-    try:
-        if base not in (*_ESTIMATES, "expected"):
-            value = getattr(score, name)
-            return float("nan") if value is None else float(value)
-    except sb.UndefinedEstimate:
-        return float("nan")
-    found = answers_of(score, [base], 0.95 if end in ("low", "high") else None)[base]
-    return float("nan") if found.value is None else float(getattr(found, end or "value"))
+    base, _, end = name.rpartition("_")
+    if base not in (*_ESTIMATES, "interval"):
+        base, end = name, "value"
+    asked = "expected" if base == "interval" else base
+    found = answers_of(score, [asked], 0.95 if end in ("low", "high") else None)[asked]
+    return float("nan") if found.value is None else float(getattr(found, end))
 
 
 def _joined(models: Mapping[Any, Any], xr: Any) -> Any:

@@ -24,8 +24,6 @@ SAID = (
     "labels and predictions are whole numbers of few values and were taken as classes, so yerr is the probability that a "
     'label is wrong. For measured numbers say task="regression"'
 )
-
-
 _SAID_OF_PROBABILITIES = (
     "labels are 0 and 1 and predictions lie between: they were scored as measured numbers. For probabilities of class 1 say "
     'task="classification", with metrics of probabilities such as log_loss'
@@ -229,11 +227,16 @@ def study_data(
     if not missing.any():
         return data
     if missing.all():
-        raise ValueError(
-            f"every one of the {len(missing)} rows misses a value: nothing is left with nan_policy='omit'. Fill in the "
-            "values, or name other columns."
-        )
+        raise nothing_left(len(missing))
     return data.rows(np.flatnonzero(~missing))._replace(omitted=int(missing.sum()))
+
+
+def nothing_left(rows: int) -> ValueError:
+    """The complaint where every row misses a value."""
+    return ValueError(
+        f"every one of the {rows} rows misses a value: nothing is left with nan_policy='omit'. Fill in the values, or name "
+        "other columns."
+    )
 
 
 def _with_forecast(given: Any, y_true: Any, yerr: Any) -> Any:

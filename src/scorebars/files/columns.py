@@ -237,47 +237,25 @@ def assign(
     >>> assign(["y", "y_err", "pred_gp", "pred_gp_std"]).described()
     'labels y; errors y_err; predictions pred_gp with spread pred_gp_std'
     """
-    errors_given = {"--yerr": yerr, "--limits": limits, "--yerr-percent": yerr_percent, "--cov": cov}
-    said = [option for option, value in errors_given.items() if value is not None]
-    if len(said) > 1:
-        raise TableProblem(f"{said[0]} and {said[1]} exclude each other: give the errors once.")
     guess = Guess(columns, sample, declared or {}, units or {}, coordinates)
+    said = {"--yerr": yerr, "--limits": limits, "--yerr-percent": yerr_percent, "--cov": cov}
     in_rows = list(repeats or ()) == [_ROWS] and _ROWS not in columns
-    sources = {"repeats": () if in_rows else repeats, "votes": votes, "probabilities": probabilities}
-    several: dict[str, Any] = {
-        name: tuple(_given_columns(columns, given or (), f"--{name}")) for name, given in sources.items()
-    }
-    if sum(map(bool, several.values())) > 1:
-        raise TableProblem(
-            "--repeats, --votes and --probabilities exclude each other: the labels come from one of them."
-        )
-    labels = _exact(columns, y, "--y") if y else None
-    if not any(several.values()) and labels is None:
-        labels, found = guess.labels_or_repeats()
-        several |= found
-    made = next((key for key, names in several.items() if names), None)
-    found_gold = _gold(columns, guess, labels, gold, errors_given, made or in_rows)
+    named = {"repeats": () if in_rows else repeats, "votes": votes, "probabilities": probabilities}
+    labels, several = _labels(guess, y, {name: given or () for name, given in named.items()})
+    made = next((name for name, names in several.items() if names), None)
+    made_from = several[made] if made is not None else () if labels is None else (labels,)
+    found_gold = _gold(columns, guess, labels, gold, said, made or in_rows)
     predicted = _given_columns(columns, pred, "--pred") if pred else None
-    if made is not None or (gold is not None and found_gold is not None):
+    errors = _said_errors(columns, said)
+    if made is not None or (gold is not None and found_gold is not None) or (errors is None and in_rows):
         errors = ErrorRoles()
-    elif limits is not None:
-        pair = _pair(columns, limits, "--limits")
-        if pair is None:
-            raise TableProblem(f"--limits needs two columns, lower and upper, as LOW,HIGH; got {limits!r}.")
-        errors = ErrorRoles(yerr=pair, limits=True)
-    elif yerr is not None or yerr_percent is not None:
-        errors = _given_errors(columns, yerr, yerr_percent)
-    elif cov is not None or in_rows:
-        errors = ErrorRoles()
-    else:
-        errors = guess.errors(str(labels), predicted or ())
+    errors = errors or guess.errors(str(labels), predicted or ())
     if found_gold is not None and (errors.yerr is not None or errors.in_cells):
         where = "the cells of the labels" if errors.in_cells else " and ".join(errors.error_columns)
         raise TableProblem(
             f"{found_gold!r} looks like gold labels of some items, and {where} like label errors: say --gold {found_gold}, or "
             "--yerr and --gold none."
         )
-    made_from = several[made] if made is not None else () if labels is None else (labels,)
     long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
     others: dict[str, Any] = {
         "weight": _one(columns, weight, "--weight", guess.first(known.WEIGHT_NAMES)),
@@ -358,6 +336,39 @@ def _chance_of_gold(columns: Sequence[str], guess: Guess, gold: str | None, give
     return _one(columns, given, "--gold-probability", found)
 
 
+def _labels(guess: Guess, y: str | None, given: Mapping[str, Sequence[str]]) -> tuple[str | None, dict[str, Any]]:
+    """The column of labels, and the columns of repeats, votes or probabilities that labels are made from."""
+    several: dict[str, Any] = {
+        name: tuple(_given_columns(guess.columns, names, f"--{name}")) for name, names in given.items()
+    }
+    if sum(map(bool, several.values())) > 1:
+        raise TableProblem(
+            "--repeats, --votes and --probabilities exclude each other: the labels come from one of them."
+        )
+    labels = _exact(guess.columns, y, "--y") if y else None
+    if labels is None and not any(several.values()):
+        labels, found = guess.labels_or_repeats()
+        several |= found
+    return labels, several
+
+
+def _said_errors(columns: Sequence[str], said: Mapping[str, str | None]) -> ErrorRoles | None:
+    """The errors that one of the options names; None where none does."""
+    given = [(option, value) for option, value in said.items() if value is not None]
+    if len(given) > 1:
+        raise TableProblem(f"{given[0][0]} and {given[1][0]} exclude each other: give the errors once.")
+    for option, value in given:
+        if option == "--cov":
+            return ErrorRoles()
+        if option != "--limits":
+            return _given_errors(columns, value, option)
+        pair = _pair(columns, value, option)
+        if pair is None:
+            raise TableProblem(f"--limits needs two columns, lower and upper, as LOW,HIGH; got {value!r}.")
+        return ErrorRoles(yerr=pair, limits=True)
+    return None
+
+
 def _exact(columns: Sequence[str], name: str, option: str) -> str:
     """The column of this name, with or without its unit; near matches are listed where there is none."""
     if name in columns:
@@ -389,23 +400,19 @@ def number_or_name(given: str) -> float | str:
     return float(given) if reads_as_number(given) else given
 
 
-def _given_errors(columns: Sequence[str], yerr: str | None, percent: str | None) -> ErrorRoles:
-    option, given = ("--yerr", yerr) if yerr is not None else ("--yerr-percent", str(percent))
-    assert given is not None
-    relative = yerr is None
+def _given_errors(columns: Sequence[str], given: str, option: str) -> ErrorRoles:
+    """What ``--yerr`` or ``--yerr-percent`` names."""
+    percent = option == "--yerr-percent"
     if given not in columns:
-        if given in (_NONE, _CELLS) and not relative:
+        if given in (_NONE, _CELLS) and not percent:
             return ErrorRoles(in_cells=given == _CELLS)
         if isinstance(number := number_or_name(given), float):
-            return ErrorRoles(yerr=number, percent=relative)
+            return ErrorRoles(yerr=number, percent=percent)
         if "+" in given:
-            return ErrorRoles(
-                yerr=tuple(_exact(columns, part, option) for part in given.split("+")), percent=relative, added=True
-            )
-    pair = _pair(columns, given, option)
-    return ErrorRoles(
-        yerr=pair or _exact(columns, given, option), percent=relative, flips=given.strip().lower() in known.FLIP_NAMES
-    )
+            parts = tuple(_exact(columns, part, option) for part in given.split("+"))
+            return ErrorRoles(yerr=parts, percent=percent, added=True)
+    column = _pair(columns, given, option) or _exact(columns, given, option)
+    return ErrorRoles(yerr=column, percent=percent, flips=given.strip().lower() in known.FLIP_NAMES)
 
 
 def _given_columns(columns: Sequence[str], given: Sequence[str], option: str) -> list[str]:

@@ -69,8 +69,13 @@ class Guess:
             if (found := _error_name(name)) and self._has_numbers(column)
         }
 
+    def named(self, names: Sequence[str]) -> list[str]:
+        """The columns of these names."""
+        return [self.by_name[name] for name in names if name in self.by_name]
+
     def first(self, names: Sequence[str]) -> str | None:
-        return next((self.by_name[name] for name in names if name in self.by_name), None)
+        """The column of the first of these names that there is."""
+        return next(iter(self.named(names)), None)
 
     # what columns hold -----------------------------------------------------------------------------
 
@@ -121,27 +126,23 @@ class Guess:
         raise self._which_labels([])
 
     def _labels(self) -> str | None:
-        plain = [self.by_name[name] for name in known.LABEL_NAMES if name in self.by_name]
-        if plain and self.plain[plain[0]] in ("y_true", "y", "ytrue"):
-            return plain[0]
-        if not plain:
-            plain = [self.by_name[name] for name in known.WEAK_LABEL_NAMES if name in self.by_name]
-        if not plain:
-            plain = [
-                c
-                for n, c in self.by_name.items()
-                if (known.LABEL_WORDS - {"y", "value"}) & set(n.split("_")) and self._is_candidate(n)
-            ]
-        if len(plain) == 1:
-            return plain[0]
-        with_errors = [c for n, c in self.by_name.items() if self._is_candidate(n) and self._own_errors(n, c)]
-        if plain:
-            choice = [c for c in plain if c in with_errors] or [c for c in plain if not self.is_text(c)]
-            if len(choice) == 1:
-                return choice[0]
-            raise self._which_labels(plain, "may be labels")
-        if len(with_errors) == 1:
-            return with_errors[0]
+        named = self.named(known.LABEL_NAMES)
+        if named and self.plain[named[0]] in ("y_true", "y", "ytrue"):
+            return named[0]
+        candidates = {name: column for name, column in self.by_name.items() if self._is_candidate(name)}
+        words = known.LABEL_WORDS - {"y", "value"}
+        named = named or self.named(known.WEAK_LABEL_NAMES)
+        named = named or [column for name, column in candidates.items() if words & set(name.split("_"))]
+        if len(named) == 1:
+            return named[0]
+        with_errors = [column for name, column in candidates.items() if self._own_errors(name, column)]
+        choice = with_errors
+        if named:
+            choice = [c for c in named if c in with_errors] or [c for c in named if not self.is_text(c)]
+        if len(choice) == 1:
+            return choice[0]
+        if named:
+            raise self._which_labels(named, "may be labels")
         if with_errors:
             raise self._which_labels(with_errors)
         return None

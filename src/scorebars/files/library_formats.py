@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from scorebars import checks
+from scorebars._shared.score_views import counted
 from scorebars.cells import is_missing_mark
 from scorebars.files.formats import (
     FIRST_ROWS,
@@ -84,8 +85,7 @@ class Spreadsheet(TableSource):
 
     def remarks(self) -> list[str]:
         titles = self.head.titles
-        said = [f"{titles} title row{'s' if titles > 1 else ''} skipped"] if titles else []
-        return [f"sheet {self.sheet}", *said]
+        return [f"sheet {self.sheet}", *([f"{counted(titles, 'title row')} skipped"] if titles else [])]
 
     def place(self, row: int) -> str:
         line = self._numbers[self.head.first + row] + 1 + self._skipped
@@ -257,7 +257,7 @@ class NetcdfFile(TableSource):
         return ", ".join(f"{dim} {int(k)}" for dim, k in zip(self._grid.dims, where, strict=True))
 
 
-_ERROR_KEYS = ("uncertainty", "error", "errors", "yerr", "sigma", "std", "ancillary_variables")
+_ERROR_KEYS = ("uncertainty", "error", "errors", "yerr", "sigma", "std")
 """Under these keys of a column's metadata stands the name of the column of its errors."""
 
 
@@ -270,9 +270,9 @@ def errors_by_metadata(metadata: Mapping[str, Mapping[str, Any]]) -> dict[str, s
     """
     found = {}
     for name, about in metadata.items():
-        named = [word for key in _ERROR_KEYS for word in str(about.get(key, "")).split()]
-        sure = [word for key in _ERROR_KEYS[:-1] for word in str(about.get(key, "")).split() if word in metadata]
-        ancillary = [word for word in named if word in metadata and _is_standard_error(metadata[word])]
+        sure = [word for key in _ERROR_KEYS for word in str(about.get(key, "")).split() if word in metadata]
+        others = [word for word in str(about.get("ancillary_variables", "")).split() if word in metadata]
+        ancillary = [word for word in others if _is_standard_error(metadata[word])]
         standard, ucd = about.get("standard_name"), about.get("ucd")
         alike = [
             other

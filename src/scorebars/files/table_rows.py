@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars._shared.escaping import printable
+from scorebars._shared.score_views import counted
 from scorebars.cells import CellNumbers, decimal_mark, read_cells
 from scorebars.checks import warn
 from scorebars.errors.censored import limit_sides
@@ -108,7 +109,7 @@ class TableRows:
             return
         first, count = int(np.flatnonzero(bad)[0]), int(bad.sum())
         value = "" if values is None else f": {values[first]!r}" if values.dtype.kind == "O" else f": {values[first]}"
-        more = f", and in {count - 1} more row{'s' if count > 2 else ''}" if count > 1 else ""
+        more = f", and in {counted(count - 1, 'more row')}" if count > 1 else ""
         place = self.source.place(int(self.rows[first]))
         raise TableProblem(f"column {column!r} {what} in {place}{value}{more}. {advice}")
 
@@ -422,8 +423,7 @@ def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
             marked = values == odd
             others = np.abs(values[~marked & np.isfinite(values)])
             if marked.any() and others.size and float(others.max()) < abs(odd) / 5:
-                count = int(marked.sum())
-                times = "once" if count == 1 else f"{count} times"
+                times = "once" if marked.sum() == 1 else f"{int(marked.sum())} times"
                 said.append(
                     f"column {name} holds {odd:g} {times}: where it stands for a missing value, empty these cells"
                 )

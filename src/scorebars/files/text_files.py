@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from scorebars._shared.score_views import counted
 from scorebars.cells import (
     MISSING_MARKS,
     decimal_mark,
@@ -110,7 +111,7 @@ class TextLayout:
         if self.decimal == ",":
             said.append("decimal commas")
         if self.titles:
-            said.append(f"{self.titles} title line{'s' if self.titles > 1 else ''} skipped")
+            said.append(f"{counted(self.titles, 'title line')} skipped")
         return said
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import scorebars as sb
 from scorebars._shared.escaping import figure_text
-from scorebars._shared.score_views import power_of
+from scorebars._shared.score_views import counted, power_of
 from scorebars.plot import canvas
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def plan(plan: sb.Plan, *, repeats: Sequence[int] | None = None, unit: str | Non
             [value(labels, n) for labels in x],
             color=f"C{k}",
             linestyle=canvas.DASHES[k % len(canvas.DASHES)],
-            label=f"{n} {word}{'s' if n > 1 else ''} each",
+            label=f"{counted(n, word)} each",
         )
     goal = value(plan.labels_for(plan.repeats), plan.repeats)
     ax.axhline(goal, color="0.5", linewidth=1, zorder=1, label=f"goal: {goal:.3g}")

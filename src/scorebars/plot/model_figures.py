@@ -10,7 +10,7 @@ import numpy as np
 import scorebars as sb
 from scorebars._shared.escaping import figure_text
 from scorebars._shared.given_data import plain_array, plain_labels
-from scorebars._shared.score_views import answers_of, law_curve, power_of, unit_of
+from scorebars._shared.score_views import answers_of, counted, law_curve, power_of, unit_of
 from scorebars.plot import canvas
 
 if TYPE_CHECKING:
@@ -111,11 +111,11 @@ def _limits(ax: Axes, labels: sb.Censored, p: Any, bars: Any) -> None:
     for name, end, marker in (("upper", labels.lower, "<"), ("lower", labels.upper, ">")):
         open_end = limit & np.isinf(end)
         if open_end.any():
-            what = f"{int(open_end.sum())} {name} limit{'s' if open_end.sum() > 1 else ''}"
+            what = counted(int(open_end.sum()), f"{name} limit")
             ax.scatter(y[open_end], p[open_end], marker=marker, s=30, facecolors="none", edgecolors="C3", label=what)
     between = limit & np.isfinite(labels.lower) & np.isfinite(labels.upper)
     if between.any():
-        what = f"{int(between.sum())} range{'s' if between.sum() > 1 else ''}"
+        what = counted(int(between.sum()), "range")
         ax.hlines(p[between], labels.lower[between], labels.upper[between], color="C3", label=what)
 
 
@@ -218,7 +218,7 @@ def _limit_pulls(ax: Axes, labels: sb.Censored, y_pred: Any) -> None:
         use = np.isinf(other) & (sigma > 0)
         if use.any():
             at = np.clip((p[use] - end[use]) / sigma[use], -_REACH, _REACH)
-            what = f"{int(use.sum())} {name} limit{'s' if use.sum() > 1 else ''}, drawn within them"
+            what = f"{counted(int(use.sum()), f'{name} limit')}, drawn within them"
             ax.scatter(at, np.full(len(at), 0.01), marker=marker, s=24, facecolors="none", edgecolors="C3", label=what)
 
 

@@ -119,31 +119,28 @@ def build(
     if comparison is not None and not {comparison.metric, comparison.declaration.name} & set(names):
         raise ValueError(f"comparison is by {comparison.metric}, but the page shows {', '.join(names)}.")
     scores = {name: {model: evaluation.scores[model, name, None] for model in shown} for name in names}
-    first = scores[names[0]][shown[0]]
-    numeric = first.declaration.task != "classification"
+    all_scores = [score for of in scores.values() for score in of.values()]
+    task_shown = all_scores[0].declaration.task
+    numeric = task_shown != "classification"
     given = {model: every[model] for model in shown}
     means = {model: np.asarray(p.mean) if isinstance(p, sb.Forecast) else p for model, p in given.items()}
     drawn = {model: plain_array(values, getattr(y_true, "unit", None)) for model, values in given.items()}
-    errors = sections.error_sentence(labels, yerr, first.declaration.task)
-    known = labels.bars is not None and bool(labels.bars.any())
+    errors = sections.error_sentence(labels, yerr, task_shown)
     notes = [_NO_ERRORS] if yerr is None and labels.bars is None else []
-    notes += dict.fromkeys(filter(None, [score.undefined for of in scores.values() for score in of.values()]))
+    notes += dict.fromkeys(score.undefined for score in all_scores if score.undefined)
     told = labels.unit or None
-    seen = score_data([score for of in scores.values() for score in of.values()], level, told)
-    of_metric = {name: seen[k * len(shown) : (k + 1) * len(shown)] for k, name in enumerate(names)}
-    kinds = [_metric_data(name, of[0].metric, numeric) for name, of in of_metric.items()]
-    found = {name: [one.values for one in of] for name, of in of_metric.items()}
+    rows = iter(score_data(all_scores, level, told))
+    seen = {name: [next(rows) for _ in shown] for name in names}
+    found = {name: [row.values for row in of] for name, of in seen.items()}
+    kinds = [_metric_data(name, of[0].metric, numeric) for name, of in seen.items()]
     contests = sections.contest_data(scores, partial(sb.compare, y_true, given, **options), comparison, told)
     doubts: list[Any] = [None] * len(given) if numeric else []
-    if numeric and known:
+    if numeric and labels.bars is not None and labels.bars.any():
         done = checks or {}
-        missing = {model: p for model, p in means.items() if model not in done}
-        done = {**done, **{model: sb.check_errors(y_true, p, yerr=yerr) for model, p in missing.items()}}
-        doubts = [sections.check_data(done[model]) for model in given]
+        looked = [done.get(model) or sb.check_errors(y_true, p, yerr=yerr) for model, p in means.items()]
+        doubts = list(map(sections.check_data, looked))
     short = [shortened(model, _LONGEST_NAME) for model in shown]
-    forecasts = {
-        name: given[model] for name, model in zip(short, shown, strict=True) if isinstance(given[model], sb.Forecast)
-    }
+    forecasts = {name: p for name, p in zip(short, given.values(), strict=True) if isinstance(p, sb.Forecast)}
     data = {
         "n": len(labels.values),
         "notes": notes,

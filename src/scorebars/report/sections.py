@@ -420,6 +420,12 @@ _KEYWORDS = {"predictions": "pred", "weight": "sample_weight"}
 """What `evaluate` calls the roles of columns, where the command line has other names for them."""
 
 
+def script(*lines: str) -> str:
+    """Python code with the imports that it needs."""
+    head = ["from functools import partial", ""] if any("partial(" in line for line in lines) else []
+    return "\n".join([*head, "import scorebars as sb", "", *lines])
+
+
 def code_lines(
     metrics: Sequence[Any],
     labels: Any,
@@ -432,15 +438,9 @@ def code_lines(
     unit: str,
 ) -> str:
     """Python code that makes the numbers again: from a shipped data set, a file, or the user's arrays."""
-    asked = f"metrics = [{', '.join(map(metric_code, metrics))}]"
-    head = ["from functools import partial", ""] if "partial(" in asked else []
-    head += ["import scorebars as sb", ""]
     loader = None if weighted else _loader(source, labels, predictions, yerr)
     if columns is not None and not loader:
-        lines = [asked, f"found = sb.evaluate({file_arguments(source, columns)}, metrics=metrics)", "print(found)"]
-        return "\n".join(
-            [*head, *lines, f"print(found[found.models[0], found.metrics[0]].sentence({unit and repr(unit)}))"]
-        )
+        return file_code(metrics, source, columns, unit)
     if loader:
         start = [f"data = sb.datasets.{loader}()"]
         arguments = "data.y, data.predictions" + (", yerr=data.yerr" if yerr is not None else "")
@@ -451,8 +451,26 @@ def code_lines(
         start += [f"# all from {source!r}"] if source else []
         arguments = ", ".join(["y_true, predictions", *(f"{name}={name}" for name in extra)])
     last = ("" if level == 0.95 else f", level={level!r}") + (unit and f", unit={unit!r}")
-    lines = [*head, *start, asked, f"print(sb.evaluate({arguments}, metrics=metrics))"]
-    return "\n".join([*lines, f'sb.report.save("report.html", {arguments}, metrics=metrics{last})'])
+    return script(
+        *start,
+        _asked(metrics),
+        f"print(sb.evaluate({arguments}, metrics=metrics))",
+        f'sb.report.save("report.html", {arguments}, metrics=metrics{last})',
+    )
+
+
+def file_code(metrics: Sequence[Any], source: str | None, columns: Mapping[str, Any], unit: str) -> str:
+    """Python code that scores a file again."""
+    return script(
+        _asked(metrics),
+        f"found = sb.evaluate({file_arguments(source, columns)}, metrics=metrics)",
+        "print(found)",
+        f"print(found[found.models[0], found.metrics[0]].sentence({unit and repr(unit)}))",
+    )
+
+
+def _asked(metrics: Sequence[Any]) -> str:
+    return f"metrics = [{', '.join(map(metric_code, metrics))}]"
 
 
 def file_arguments(source: str | None, columns: Mapping[str, Any]) -> str:

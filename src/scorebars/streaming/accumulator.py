@@ -33,7 +33,7 @@ from scorebars.engines.engine import one_thread, threads
 from scorebars.engines.store import Store
 from scorebars.errors.measurement_error import ErrorKind
 from scorebars.evaluation.scoring import DEFAULT, ChosenMetric, Evaluation, chosen_metrics, evaluate_arrays
-from scorebars.evaluation.study_data import StudyData, guess_task
+from scorebars.evaluation.study_data import StudyData, guess_task, nothing_left
 from scorebars.forecasts.quantiles import quantile_levels
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
 from scorebars.metrics.all_labels import EXPLAINED_VARIANCE, R2
@@ -527,10 +527,7 @@ def evaluate_dataset(
     total = Accumulator(metrics, task=task)
     omitted = total._read(source, columns, progress, nan_policy == "omit")
     if total.n == 0 and omitted:
-        raise ValueError(
-            f"every one of the {omitted} rows misses a value: nothing is left with nan_policy='omit'. "
-            "Fill in the values, or name other columns."
-        )
+        raise nothing_left(omitted)
     if total.n == 0:
         raise ValueError("the dataset has no rows: at least one label is needed.")
     return replace(total.result(), omitted=omitted)

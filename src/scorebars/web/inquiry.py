@@ -13,7 +13,7 @@ from scorebars._shared.score_views import counted
 from scorebars.cli import options as opt
 from scorebars.files.columns import Roles
 from scorebars.files.file_labels import TableLabels
-from scorebars.files.formats import PREFIX, Reading, TableSource, opened
+from scorebars.files.formats import PREFIX, READING_OPTIONS, Reading, TableSource, opened
 from scorebars.files.problem import TableProblem
 from scorebars.web.jobs import PROGRESS
 from scorebars.web.limits import in_words
@@ -64,7 +64,7 @@ class Inquiry:
         self.say("Opening the file")
         if not self.path.startswith(PREFIX):
             _require_small_archive(Path(self.path), 5 * limits["bytes"])
-        with opened([self.path], Reading(**self.view.reading)) as found:
+        with opened([self.path], Reading(**self.view.part(READING_OPTIONS))) as found:
             if len(found.columns) > limits["columns"]:
                 raise TableProblem(
                     f"{found.name} has {len(found.columns)} columns; this page takes {limits['columns']}. Keep the columns of "

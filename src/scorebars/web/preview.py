@@ -27,7 +27,7 @@ _MOST_VALUES = 30
 _GROUP_COLUMNS = 8
 
 
-def needed_options(find_roles: Callable[..., Roles], given: Mapping[str, Any], roles: Roles) -> list[str]:
+def must_say_none(find_roles: Callable[..., Roles], given: Mapping[str, Any], roles: Roles) -> list[str]:
     """The options that must say ``none`` on the command line, because it would guess a column otherwise."""
     silent = {name: value for name, value in given.items() if UNGUESSED.get(name) == value}
     others = {name: value for name, value in given.items() if name not in silent}

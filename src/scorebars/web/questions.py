@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from scorebars.files.column_names import LABEL_SOURCES
@@ -27,109 +27,8 @@ class Knowledge:
     """Name, kind ("number", "whole", "column", "columns", "file") and title of each field that is asked next."""
     task: str | None = None
     """Whether this is about classes or measured numbers alone."""
-
-
-KNOWLEDGE = (
-    Knowledge(
-        "sigma",
-        "One standard error for all labels",
-        "A number in the unit of the labels, such as 0.1.",
-        (("sigma", "number", "Standard error"),),
-        "regression",
-    ),
-    Knowledge(
-        "column",
-        "A column holds the standard error of each label",
-        "Two columns, statistical and systematic, say, are added in quadrature.",
-        (("error", "column", "Column of errors"), ("error_2", "column", "And a second one (may stay empty)")),
-        "regression",
-    ),
-    Knowledge(
-        "sides",
-        "Lower and upper errors, in two columns",
-        "For asymmetric errors, as in 1.2 +0.3 -0.1.",
-        (("lower", "column", "Lower errors"), ("upper", "column", "Upper errors")),
-        "regression",
-    ),
-    Knowledge(
-        "percent",
-        "Errors in percent of the label",
-        "One number for all labels, or a column.",
-        (("percent", "number", "Percent"), ("percent_column", "column", "or column of percents")),
-        "regression",
-    ),
-    Knowledge(
-        "interval",
-        "Limits: the ends of a 68 % interval, in two columns",
-        "Labels that are limits themselves, such as <5, are understood without this.",
-        (("low", "column", "Lower end"), ("high", "column", "Upper end")),
-        "regression",
-    ),
-    Knowledge("cells", "The error stands in the cell of the label", "As in 1.23 ± 0.05 or 1.23(5).", (), "regression"),
-    Knowledge(
-        "repeats",
-        "Each label was measured several times",
-        "The label is the mean of the repeats, its error comes from their scatter.",
-        (
-            ("repeats", "columns", "Columns of the repeats"),
-            ("repeats_id", "column", "or, if repeats stand in rows: the column that names the item"),
-        ),
-        "regression",
-    ),
-    Knowledge(
-        "covariance",
-        "Errors are correlated, and I have the covariance matrix",
-        "A text file of numbers or .npy, with one row for each label.",
-        (("covariance", "file", "Covariance matrix"),),
-        "regression",
-    ),
-    Knowledge(
-        "resolution",
-        "The instrument has a resolution: values are rounded",
-        "The step between two readings, such as 0.5.",
-        (("resolution", "number", "Step"),),
-        "regression",
-    ),
-    Knowledge(
-        "wrong",
-        "Labels are classes, and wrong with a known probability",
-        "One number for all labels, such as 0.05, or a column.",
-        (("q", "number", "Probability of a wrong label"), ("q_column", "column", "or column of probabilities")),
-        "classification",
-    ),
-    Knowledge(
-        "checked",
-        "Labels are classes, and some were checked",
-        "How many labels were checked, and how many of them were wrong.",
-        (("wrong", "whole", "Wrong"), ("checked", "whole", "Checked")),
-        "classification",
-    ),
-    Knowledge(
-        "gold",
-        "Some labels were checked, and a column holds what was found",
-        "Better labels in the rows that were checked, empty cells in the others.",
-        (
-            ("gold", "column", "Column of the better labels"),
-            ("gold_probability", "column", "Probability of being checked (stays empty if by lot)"),
-        ),
-    ),
-    Knowledge(
-        "votes",
-        "Several people voted on each label",
-        "Columns with a count for each class, or with the class that each rater chose.",
-        (("votes", "columns", "Columns of votes"),),
-        "classification",
-    ),
-    Knowledge(
-        "probabilities",
-        "Columns hold the probability of each class",
-        "One column for each class.",
-        (("probabilities", "columns", "Columns of probabilities"),),
-        "classification",
-    ),
-    Knowledge("none", "Nothing: take the labels as exact", "The result is then the classical metric alone."),
-)
-_NAMES = {knowledge.name: knowledge for knowledge in KNOWLEDGE}
+    means: Callable[[Form], dict[str, Any]] = field(kw_only=True)
+    """What a form that was filled in says as options of the library."""
 
 
 def _one(form: Form, name: str) -> str:
@@ -165,35 +64,144 @@ def _repeats(form: Form) -> dict[str, Any]:
     return {"repeats": _several(form, "repeats"), "y": None}
 
 
-_OPTIONS: dict[str, Callable[[Form], dict[str, Any]]] = {
-    "sigma": lambda form: {"yerr": _needed(form, "sigma")[0].replace(",", ".")},
-    "column": lambda form: {"yerr": "+".join(filter(None, [*_needed(form, "error"), _one(form, "error_2")]))},
-    "sides": lambda form: {"yerr": ",".join(_needed(form, "lower", "upper"))},
-    "percent": lambda form: {"yerr_percent": _either(form, "percent", "percent_column")},
-    "interval": lambda form: {"limits": ",".join(_needed(form, "low", "high"))},
-    "cells": lambda form: {"yerr": "cells"},
-    "repeats": _repeats,
-    "covariance": lambda form: {"cov": "uploaded"},
-    "resolution": lambda form: {"resolution": float(_needed(form, "resolution")[0].replace(",", "."))},
-    "wrong": lambda form: {"yerr": _either(form, "q", "q_column")},
-    "checked": lambda form: {"checked": "/".join(_needed(form, "wrong", "checked"))},
-    "gold": lambda form: {
-        "gold": _needed(form, "gold")[0],
-        "gold_probability": _one(form, "gold_probability") or "none",
-    },
-    "votes": lambda form: {"votes": _several(form, "votes"), "y": None},
-    "probabilities": lambda form: {"probabilities": _several(form, "probabilities"), "y": None},
-    "none": lambda form: {},
-}
+KNOWLEDGE = (
+    Knowledge(
+        "sigma",
+        "One standard error for all labels",
+        "A number in the unit of the labels, such as 0.1.",
+        (("sigma", "number", "Standard error"),),
+        "regression",
+        means=lambda form: {"yerr": _needed(form, "sigma")[0].replace(",", ".")},
+    ),
+    Knowledge(
+        "column",
+        "A column holds the standard error of each label",
+        "Two columns, statistical and systematic, say, are added in quadrature.",
+        (("error", "column", "Column of errors"), ("error_2", "column", "And a second one (may stay empty)")),
+        "regression",
+        means=lambda form: {"yerr": "+".join(filter(None, [*_needed(form, "error"), _one(form, "error_2")]))},
+    ),
+    Knowledge(
+        "sides",
+        "Lower and upper errors, in two columns",
+        "For asymmetric errors, as in 1.2 +0.3 -0.1.",
+        (("lower", "column", "Lower errors"), ("upper", "column", "Upper errors")),
+        "regression",
+        means=lambda form: {"yerr": ",".join(_needed(form, "lower", "upper"))},
+    ),
+    Knowledge(
+        "percent",
+        "Errors in percent of the label",
+        "One number for all labels, or a column.",
+        (("percent", "number", "Percent"), ("percent_column", "column", "or column of percents")),
+        "regression",
+        means=lambda form: {"yerr_percent": _either(form, "percent", "percent_column")},
+    ),
+    Knowledge(
+        "interval",
+        "Limits: the ends of a 68 % interval, in two columns",
+        "Labels that are limits themselves, such as <5, are understood without this.",
+        (("low", "column", "Lower end"), ("high", "column", "Upper end")),
+        "regression",
+        means=lambda form: {"limits": ",".join(_needed(form, "low", "high"))},
+    ),
+    Knowledge(
+        "cells",
+        "The error stands in the cell of the label",
+        "As in 1.23 ± 0.05 or 1.23(5).",
+        (),
+        "regression",
+        means=lambda form: {"yerr": "cells"},
+    ),
+    Knowledge(
+        "repeats",
+        "Each label was measured several times",
+        "The label is the mean of the repeats, its error comes from their scatter.",
+        (
+            ("repeats", "columns", "Columns of the repeats"),
+            ("repeats_id", "column", "or, if repeats stand in rows: the column that names the item"),
+        ),
+        "regression",
+        means=_repeats,
+    ),
+    Knowledge(
+        "covariance",
+        "Errors are correlated, and I have the covariance matrix",
+        "A text file of numbers or .npy, with one row for each label.",
+        (("covariance", "file", "Covariance matrix"),),
+        "regression",
+        means=lambda form: {"cov": "uploaded"},
+    ),
+    Knowledge(
+        "resolution",
+        "The instrument has a resolution: values are rounded",
+        "The step between two readings, such as 0.5.",
+        (("resolution", "number", "Step"),),
+        "regression",
+        means=lambda form: {"resolution": float(_needed(form, "resolution")[0].replace(",", "."))},
+    ),
+    Knowledge(
+        "wrong",
+        "Labels are classes, and wrong with a known probability",
+        "One number for all labels, such as 0.05, or a column.",
+        (("q", "number", "Probability of a wrong label"), ("q_column", "column", "or column of probabilities")),
+        "classification",
+        means=lambda form: {"yerr": _either(form, "q", "q_column")},
+    ),
+    Knowledge(
+        "checked",
+        "Labels are classes, and some were checked",
+        "How many labels were checked, and how many of them were wrong.",
+        (("wrong", "whole", "Wrong"), ("checked", "whole", "Checked")),
+        "classification",
+        means=lambda form: {"checked": "/".join(_needed(form, "wrong", "checked"))},
+    ),
+    Knowledge(
+        "gold",
+        "Some labels were checked, and a column holds what was found",
+        "Better labels in the rows that were checked, empty cells in the others.",
+        (
+            ("gold", "column", "Column of the better labels"),
+            ("gold_probability", "column", "Probability of being checked (stays empty if by lot)"),
+        ),
+        means=lambda form: {
+            "gold": _needed(form, "gold")[0],
+            "gold_probability": _one(form, "gold_probability") or "none",
+        },
+    ),
+    Knowledge(
+        "votes",
+        "Several people voted on each label",
+        "Columns with a count for each class, or with the class that each rater chose.",
+        (("votes", "columns", "Columns of votes"),),
+        "classification",
+        means=lambda form: {"votes": _several(form, "votes"), "y": None},
+    ),
+    Knowledge(
+        "probabilities",
+        "Columns hold the probability of each class",
+        "One column for each class.",
+        (("probabilities", "columns", "Columns of probabilities"),),
+        "classification",
+        means=lambda form: {"probabilities": _several(form, "probabilities"), "y": None},
+    ),
+    Knowledge(
+        "none",
+        "Nothing: take the labels as exact",
+        "The result is then the classical metric alone.",
+        means=lambda form: {},
+    ),
+)
+_NAMES = {knowledge.name: knowledge for knowledge in KNOWLEDGE}
 
 
 def chosen(form: Form) -> dict[str, Any]:
     """What the answer means as options of the library."""
     name = _one(form, "errors")
-    if name not in _OPTIONS:
+    if name not in _NAMES:
         raise Refused("Please answer the question “What do you know about the errors?”.", 422)
     try:
-        found = _OPTIONS[name](form)
+        found = _NAMES[name].means(form)
     except ValueError as why:
         if isinstance(why, Refused):
             raise

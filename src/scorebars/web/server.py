@@ -86,14 +86,10 @@ def serve(
             made.app, log_level="warning", access_log=False, server_header=False, date_header=False,
             timeout_graceful_shutdown=3, timeout_keep_alive=30, lifespan="off", ws="none",
         )  # fmt: skip
-        server = uvicorn.Server(config)
+
+        async def until_stopped() -> None:
+            async with running(made):
+                await uvicorn.Server(config).serve(sockets=[listening])
+
         with contextlib.suppress(KeyboardInterrupt, SystemExit):  # both are how it is meant to end
-            asyncio.run(_until_stopped(server, made, listening))
-
-
-async def _until_stopped(server: object, made: Site, listening: socket.socket) -> None:
-    import uvicorn
-
-    assert isinstance(server, uvicorn.Server)
-    async with running(made):
-        await server.serve(sockets=[listening])
+            asyncio.run(until_stopped())

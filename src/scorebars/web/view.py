@@ -16,7 +16,7 @@ from scorebars.files.column_names import LABEL_SOURCES, ROLE_OPTIONS, without_gu
 from scorebars.files.columns import Roles, number_or_name
 from scorebars.files.formats import READING_OPTIONS
 from scorebars.files.supposed import SUPPOSED_OPTIONS, Supposed
-from scorebars.report.sections import code_lines, file_arguments, metric_code
+from scorebars.report.sections import file_arguments, file_code, metric_code, script
 from scorebars.web.limits import Refused
 
 LISTS = ("pred", "std", "members", *LABEL_SOURCES, "exclude", "metric")
@@ -96,13 +96,13 @@ class View:
             raise Refused("Measured again: give a whole number of at least 1.", 422)
         return anew
 
-    @property
-    def reading(self) -> dict[str, Any]:
-        return {name: self.given[name] for name in READING_OPTIONS if name in self.given}
+    def part(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of the options that are given."""
+        return {name: self.given[name] for name in names if name in self.given}
 
     @property
     def supposed(self) -> Supposed:
-        return Supposed(**{name: self.given[name] for name in SUPPOSED_OPTIONS if name in self.given})
+        return Supposed(**self.part(SUPPOSED_OPTIONS))
 
     @property
     def metrics(self) -> list[opt.AskedMetric] | None:
@@ -117,7 +117,7 @@ class View:
 
     def roles(self, covariance: str) -> dict[str, Any]:
         """What is said of the columns, as the readers of files take it; `covariance` is the file that was uploaded."""
-        given = {name: self.given[name] for name in ROLE_OPTIONS if name in self.given and name != "cov"}
+        given = self.part(name for name in ROLE_OPTIONS if name != "cov")
         if self.get("cov"):
             if not covariance:
                 raise Refused("There is no covariance matrix yet: choose its file on the page of the columns.", 422)
@@ -175,7 +175,7 @@ class View:
         self, file: str, metrics: Sequence[Any], unit: str, models: Mapping[str, str], covariance: str = ""
     ) -> str:
         """Python code that makes the numbers of this page; `models` has the name of each model and its column."""
-        told = code_lines(metrics, (), {}, None, file, self._named(models, covariance), False, self.level, unit)
+        told = file_code(metrics, file, self._named(models, covariance), unit)
         if self.level == 0.95 and self.anew == 1:
             return told
         given = repr(self.level) + (f", repeats={self.anew}" if self.anew != 1 else "")
@@ -195,10 +195,7 @@ class View:
         said = {name: value for name, value in self._named(models, covariance).items() if name not in gone}
         chosen = {name: metric_code(value) if name == "metric" else repr(value) for name, value in more.items()}
         call = ", ".join([file_arguments(file, said), *(f"{name}={value}" for name, value in chosen.items())])
-        head = ["from functools import partial", ""] if "partial(" in call else []
-        return "\n".join(
-            [*head, "import scorebars as sb", "", f"found = sb.{verb}({call})", "print(found)", *filter(None, [last])]
-        )
+        return script(f"found = sb.{verb}({call})", "print(found)", *([last] if last else []))
 
     def _named(self, models: Mapping[str, str], covariance: str) -> dict[str, Any]:
         """The keywords, with models under the names that the page gives them."""

@@ -28,7 +28,7 @@ from scorebars.web import calculator
 from scorebars.web.inquiry import Inquiry
 from scorebars.web.jobs import ANSWER, QUESTION
 from scorebars.web.limits import in_words
-from scorebars.web.preview import groups_of, needed_options, preview
+from scorebars.web.preview import groups_of, must_say_none, preview
 from scorebars.web.view import View
 from scorebars.web.wording import for_page
 
@@ -92,7 +92,7 @@ def _loaded(asked: Inquiry, brief: bool = False) -> tuple[TableLabels, View, dic
             "assumed": for_page(understood(source, roles)),
             "remarks": [for_page(f"{remark[0].upper()}{remark[1:]}.") for remark in data.remarks],
             "omitted": data.omitted,
-            "needed": [] if brief else needed_options(find_roles, view.roles(asked.covariance), roles),
+            "needed": [] if brief else must_say_none(find_roles, view.roles(asked.covariance), roles),
             "groups": [] if brief else groups_of(source, roles),
             "named": {} if roles.model else {printable(model): column for column, model in roles.models().items()},
             "models": _model_columns(find_roles, source.columns, given, roles),
