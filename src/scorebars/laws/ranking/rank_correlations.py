@@ -4,8 +4,8 @@ Both are a fixed factor times sum_{i<j} W_ij sgn(y_i - y_j), with W the differen
 mid-ranks) or its sign; labels without error that are tied stay tied, and the normalisation knows them. Up to 1000 labels
 mean and variance are exact (rank_moments). The shape of few labels comes from draws with a fixed seed; that of more from
 the skewness of draws of some of them, which falls as one over the root of the number of labels: probabilities are uncertain
-by about 0.003. Above 1000 labels the distribution is taken
-as normal, with mean and standard deviation to first order, within about 1 % of the latter; drawn where labels hardly overlap.
+by about 0.003. Above 1000 labels the distribution is taken as normal, with mean and standard deviation to first order, within
+about 1 % of the latter; drawn where labels hardly overlap.
 
 A draw takes n log n operations. For Spearman's correlation the sum is sum_i r_i (2 place_i - n + 1), with the place of
 label i among the drawn ones. For Kendall's it is (pairs without ties) - 2 (inversions): pairs that stand in the wrong order
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, ndtri
 
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.law import RNG, Law, NormalLaw
@@ -30,13 +30,12 @@ from scorebars.laws.samples import SampleLaw
 from scorebars.numerics.inversions import inversions
 
 _FEW = 64  # labels: up to so many, draws are the distribution
-_SHAPED = 1_000  # labels: above, the distribution is taken as normal
-_EXACT = 1_000  # labels: above, mean and variance are drawn
+_EXACT = 1_000  # labels: above, the distribution is taken as normal, with moments to first order
 _DRAWS, _DRAWN_LABELS = 20_000, 500_000  # of few labels
 _SHAPE_LABELS, _SHAPE_DRAWS = 96, 2_000  # for a skewness known to 0.05; its part in many labels is smaller
 _MANY_DRAWS = 1_000
 _MOMENT_LABELS, _FEWEST = 5_000_000, 64  # labels in all draws, and draws at least: the std is then known to 9 %
-_MOST_SKEWED = 0.9  # a larger skewness is not that of a monotone parabola
+_LEAST_SKEWED, _MOST_SKEWED = 1e-4, 0.9  # a smaller skewness shows nowhere; draws of few labels overstate a larger one
 _SEED = 20240517
 _BLOCK = 1 << 20  # labels drawn at a time
 
@@ -91,8 +90,6 @@ def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, signs: b
         return NormalLaw(mean, 0.0)
     if y.size <= _FEW:
         return SampleLaw(partial(_draws, y, s, r, factor, signs), mean=mean, var=variance)
-    if y.size > _SHAPED:
-        return NormalLaw(mean, math.sqrt(variance), method="delta")
     part = min(_SHAPE_LABELS / y.size, 1.0)
     draws = int(part * _SHAPE_DRAWS)
     return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, signs, draws), part, draws)
@@ -116,7 +113,7 @@ def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, signs: bool, number: 
 
 
 class SkewedLaw(NormalLaw):
-    """mean + std * (z + c (z^2 - 1)) / sqrt(1 + 2 c^2) with a normal z: given mean and std, and a skewness of about 6 c.
+    """A shifted gamma distribution (Pearson's type III) of given mean, standard deviation and skewness.
 
     The skewness is drawn when a probability is first asked for: of a part of the labels, times the root of this part.
     """
@@ -126,50 +123,40 @@ class SkewedLaw(NormalLaw):
         self._source, self._part, self._draws = skewness, part, draws
 
     @cached_property
-    def _bend(self) -> float:
+    def _gamma(self) -> tuple[float, float]:
+        """To which side the tail is long, and the shape k = 4 / skewness^2, so large for a skewness of 0 that it is none."""
         skewness = self._source() * math.sqrt(self._part)
-        return min(max(skewness, -_MOST_SKEWED), _MOST_SKEWED) / 6.0
+        size = min(max(abs(skewness), _LEAST_SKEWED), _MOST_SKEWED)
+        return math.copysign(1.0, skewness), 4.0 / size**2
 
-    def _normal_score(self, w: float) -> float:
-        """z + c (z^2 - 1) = w sqrt(1 + 2 c^2), solved for z; beyond its vertex the parabola goes on as a line."""
-        c, w = self._bend, w * math.sqrt(1.0 + 2.0 * self._bend**2)
-        under = 1.0 + 4.0 * c * (w + c)
-        if under > _STEEPNESS**2:
-            return 2.0 * (w + c) / (1.0 + math.sqrt(under))
-        turn = (_STEEPNESS - 1.0) / (2.0 * c)
-        return turn + (w - (turn + c * (turn * turn - 1.0))) / _STEEPNESS
+    def _beyond(self, z: float, side: float) -> float:
+        """P(Z > z) for side 1, P(Z <= z) for side -1."""
+        sign, k = self._gamma
+        tail = gammaincc if side == sign else gammainc
+        return float(tail(k, max(k + sign * z * math.sqrt(k), 0.0)))
 
     def _below(self, z: float) -> float:
-        return float(ndtr(self._normal_score(z)))
+        return self._beyond(z, -1.0)
 
     def _sf(self, x: float) -> float:
-        return float(ndtr(-self._normal_score(self._z(x))))
+        return self._beyond(self._z(x), 1.0)
 
     def _density(self, z: float) -> float:
-        step = 1e-4
-        score = self._normal_score(z)
-        pace = (self._normal_score(z + step) - self._normal_score(z - step)) / (2.0 * step)
-        return pace * super()._density(score)
+        sign, k = self._gamma
+        at = k + sign * z * math.sqrt(k)
+        return math.exp((k - 1.0) * math.log(at) - at - float(gammaln(k))) * math.sqrt(k) if at > 0 else 0.0
 
     def _quantile(self, q: float) -> float:
-        return float(self._of_score(np.asarray(ndtri(q))))
-
-    def _of_score(self, z: FloatArray) -> FloatArray:
-        c = self._bend
-        turn = (_STEEPNESS - 1.0) / (2.0 * c) if c else 0.0
-        inside = np.maximum(z, turn) if c > 0 else np.minimum(z, turn) if c < 0 else z
-        bent = inside + c * (np.square(inside) - 1.0) + _STEEPNESS * (z - inside)
-        return np.asarray(bent / math.sqrt(1.0 + 2.0 * c * c))
+        sign, k = self._gamma
+        return sign * (float((gammaincinv if sign > 0 else gammainccinv)(k, q)) - k) / math.sqrt(k)
 
     def _draw(self, rng: RNG, size: Any) -> Any:
-        return self._of_score(np.asarray(rng.standard_normal(size)))
+        sign, k = self._gamma
+        return sign * (rng.standard_gamma(k, size) - k) / math.sqrt(k)
 
     def standard_error(self, q: float) -> float:
         """Standard error of the quantile at q, from the finite number of draws that show the skewness."""
         return self._std() * abs(float(ndtri(q)) ** 2 - 1.0) * math.sqrt(self._part / (6.0 * self._draws))
-
-
-_STEEPNESS = 0.1  # slope at which the parabola of a skewed law becomes a line
 
 
 class DrawnNormalLaw(NormalLaw):
