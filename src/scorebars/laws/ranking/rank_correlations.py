@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammal
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.law import RNG, Law, NormalLaw
 from scorebars.laws.ranking.rank_moments import moments_of_many, rank_sum_moments
-from scorebars.laws.samples import SampleLaw
+from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
 from scorebars.numerics.inversions import inversions
 
 _FEW = 64  # labels: up to so many, draws are the distribution
@@ -36,8 +36,6 @@ _SHAPE_LABELS, _SHAPE_DRAWS = 96, 2_000  # for a skewness known to 0.05; its par
 _MANY_DRAWS = 1_000
 _MOMENT_LABELS, _FEWEST = 5_000_000, 64  # labels in all draws, and draws at least: the std is then known to 9 %
 _LEAST_SKEWED, _MOST_SKEWED = 1e-4, 0.9  # a smaller skewness shows nowhere; draws of few labels overstate a larger one
-_SEED = 20240517
-_BLOCK = 1 << 20  # labels drawn at a time
 
 
 def spearman_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
@@ -99,7 +97,7 @@ def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, signs: bo
     """The correlation of drawn labels; fewer draws of more labels."""
     n = y.size
     count = min(_DRAWS, _DRAWN_LABELS // n) if n <= _FEW else max(_FEWEST, min(_MANY_DRAWS, _MOMENT_LABELS // n))
-    return factor * drawn_rank_sums(y, s, r, signs, count if np.any(s > 0) else 1, np.random.default_rng(_SEED))
+    return factor * drawn_rank_sums(y, s, r, signs, count if np.any(s > 0) else 1, np.random.default_rng(FIXED_SEED))
 
 
 def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, signs: bool, number: int) -> float:
@@ -107,7 +105,7 @@ def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, signs: bool, number: 
     count = min(y.size, _SHAPE_LABELS)
     some = np.argsort(r, kind="stable")[((np.arange(count) + 0.5) * (y.size / count)).astype(np.intp)]
     rank = _mid_ranks(r[some])
-    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), signs, number, np.random.default_rng(_SEED))
+    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), signs, number, np.random.default_rng(FIXED_SEED))
     scatter = float(np.std(draws))
     return float(np.mean(np.power((draws - np.mean(draws)) / scatter, 3))) if scatter > 0 else 0.0
 
@@ -179,12 +177,13 @@ def drawn_rank_sums(
     order = np.argsort(rank, kind="stable")
     y, sigma, rank = y[order], sigma[order], rank[order]
     of_sorted = _KendallSum(y, sigma, rank) if signs else _SpearmanSum(y, sigma, rank)
-    rows = max(1, _BLOCK // y.size)
-    out, tied = np.empty(draws), bool(np.count_nonzero(sigma == 0) > 1)
-    for start in range(0, draws, rows):
-        labels = y + sigma * rng.standard_normal((min(rows, draws - start), y.size))
-        out[start : start + rows] = of_sorted(np.argsort(labels, axis=1, kind="stable" if tied else None))
-    return out
+    kind: Literal["stable"] | None = "stable" if np.count_nonzero(sigma == 0) > 1 else None  # some may be tied
+
+    def draw(rng: RNG, rows: int) -> FloatArray:
+        labels = y + sigma * rng.standard_normal((rows, y.size))
+        return of_sorted(np.argsort(labels, axis=1, kind=kind))
+
+    return drawn_in_blocks(draw, draws, y.size, rng)
 
 
 def tied_groups(y: FloatArray, sigma: FloatArray) -> list[NDArray[np.intp]]:
