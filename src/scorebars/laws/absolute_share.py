@@ -53,7 +53,7 @@ def absolute_share_law(y: FloatArray, p: FloatArray, errors: Normal, weight: Flo
     values, vectors = np.linalg.eigh(covariance)
     half = np.random.default_rng(FIXED_SEED).standard_normal((_PAIRS, 3))
     z = (np.concatenate([half, -half]) * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    lost, total = (known[k] + _bent(z[:, k], covariance[k, k], third[k]) for k in (0, 1))
+    lost, total = (known[k] + _with_third_moment(z[:, k], covariance[k, k], third[k]) for k in (0, 1))
     total = total - (np.square(signed + z[:, 2]) / (4.0 * crowd) if crowd > 0 else 0.0)
     return SampleLaw(explained(np.maximum(lost, 0.0), np.maximum(total, 0.0)))
 
@@ -95,7 +95,7 @@ def _moments_of_sums(
     return covariance * (y.size / count), third * (y.size / count)
 
 
-def _bent(z: FloatArray, variance: float, third: float) -> FloatArray:
+def _with_third_moment(z: FloatArray, variance: float, third: float) -> FloatArray:
     """z with mean 0 and a variance, changed to have the third moment too."""
     if variance <= 0:
         return z

@@ -28,8 +28,8 @@ from scipy.special import ndtr, ndtri
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
 from scorebars.laws.counts.poisson_binomial import around_rank, convolved, numbers_of_successes
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import RNG, Law, NormalLaw
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.losses import Within
 from scorebars.moments.representatives import representatives

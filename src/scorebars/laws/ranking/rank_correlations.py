@@ -25,7 +25,7 @@ from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammal
 
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.law import RNG, Law, NormalLaw
-from scorebars.laws.ranking.rank_moments import moments_of_many, rank_sum_moments
+from scorebars.laws.ranking.rank_moments import first_order_moments, rank_sum_moments
 from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
 from scorebars.numerics.inversions import inversions
 
@@ -43,7 +43,7 @@ def spearman_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law
     s, ranks, n = _per_label(sigma, y), _mid_ranks(p), y.size
     tied = sum(group.size**3 - group.size for group in tied_groups(y, s))
     scatter = float(np.sum(np.square(ranks - ranks.mean()))) * (n * (n * n - 1.0) - tied) / 12.0
-    return _law(y, ranks - ranks.mean(), s, 0.5 / math.sqrt(scatter) if scatter > 0 else 0.0, signs=False)
+    return _law(y, ranks - ranks.mean(), s, 0.5 / math.sqrt(scatter) if scatter > 0 else 0.0, kendall=False)
 
 
 def kendall_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
@@ -54,14 +54,14 @@ def kendall_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
     tied_p = float(np.sum(equal * (equal - 1.0))) / 2
     tied_y = sum(group.size * (group.size - 1) / 2 for group in tied_groups(y, s))
     size = (pairs - tied_p) * (pairs - tied_y)
-    return _law(y, _mid_ranks(p), s, 1.0 / math.sqrt(size) if size > 0 else 0.0, signs=True)
+    return _law(y, _mid_ranks(p), s, 1.0 / math.sqrt(size) if size > 0 else 0.0, kendall=True)
 
 
 def somers_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
     """Distribution of Somers' D: pairs ordered rightly less those ordered wrongly, of all pairs of different labels."""
     s, n = _per_label(sigma, y), y.size
     apart = n * (n - 1) / 2 - sum(group.size * (group.size - 1) / 2 for group in tied_groups(y, s))
-    return _law(y, _mid_ranks(p), s, 1.0 / apart if apart > 0 else 0.0, signs=True)
+    return _law(y, _mid_ranks(p), s, 1.0 / apart if apart > 0 else 0.0, kendall=True)
 
 
 def _mid_ranks(p: FloatArray) -> FloatArray:
@@ -74,38 +74,38 @@ def _per_label(sigma: FloatArray | float, y: FloatArray) -> FloatArray:
     return np.asarray(np.broadcast_to(sigma, y.shape), dtype=np.float64)
 
 
-def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, signs: bool) -> Law:
+def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, kendall: bool) -> Law:
     if factor == 0:
         return NormalLaw(0.0, 0.0)
     if y.size > _EXACT:
-        found = moments_of_many(y, s, r, signs)
+        found = first_order_moments(y, s, r, kendall)
         if found is None:
-            return DrawnNormalLaw(_draws(y, s, r, factor, signs))
+            return DrawnNormalLaw(_draws(y, s, r, factor, kendall))
         return NormalLaw(factor * found[0], factor * math.sqrt(found[1]), method="delta")
-    mean, variance = rank_sum_moments(y, s, r, signs)
+    mean, variance = rank_sum_moments(y, s, r, kendall)
     mean, variance = factor * mean, factor * factor * variance
     if variance == 0:
         return NormalLaw(mean, 0.0)
     if y.size <= _FEW:
-        return SampleLaw(partial(_draws, y, s, r, factor, signs), mean=mean, var=variance)
+        return SampleLaw(partial(_draws, y, s, r, factor, kendall), mean=mean, var=variance)
     part = min(_SHAPE_LABELS / y.size, 1.0)
     draws = int(part * _SHAPE_DRAWS)
-    return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, signs, draws), part, draws)
+    return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, kendall, draws), part, draws)
 
 
-def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, signs: bool) -> FloatArray:
+def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, kendall: bool) -> FloatArray:
     """The correlation of drawn labels; fewer draws of more labels."""
     n = y.size
     count = min(_DRAWS, _DRAWN_LABELS // n) if n <= _FEW else max(_FEWEST, min(_MANY_DRAWS, _MOMENT_LABELS // n))
-    return factor * drawn_rank_sums(y, s, r, signs, count if np.any(s > 0) else 1, np.random.default_rng(FIXED_SEED))
+    return factor * drawn_rank_sums(y, s, r, kendall, count if np.any(s > 0) else 1, np.random.default_rng(FIXED_SEED))
 
 
-def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, signs: bool, number: int) -> float:
+def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, kendall: bool, number: int) -> float:
     """That of drawn sums of some labels, evenly spread over the predictions."""
     count = min(y.size, _SHAPE_LABELS)
     some = np.argsort(r, kind="stable")[((np.arange(count) + 0.5) * (y.size / count)).astype(np.intp)]
     rank = _mid_ranks(r[some])
-    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), signs, number, np.random.default_rng(FIXED_SEED))
+    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), kendall, number, np.random.default_rng(FIXED_SEED))
     scatter = float(np.std(draws))
     return float(np.mean(np.power((draws - np.mean(draws)) / scatter, 3))) if scatter > 0 else 0.0
 
@@ -171,12 +171,12 @@ class DrawnNormalLaw(NormalLaw):
 
 
 def drawn_rank_sums(
-    y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool, draws: int, rng: RNG
+    y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool, draws: int, rng: RNG
 ) -> FloatArray:
     """The sum for as many draws of the labels N(y, sigma^2)."""
     order = np.argsort(rank, kind="stable")
     y, sigma, rank = y[order], sigma[order], rank[order]
-    of_sorted = _KendallSum(y, sigma, rank) if signs else _SpearmanSum(y, sigma, rank)
+    of_sorted = _KendallSum(y, sigma, rank) if kendall else _SpearmanSum(y, sigma, rank)
     kind: Literal["stable"] | None = "stable" if np.count_nonzero(sigma == 0) > 1 else None  # some may be tied
 
     def draw(rng: RNG, rows: int) -> FloatArray:

@@ -23,8 +23,8 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.moments.correlated import (
