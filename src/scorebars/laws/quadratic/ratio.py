@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.contour import Contour, Numbers, contour, log, log1p
+from scorebars.laws.contour import Bent, Contour, Numbers, contour, log, log1p
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.quadratic.quadratic_form import EXACT, PI, THETA, Components, E, QuadraticForm
 from scorebars.laws.quadratic.ratio_moments import Deviation, ratio_moments
@@ -52,8 +52,8 @@ class FormLaw(Law):
     _fixed: float | None
     """The value, if nothing moves it."""
     _kept: tuple[float, QuadraticForm] | None = None
-    real_singularities = True
-    """Whether the exponent has its singularities on the real axis only."""
+    bent: Bent = "where k falls"
+    """How paths of the exponent leave the real axis."""
 
     @abstractmethod
     def _form(self, x: float) -> QuadraticForm:
@@ -96,7 +96,7 @@ class FormLaw(Law):
     def _path(self, x: float) -> Contour:
         width, largest = self._kept_form(x).width(), self._largest(x)
         guess = 0.5 / largest if largest * width < 0.1 else 0.0
-        return contour(lambda t: self._exponent(t, x), width, guess, None if self.real_singularities else 0)
+        return contour(lambda t: self._exponent(t, x), width, guess, self.bent)
 
     @cached_property
     def _normal(self) -> NormalLaw | None:
