@@ -24,11 +24,12 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, owens_t
+from scipy.special import ndtr
 
 from scorebars.arrays import FloatArray
 from scorebars.engines.engine import score_loops
 from scorebars.engines.normal_chances import normal_below
+from scorebars.numerics.special import both_below
 
 _Index = NDArray[np.intp]
 
@@ -108,17 +109,8 @@ def _triples(y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool) 
 
 
 def orthant_excess(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
-    """P(U < h, V < k) - P(U < h) P(V < k) of standard normals with correlation 0 <= rho <= 1, by Owen's T function."""
-    h, k = np.broadcast_arrays(h, k)
-    root = np.sqrt(np.maximum((1.0 - rho) * (1.0 + rho), 0.0))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        slope_h = np.where(h != 0, ((k - h) + (1.0 - rho) * h) / (h * root), np.where(k >= 0, math.inf, -math.inf))
-        slope_k = np.where(k != 0, ((h - k) + (1.0 - rho) * k) / (k * root), np.where(h >= 0, math.inf, -math.inf))
-    opposite = np.where((h < 0) != (k < 0), 0.5, 0.0)
-    joint = 0.5 * (ndtr(h) + ndtr(k)) - owens_t(h, slope_h) - owens_t(k, slope_k) - opposite
-    joint = np.where((h == 0) & (k == 0), 0.25 + np.arcsin(np.minimum(rho, 1.0)) / (2.0 * math.pi), joint)
-    joint = np.where(root == 0, ndtr(np.minimum(h, k)), joint)
-    return np.asarray(joint - ndtr(h) * ndtr(k))
+    """P(U < h, V < k) - P(U < h) P(V < k) of standard normals with correlation 0 <= rho <= 1."""
+    return np.asarray(both_below(h, k, rho) - ndtr(h) * ndtr(k))
 
 
 def _classes(sigma: FloatArray) -> Iterator[_Index]:
