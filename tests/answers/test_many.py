@@ -11,7 +11,7 @@ import scorebars as sb
 from scorebars.answers import evidence
 from scorebars.answers.truth import stand_ins
 from scorebars.engines.store import summarise
-from scorebars.laws import many_labels
+from scorebars.laws import from_cumulants
 
 N = 60_000
 
@@ -27,7 +27,7 @@ def labels(weighted=False, spread=0.5, exact=0):
 @pytest.mark.parametrize("metric", [sb.mean_squared_error, sb.root_mean_squared_error, sb.mean_absolute_error])
 @pytest.mark.parametrize("case", [{}, {"weighted": True}, {"spread": 2.0}, {"exact": 1000}], ids=str)
 def test_bins_give_the_law_of_the_labels(metric, case, monkeypatch):
-    monkeypatch.setattr(many_labels, "ACCURATE", 0.0)  # cumulants would do for some of them
+    monkeypatch.setattr(from_cumulants, "ACCURATE", 0.0)  # cumulants would do for some of them
     y, p, sigma, weight = labels(**case)
     binned = metric(y, p, yerr=sigma, sample_weight=weight)
     found = binned.interval(), binned.interval(0.5), binned.perfect.interval()

@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from scorebars import errors, losses
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import NormalLaw, SquareRoot
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.mean_loss_law import OneLabelLaw, mean_law
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
 from scorebars.laws.samples import SampleLaw

@@ -14,8 +14,8 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import foldnorm, kstest, norm
 
-from scorebars.laws.folded import folded_mean
-from scorebars.laws.folded.folded_mean import FoldedNormalMean, folded_cumulants, log_mgf
+from scorebars.laws.mean_absolute import independent_labels
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean, folded_cumulants, log_mgf
 from scorebars.numerics.special import g, kappa3, kappa4, v
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
@@ -89,7 +89,7 @@ def dominated(kind, n):
 
 def summed_over_all_labels(monkeypatch, delta, sigma, x):
     """Both tails with no label in the power series."""
-    monkeypatch.setattr(folded_mean, "_FEW", delta.size)
+    monkeypatch.setattr(independent_labels, "_FEW", delta.size)
     law = FoldedNormalMean(delta, sigma)
     return law.cdf(x), law.sf(x)
 

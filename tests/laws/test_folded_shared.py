@@ -8,9 +8,9 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from scorebars.laws.folded.folded_correlated import SlidingNormal, correlated_law, shared_law
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import NormalLaw
+from scorebars.laws.mean_absolute.correlated_labels import SlidingNormal, correlated_law, shared_law
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.moments.correlated import variance_correlated, variance_shared

@@ -14,20 +14,20 @@ import scorebars as sb
 from scorebars.engines.bins import Labels
 from scorebars.engines.engine import higher_sums, normal_sums
 from scorebars.engines.store import summarise
-from scorebars.laws import from_summary, many_labels
+from scorebars.laws import from_cumulants, from_summary
+from scorebars.laws.from_cumulants import ACCURATE, Cumulants
 from scorebars.laws.law import Law, SquareRoot
-from scorebars.laws.many_labels import ACCURATE, Cumulants
 from scorebars.laws.quadratic.ratio import ExplainedVarianceLaw, R2Law
 
 LEVELS = [1e-9, 1e-4, 0.025, 0.3, 0.5, 0.84, 0.975, 0.9999, 1 - 1e-9]
 ERRORS = ["uniform", "alike", "lognormal", "some exact", "weighted", "large unit", "small unit"]
 METRICS = {
-    "squared": ("squares", many_labels.squared_law_of_many, from_summary.squared_law_of_store),
-    "absolute": ("absolute", many_labels.absolute_law_of_many, from_summary.absolute_law),
-    "r2": ("ratio", partial(many_labels.explained_law, centred=False), partial(from_summary.ratio_law, R2Law)),
+    "squared": ("squares", from_cumulants.squared_law_of_cumulants, from_summary.squared_law_of_store),
+    "absolute": ("absolute", from_cumulants.absolute_law_of_cumulants, from_summary.absolute_law),
+    "r2": ("ratio", partial(from_cumulants.explained_law, centred=False), partial(from_summary.ratio_law, R2Law)),
     "explained variance": (
         "ratio",
-        partial(many_labels.explained_law, centred=True),
+        partial(from_cumulants.explained_law, centred=True),
         partial(from_summary.ratio_law, ExplainedVarianceLaw),
     ),
 }

@@ -9,7 +9,7 @@ from scipy.integrate import trapezoid
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta, kstest
 
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.order import median
 from scorebars.laws.order.median import median_law
 from scorebars.numerics.special import folded_mean, folded_variance

@@ -13,7 +13,7 @@ from scipy.stats import kendalltau, multivariate_normal, rankdata, spearmanr
 
 from scorebars.laws.ranking import rank_moments
 from scorebars.laws.ranking.rank_correlations import drawn_rank_sums, kendall_law, spearman_law
-from scorebars.laws.ranking.rank_moments import moments_of_many, orthant_excess, rank_sum_moments
+from scorebars.laws.ranking.rank_moments import first_order_moments, orthant_excess, rank_sum_moments
 from scorebars.numerics.inversions import inversions
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "reference.json").read_text())["cases"]
@@ -40,7 +40,7 @@ def test_reference(case):
 @pytest.mark.parametrize("n", [70, 3000])
 def test_compiled_pairs_are_those_of_numpy(signs, n, monkeypatch):
     y, sigma, rank = problem(n, 3, 0.5)
-    moments = rank_sum_moments if n < 1000 else moments_of_many
+    moments = rank_sum_moments if n < 1000 else first_order_moments
     compiled = moments(y, sigma, rank, signs)
     monkeypatch.setenv("SCOREBARS_ENGINE", "numpy")
     assert compiled == pytest.approx(moments(y, sigma, rank, signs), rel=1e-13)

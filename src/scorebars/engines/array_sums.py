@@ -41,7 +41,7 @@ def numpy_sums(
 
     The `higher` sums follow (`HigherRows`: kind, per_unit, per_weight).
     """
-    asked = _asked(higher)
+    asked = _higher_rows(higher)
     rows = []
     with np.errstate(all="ignore"):
         for start in range(0, len(y), _CACHED):
@@ -53,7 +53,7 @@ def numpy_sums(
     return combine(rows)
 
 
-def _asked(higher: tuple[float, ...]) -> HigherRows | None:
+def _higher_rows(higher: tuple[float, ...]) -> HigherRows | None:
     return HigherRows(int(higher[0]), *higher[1:]) if higher else None
 
 
@@ -69,7 +69,7 @@ def array_sums(
     """The same for arrays of torch, JAX or CuPy; `sigma` is one of them too, of no dimension where it serves all labels."""
     with in_doubles(y):
         xp = namespace(y)
-        numbers = _compiled(library_of(y), xp, tolerance, _asked(higher), reference is not None)
+        numbers = _compiled(library_of(y), xp, tolerance, _higher_rows(higher), reference is not None)
         if reference is not None:
             numbers = partial(numbers, xp.asarray(reference, dtype=xp.float64, device=device_of(y)))
         rows = [numbers(*columns) for columns in _chunks(xp, y, p, sigma, weight)]

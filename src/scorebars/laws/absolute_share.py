@@ -19,7 +19,7 @@ from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.loss_nodes import loss_nodes
-from scorebars.laws.samples import SampleLaw
+from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
 from scorebars.losses import AbsoluteError, ItsLabel
 from scorebars.moments import label_moments
 from scorebars.moments.statistics import d2_absolute, explained, weighted_median
@@ -27,11 +27,9 @@ from scorebars.moments.statistics import d2_absolute, explained, weighted_median
 _FEW = 99
 """Up to this many labels, all of them are drawn."""
 _DRAWS, _PAIRS = 10_000, 20_000
-_ENTRIES = 1 << 16
 _LISTED = 8192
 """In covariances this many labels stand for all, where there are more."""
 _TOGETHER = 1024
-_SEED = 20240517
 _STEPS = 8
 """Steps of Newton's method for the median."""
 
@@ -41,11 +39,9 @@ def absolute_share_law(y: FloatArray, p: FloatArray, errors: Normal, weight: Flo
     if weight is not None and np.any(weight == 0):
         counts = np.flatnonzero(weight)
         y, p, errors, weight = y[counts], p[counts], errors[counts], weight[counts]
-    rng, n = np.random.default_rng(_SEED), y.size
+    n = y.size
     if n <= _FEW:
-        step = max(1, _ENTRIES // n)
-        sizes = (min(step, _DRAWS - start) for start in range(0, _DRAWS, step))
-        draws = np.concatenate([d2_absolute(errors.sample(y, size, rng), p, weight) for size in sizes])
+        draws = drawn_in_blocks(lambda rng, rows: d2_absolute(errors.sample(y, rows, rng), p, weight), _DRAWS, n)
         return SampleLaw(draws) if np.ptp(draws) > 0 else NormalLaw(float(draws[0]), 0.0)
     w = np.ones(n) if weight is None else weight
     middle, crowd = _middle(y, errors, w, weight)
@@ -55,9 +51,9 @@ def absolute_share_law(y: FloatArray, p: FloatArray, errors: Normal, weight: Flo
     signed = float(w @ (1.0 - 2.0 * below))
     covariance, third = _moments_of_sums(y, p, errors, w, middle)
     values, vectors = np.linalg.eigh(covariance)
-    half = rng.standard_normal((_PAIRS, 3))
+    half = np.random.default_rng(FIXED_SEED).standard_normal((_PAIRS, 3))
     z = (np.concatenate([half, -half]) * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    lost, total = (known[k] + _bent(z[:, k], covariance[k, k], third[k]) for k in (0, 1))
+    lost, total = (known[k] + _with_third_moment(z[:, k], covariance[k, k], third[k]) for k in (0, 1))
     total = total - (np.square(signed + z[:, 2]) / (4.0 * crowd) if crowd > 0 else 0.0)
     return SampleLaw(explained(np.maximum(lost, 0.0), np.maximum(total, 0.0)))
 
@@ -99,7 +95,7 @@ def _moments_of_sums(
     return covariance * (y.size / count), third * (y.size / count)
 
 
-def _bent(z: FloatArray, variance: float, third: float) -> FloatArray:
+def _with_third_moment(z: FloatArray, variance: float, third: float) -> FloatArray:
     """z with mean 0 and a variance, changed to have the third moment too."""
     if variance <= 0:
         return z

@@ -23,7 +23,7 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ Numbers = NDArray[Any]
 """Real or complex."""
 Exponent = Callable[[Numbers], Numbers]
 """k(t): real for real t, NaN where real k does not exist."""
+Bent = Literal["where k falls", "right", "straight"]
+"""How a path leaves the real axis."""
 
 _UNDERFLOW = -745.0  # logarithm of the smallest positive double
 _NEGLIGIBLE = -35.0  # exponent, relative to that at t0, at which the path may end
@@ -180,32 +182,31 @@ def saddlepoint(k: Exponent, unit: float, guess: float = 0.0) -> tuple[float, fl
     return t, width
 
 
-def contour(k: Exponent, unit: float, guess: float = 0.0, side: int | None = None) -> Contour:
+def contour(k: Exponent, unit: float, guess: float = 0.0, bent: Bent = "where k falls") -> Contour:
     """A path through the saddlepoint.
 
-    `unit` is about 1 / sqrt(k'') at t = 0, and `guess` a place near which the saddlepoint may be. With `side` 1 the path
-    bends to the right, as suits an X with a lower end; with 0 it goes straight up, as it must where k has singularities
-    off the real axis; with None it bends to where exp(k) falls.
+    `unit` is about 1 / sqrt(k'') at t = 0, and `guess` a place near which the saddlepoint may be. A path that is bent "right"
+    suits an X with a lower end. It must be "straight" where k has singularities off the real axis.
     """
     with np.errstate(all="ignore"):
-        return contour_through(k, *saddlepoint(k, unit, guess), unit, side)
+        return contour_through(k, *saddlepoint(k, unit, guess), unit, bent)
 
 
-def contour_through(k: Exponent, t0: float, width: float, unit: float, side: int | None = None) -> Contour:
-    """The same through t0, where k has the curvature 1 / width^2; with `side` 1 k is asked for on the path alone."""
+def contour_through(k: Exponent, t0: float, width: float, unit: float, bent: Bent = "where k falls") -> Contour:
+    """The same through t0, where k has the curvature 1 / width^2; bent "right" it asks for k on the path alone."""
     with np.errstate(all="ignore"):
         t0 = math.copysign(max(abs(t0), 0.05 * min(width, unit)), t0)  # not too close to the pole t = 0
-        residue, bend = 1.0, _BEND if side else 0.0
-        if side == 1:
+        residue, bend = 1.0, _BEND
+        if bent == "right":
             peak = float(k(np.array([complex(t0)]))[0].real)
         else:
             far = 50.0 * width * np.exp(1j * np.array([0.5 * math.pi - _BEND, 0.5 * math.pi + _BEND]))
             peak, zero, right, left = k(np.concatenate([[t0, 0.0], t0 + far])).real.tolist()
-            residue, bend = math.exp(zero), math.copysign(_BEND, left - right) if side is None else 0.0
+            residue, bend = math.exp(zero), 0.0 if bent == "straight" else math.copysign(_BEND, left - right)
         if peak <= _UNDERFLOW:
             return Contour(np.empty(0, complex), np.empty(0, complex), 0.0, peak, t0, width)
         found = _hyperbola(k, t0, width, peak, residue, bend)
-        return found or _ray(k, t0, width, peak, _FAR * max(unit, abs(t0)), side != 0)
+        return found or _ray(k, t0, width, peak, _FAR * max(unit, abs(t0)), bent != "straight")
 
 
 def _hyperbola(k: Exponent, t0: float, width: float, peak: float, residue: float, bend: float) -> Contour | None:

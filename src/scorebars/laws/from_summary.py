@@ -10,8 +10,8 @@ import numpy as np
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.engines.bins import GRID, TO_WEIGHTS, Z_BINS, Z_WIDTH, Bins
 from scorebars.engines.store import Store
-from scorebars.laws.folded.folded_mean import NORMAL_FROM, FoldedNormalMean
 from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.mean_absolute.independent_labels import NORMAL_FROM, FoldedNormalMean
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare
 from scorebars.laws.quadratic.quadratic_form import EXACT, Components, compress_nodes
 from scorebars.laws.quadratic.ratio import RatioLaw

@@ -13,6 +13,23 @@ from numpy.typing import ArrayLike
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import RNG, Law, numbers_in, shape_of_draws
 
+FIXED_SEED = 20240517
+"""Of draws for which the user gives none."""
+_TOGETHER = 1 << 19
+"""Labels drawn at once."""
+
+
+def drawn_in_blocks(
+    draw: Callable[[RNG, int], FloatArray],
+    count: int,
+    labels: int,
+    rng: RNG | int = FIXED_SEED,
+    together: int = _TOGETHER,
+) -> FloatArray:
+    """`count` draws of a metric, of which `draw(rng, rows)` makes some from so many draws of all labels."""
+    generator, rows = np.random.default_rng(rng), max(1, together // labels)
+    return np.concatenate([draw(generator, min(rows, count - start)) for start in range(0, count, rows)])
+
 
 class SampleLaw(Law):
     """Empirical distribution of `draws`; `mean` and `var` may be given where they are known exactly.

@@ -11,14 +11,11 @@ from scipy.special import betaln, fdtr, fdtrc, fdtri
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import RNG, Law
-from scorebars.laws.samples import SampleLaw
+from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
 
 _DRAWS, _FEWEST_DRAWS = 20_000, 2_000
-_ENTRIES = 500_000
-"""Ratios drawn at once."""
 _BUDGET = 10_000_000
 """Ratios drawn in all, where many have to be."""
-_SEED = 20240517
 
 
 class VarianceRatio(Law):
@@ -66,9 +63,7 @@ def _mean_of_equal_ratios(n: int, nu: float, unit: float) -> Law:
 
 
 def _drawn_ratios(weight: FloatArray, nu: FloatArray) -> Law:
-    draws = _sums_of_squares(
-        weight, lambda rng, rows: rng.standard_t(nu, (rows, len(nu))), np.random.default_rng(_SEED)
-    )
+    draws = _sums_of_squares(weight, lambda rng, shape: rng.standard_t(nu, shape), np.random.default_rng(FIXED_SEED))
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(nu > 2, nu / (nu - 2.0), np.inf)
         variance = np.where(nu > 4, 2.0 * np.square(mean) * (nu - 1.0) / (nu - 4.0), np.inf)
@@ -78,13 +73,13 @@ def _drawn_ratios(weight: FloatArray, nu: FloatArray) -> Law:
 
 def weighted_ratio(weight: FloatArray, nu: float) -> Law:
     """Distribution of sum weight_i chi-squared_1 over one chi-squared_nu / nu; drawn with a fixed seed."""
-    rng = np.random.default_rng(_SEED)
-    top = _sums_of_squares(weight, lambda rng, rows: rng.standard_normal((rows, len(weight))), rng)
+    rng = np.random.default_rng(FIXED_SEED)
+    top = _sums_of_squares(weight, lambda rng, shape: rng.standard_normal(shape), rng)
     return SampleLaw(top * nu / rng.chisquare(nu, top.size))
 
 
-def _sums_of_squares(weight: FloatArray, draw: Callable[[RNG, int], FloatArray], rng: RNG) -> FloatArray:
+def _sums_of_squares(weight: FloatArray, draw: Callable[[RNG, tuple[int, int]], FloatArray], rng: RNG) -> FloatArray:
     """Draws of sum weight_i X_i^2, as many as the budget allows."""
-    count = int(min(max(_BUDGET // len(weight), _FEWEST_DRAWS), _DRAWS))
-    block = max(1, min(count, _ENTRIES // len(weight)))
-    return np.concatenate([np.square(draw(rng, min(block, count - i))) @ weight for i in range(0, count, block)])
+    n = len(weight)
+    count = int(np.clip(_BUDGET // n, _FEWEST_DRAWS, _DRAWS))
+    return drawn_in_blocks(lambda rng, rows: np.square(draw(rng, (rows, n))) @ weight, count, n, rng)

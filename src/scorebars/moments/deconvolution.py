@@ -348,9 +348,6 @@ class Deconvolution:
         return max(reach, 0.0) * span
 
 
-# residuals that grow with the label error --------------------------------------------------------
-
-
 # the most likely weights -------------------------------------------------------------------------
 
 _FIRST_SWEEPS = 20
@@ -424,7 +421,7 @@ class Mixture:
             gradient = (self.share / density) @ self.likelihood + slope
             if float(gradient.max()) - float(weights @ gradient) <= gap:
                 break
-            better = self._uphill(weights, density, gradient, slope)
+            better = self._better_weights(weights, density, gradient, slope)
             if better is None:  # rounding hides any higher value
                 break
             weights, density = better, self.likelihood @ better
@@ -435,7 +432,7 @@ class Mixture:
             return -np.inf
         return float(self.share @ np.log(density)) + float(slope @ weights)
 
-    def _uphill(
+    def _better_weights(
         self, weights: FloatArray, density: FloatArray, gradient: FloatArray, slope: FloatArray
     ) -> FloatArray | None:
         """Better weights: towards the maximum of the quadratic expansion, else towards the steepest component."""

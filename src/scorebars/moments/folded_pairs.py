@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import erf, ndtr, owens_t
+from scipy.special import erf, ndtr
 
 from scorebars.arrays import FloatArray
 from scorebars.errors.continuous import normal_density
-from scorebars.numerics.special import exp_minus_half_square, g, g2
+from scorebars.numerics.special import both_below, exp_minus_half_square, g, g2
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 _POINTS, _WEIGHTS = 0.5 + 0.5 * _POINTS, 0.5 * _WEIGHTS
@@ -89,13 +89,9 @@ def _product_of_excesses(h: FloatArray, k: FloatArray, rho: FloatArray) -> Float
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         # h - rho k, written so that it keeps its digits near rho = 1
         across_h, across_k = (h - k) + (1.0 - rho) * k, (k - h) + (1.0 - rho) * h
-        slope_h = np.where(h > 0, across_k / (h * q), math.inf)
-        slope_k = np.where(k > 0, across_h / (k * q), math.inf)
-        upper = 0.5 * (ndtr(-h) + ndtr(-k)) - owens_t(h, slope_h) - owens_t(k, slope_k)
-        upper = np.where((h == 0) & (k == 0), 0.25 + np.arcsin(rho) / (2.0 * math.pi), upper)
         density = exp_minus_half_square(h) * exp_minus_half_square(np.minimum(np.abs(across_k) / q, 40.0))
         closed = (
-            (h * k + rho) * upper
+            (h * k + rho) * both_below(-h, -k, rho)
             + q * density / (2.0 * math.pi)
             - h * normal_density(k) * ndtr(-across_h / q)
             - k * normal_density(h) * ndtr(-across_k / q)

@@ -86,7 +86,7 @@ def representatives(loss: Loss, errors: MeasurementError, y: FloatArray, p: Floa
     widths = _WIDTHS
     for part in (slice(None, None, len(y) // _TRIED), slice(None)):  # some labels, then all
         for _ in range(_HALVINGS):
-            found = _gathered(loss, _Cells(plan, widths), errors[part], y[part], p[part], len(y))
+            found = _represented(loss, _Cells(plan, widths), errors[part], y[part], p[part], len(y))
             rough = (False, False) if found is None else _rough(found)
             if found is None or not any(rough):
                 break
@@ -194,7 +194,7 @@ class _Cells:
         return self.plan.labels(distance.ravel(), np.broadcast_to(size[:, None, :], distance.shape).ravel())
 
 
-def _gathered(
+def _represented(
     loss: Loss, cells: _Cells, errors: MeasurementError, y: FloatArray, p: FloatArray, n: int
 ) -> Representatives | None:
     """The representatives of labels in cells; None where they are too many for n labels, or lack moments."""

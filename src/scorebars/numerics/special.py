@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import comb, log_ndtr, ndtr
+from scipy.special import comb, log_ndtr, ndtr, owens_t
 
 from scorebars.arrays import FloatArray
 
@@ -248,3 +248,17 @@ def cumulants_from(moments: FloatArray) -> FloatArray:
         ways = comb(r - 1, np.arange(1, r - 2))
         out[r] -= np.einsum("m,mi,mi->i", ways, out[2 : r - 1], moments[r - 2 : 1 : -1])
     return out
+
+
+def both_below(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
+    """P(U < h, V < k) of standard normals with correlation rho in [-1, 1], by Owen's T function."""
+    h, k = np.broadcast_arrays(h, k)
+    root = np.sqrt(np.maximum((1.0 - rho) * (1.0 + rho), 0.0))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # k - rho h keeps its digits near rho = 1
+        slope_h = np.where(h != 0, ((k - h) + (1.0 - rho) * h) / (h * root), np.where(k >= 0, math.inf, -math.inf))
+        slope_k = np.where(k != 0, ((h - k) + (1.0 - rho) * k) / (k * root), np.where(h >= 0, math.inf, -math.inf))
+    opposite = np.where((h < 0) != (k < 0), 0.5, 0.0)
+    found = 0.5 * (ndtr(h) + ndtr(k)) - owens_t(h, slope_h) - owens_t(k, slope_k) - opposite
+    found = np.where((h == 0) & (k == 0), 0.25 + np.arcsin(np.clip(rho, -1.0, 1.0)) / (2.0 * math.pi), found)
+    alike = np.where(rho > 0, ndtr(np.minimum(h, k)), np.maximum(ndtr(h) - ndtr(-k), 0.0))
+    return np.asarray(np.where(root == 0, alike, found))

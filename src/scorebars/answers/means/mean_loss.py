@@ -35,12 +35,12 @@ from scorebars.answers.truth.true_residuals import MeanOfLoss, mean_of_family, t
 from scorebars.arrays import FloatArray
 from scorebars.engines.class_counts import rows_of
 from scorebars.errors import MeasurementError
-from scorebars.laws import from_summary, many_labels
+from scorebars.laws import from_cumulants, from_summary
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
-from scorebars.laws.folded.folded_correlated import correlated_law, shared_law
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law, NormalLaw
+from scorebars.laws.mean_absolute.correlated_labels import correlated_law, shared_law
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.mean_loss_law import mean_law
 from scorebars.losses import Loss, Pinball, RootLoss, Within
 from scorebars.measured import Measured
@@ -317,7 +317,7 @@ class AbsoluteAnswers(MeanLoss):
 
     def _forward(self, level: Level) -> Law:
         perfect = level is PERFECT
-        law = self._store.by_cumulants("absolute", partial(many_labels.absolute_law_of_many, perfect=perfect))
+        law = self._store.by_cumulants("absolute", partial(from_cumulants.absolute_law_of_cumulants, perfect=perfect))
         if law is not None:
             return law
         if (summary := self._store.summary("absolute")) is not None:

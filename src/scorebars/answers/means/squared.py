@@ -34,7 +34,7 @@ from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal, StudentT
 from scorebars.errors.estimated_sizes import CommonScale
-from scorebars.laws import from_summary, many_labels
+from scorebars.laws import from_cumulants, from_summary
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.law import Law, LawWithRoot, NormalLaw
 from scorebars.laws.mean_loss_law import OneLabelLaw
@@ -82,7 +82,7 @@ class SquaredAnswers(MeanLoss):
 
     def _forward(self, level: Level) -> Law:
         perfect = level is PERFECT
-        law = self._store.by_cumulants("squares", partial(many_labels.squared_law_of_many, perfect=perfect))
+        law = self._store.by_cumulants("squares", partial(from_cumulants.squared_law_of_cumulants, perfect=perfect))
         if law is not None:
             return law
         if (summary := self._store.summary("squares")) is not None:

@@ -38,9 +38,9 @@ from scorebars.arrays import FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.sums import NormalSums
 from scorebars.errors import MeasurementError, Normal
+from scorebars.laws.from_cumulants import explained_law
 from scorebars.laws.from_summary import ratio_law
 from scorebars.laws.law import Law, NormalLaw
-from scorebars.laws.many_labels import explained_law
 from scorebars.laws.order.largest import mean_of_largest
 from scorebars.laws.quadratic.ratio import RatioLaw
 from scorebars.laws.samples import SampleLaw

@@ -24,7 +24,7 @@ from scorebars.arrays import FloatArray
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.discrete import MetricMoments, Outcomes
 from scorebars.laws.law import RNG, Law, NormalLaw
-from scorebars.laws.uncertain_labels import label_changes
+from scorebars.laws.uncertain_labels import few_outcomes, label_changes, list_labels
 from scorebars.moments.confusion_moments import (
     ConfusionMetric,
     ConfusionMoments,
@@ -104,19 +104,16 @@ class UncertainConfusion:
 
     def _listed(self) -> Outcomes | None:
         """All possible values with their probabilities; None where there are too many."""
-        number, weights = self._whole, self._item_weights
-        possible = np.sum(self._p > 0, axis=1)
-        if float(np.add.reduce(number * np.log(possible))) > math.log(_MOST_OUTCOMES) + 1e-9:
+        number, weights, k = self._whole, self._item_weights, self._p.shape[1]
+        certain = np.sum(self._p > 0, axis=1) == 1
+        items = np.repeat(np.flatnonzero(~certain), number[~certain])
+        if not few_outcomes(self._p[items], _MOST_OUTCOMES):
             return None
-        certain, k = possible == 1, self._p.shape[1]
-        matrices, chances = np.zeros((1, k, k)), np.ones(1)
-        mass = (weights * number)[certain]
-        np.add.at(matrices[0], (np.argmax(self._p[certain], axis=1), self._pred[certain]), mass)
-        for i in np.repeat(np.flatnonzero(~certain), number[~certain]):
-            labels = np.flatnonzero(self._p[i] > 0)
-            matrices = np.repeat(matrices, labels.size, axis=0)
-            matrices[np.arange(len(matrices)), np.tile(labels, chances.size), self._pred[i]] += weights[i]
-            chances = (chances[:, None] * self._p[i, labels]).ravel()
+        labels, chances = list_labels(self._p[items])
+        base = np.zeros((k, k))
+        np.add.at(base, (np.argmax(self._p[certain], axis=1), self._pred[certain]), (weights * number)[certain])
+        matrices = np.repeat(base[None], len(labels), axis=0)
+        np.add.at(matrices, (np.arange(len(labels))[:, None], labels, self._pred[items]), weights[items])
         return Outcomes(np.asarray(self._metric(matrices), dtype=float), chances, self._undefined, "exact")
 
     def _grid(self) -> Outcomes:

@@ -28,9 +28,9 @@ from scipy.special import ndtr, ndtri
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
 from scorebars.laws.counts.poisson_binomial import around_rank, convolved, numbers_of_successes
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
-from scorebars.laws.law import Law, NormalLaw
-from scorebars.laws.samples import SampleLaw
+from scorebars.laws.law import RNG, Law, NormalLaw
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
+from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.losses import Within
 from scorebars.moments.representatives import representatives
 from scorebars.numerics.integration import integral, moments_of_tail
@@ -38,9 +38,9 @@ from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf
 
 _CERTAIN = 10.0  # standard deviations: no error is larger
-_FEWEST, _FEW = 12, 24  # labels for which no table is tried, nor one of the second formula
-_FEW_PAIRS = 60  # labels for the integral over u
-_CONVOLVED = 400  # labels for one polynomial at many x, instead of a Poisson-binomial at each
+_FEWEST, _FEW = 12, 24  # up to so many labels no table of the first formula is tried; up to so many none of the second
+_FEW_PAIRS = 60  # up to so many labels the first formula serves for averages
+_CONVOLVED = 400  # up to so many labels one error is exact at every x
 _AT_ONCE = 1 << 18  # labels times x for which chances are found together
 _SHARP = 1e-3  # of the range of the median: smaller errors make steps
 _STEP = 0.1  # of the range where the median can be: smaller errors make steps, too narrow for a table
@@ -50,7 +50,7 @@ _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
 _DEPTH = 23.0  # logarithm of the probability beyond the ends of a table for few labels
 _SMOOTH = 1e-9  # a table that misses its own points by more is not used
-_DRAWS, _FEWEST_DRAWS, _ENTRIES, _BLOCK, _SEED = 100_000, 2_000, 16_000_000, 1 << 20, 20240520
+_DRAWS, _FEWEST_DRAWS, _ENTRIES, _SEED = 100_000, 2_000, 16_000_000, 20240520
 
 
 def median_law(delta: Any, sigma: Any) -> Law:
@@ -69,7 +69,7 @@ def median_law(delta: Any, sigma: Any) -> Law:
         return NormalLaw(0.5 * (low + high), 0.0)
     middle = _MiddleErrors(size, sigma, rank, last > first, (low, high))
     middle.represented()
-    if size.size > _FEW and middle.count is None:
+    if size.size > _FEW and middle.count is None:  # small errors make steps that no table shows
         near_middle = middle.undecided()
         if near_middle.steps.any():
             stepped = None if near_middle.average else _Stepped.of(near_middle)
@@ -77,16 +77,16 @@ def median_law(delta: Any, sigma: Any) -> Law:
                 return stepped
             if near_middle.number > _FEW_PAIRS and near_middle.steep:
                 return near_middle.drawn()
+    tables: list[tuple[type[_Tabulated], int]] = []  # the more labels, the smoother
     if size.size > _FEW:
-        for degree in (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48):
-            table = _Tabulated(middle, degree)
-            if table.miss < _SMOOTH:
-                return table
+        degrees = (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48)
+        tables += [(_Tabulated, degree) for degree in degrees]
     if middle.average and _FEWEST < size.size <= _FEW_PAIRS and not middle.sharp.any():
-        for degree in (20, 40):
-            table = _TabulatedPair(middle, degree)
-            if table.miss < _SMOOTH:
-                return table
+        tables += [(_TabulatedPair, degree) for degree in (20, 40)]
+    for kind, degree in tables:
+        table = kind(middle, degree)
+        if table.miss < _SMOOTH:
+            return table
     if size.size > (_FEW_PAIRS if middle.average else _CONVOLVED) or (middle.average and middle.sharp.any()):
         return middle.drawn()
     return middle
@@ -216,15 +216,14 @@ class _MiddleErrors(Law):
     def drawn(self) -> SampleLaw:
         """The same from draws with a fixed seed: probabilities err by 0.0016, by up to 0.011 where labels are many."""
         size, sigma = self.labels
-        rng = np.random.default_rng(_SEED)
-        count = int(np.clip(_ENTRIES // size.size, _FEWEST_DRAWS, _DRAWS))
-        rows = max(1, _BLOCK // size.size)
         middle = [self.rank - 1, self.rank - 1 + self.average]
-        parts = []
-        for start in range(0, count, rows):
-            errors = np.abs(size + sigma * rng.standard_normal((min(rows, count - start), size.size)))
-            parts.append(np.partition(errors, middle, axis=1)[:, middle].mean(axis=1))
-        return SampleLaw(np.concatenate(parts))
+
+        def draw(rng: RNG, rows: int) -> FloatArray:
+            errors = np.abs(size + sigma * rng.standard_normal((rows, size.size)))
+            return np.asarray(np.partition(errors, middle, axis=1)[:, middle].mean(axis=1))
+
+        count = int(np.clip(_ENTRIES // size.size, _FEWEST_DRAWS, _DRAWS))
+        return SampleLaw(drawn_in_blocks(draw, count, size.size, _SEED))
 
 
 class _Tabulated(Law):

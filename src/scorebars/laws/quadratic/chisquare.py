@@ -107,7 +107,7 @@ class _SquaresCGF(ABC):
 
     def contour(self, x: float, guess: float = 0.0) -> Contour:
         """For the distribution at x."""
-        return contour(lambda t: self.exponent(t, x), 1.0 / math.sqrt(self.k2), guess, side=1)
+        return contour(lambda t: self.exponent(t, x), 1.0 / math.sqrt(self.k2), guess, "right")
 
 
 class DiagonalCGF(_SquaresCGF):

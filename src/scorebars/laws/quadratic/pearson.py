@@ -41,7 +41,7 @@ class PearsonLaw(FormLaw):
     """Correlation of independent labels y ~ N(mu, sigma^2) with predictions p that are not all equal."""
 
     support = (-1.0, 1.0)
-    real_singularities = False  # the standard deviation of L under the weight may vanish for complex t
+    bent = "straight"  # the standard deviation of L under the weight may vanish for complex t
 
     def __init__(self, components: Components, labels: int) -> None:
         """`labels`: how many have a weight."""

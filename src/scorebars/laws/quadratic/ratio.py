@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.contour import Contour, Numbers, contour, log, log1p
+from scorebars.laws.contour import Bent, Contour, Numbers, contour, log, log1p
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.quadratic.quadratic_form import EXACT, PI, THETA, Components, E, QuadraticForm
 from scorebars.laws.quadratic.ratio_moments import Deviation, ratio_moments
@@ -31,7 +31,7 @@ from scorebars.laws.quadratic.ratio_moments import Deviation, ratio_moments
 _HIGH = 0.5  # values from which the exponent is formed about the largest value of N
 _QUANTILE = 1e-10  # by how much the normal quantile of a probability may be missed
 _LINEAR = 1e-13  # relative errors of labels so small that the metric is linear in them
-_LAST_STRETCH = 300.0  # |u(x)| beyond which no quantile is sought
+_FARTHEST = 300.0  # |u(x)| beyond which no quantile is sought
 _SHARED = 0.4, 0.1  # how far in u a contour serves: in standard deviations, and at most
 
 Paths = dict[float, Contour]
@@ -52,8 +52,8 @@ class FormLaw(Law):
     _fixed: float | None
     """The value, if nothing moves it."""
     _kept: tuple[float, QuadraticForm] | None = None
-    real_singularities = True
-    """Whether the exponent has its singularities on the real axis only."""
+    bent: Bent = "where k falls"
+    """How paths of the exponent leave the real axis."""
 
     @abstractmethod
     def _form(self, x: float) -> QuadraticForm:
@@ -77,7 +77,7 @@ class FormLaw(Law):
     def _centre(self) -> tuple[float, float]:
         """Some value inside the support, and roughly the standard deviation."""
 
-    def _stretch(self, x: float) -> float:
+    def _unbounded(self, x: float) -> float:
         """u(x)."""
         return math.atanh(x)
 
@@ -85,7 +85,7 @@ class FormLaw(Law):
         """x(u)."""
         return math.tanh(u)
 
-    def _pace(self, x: float) -> float:
+    def _slope_at(self, x: float) -> float:
         """dx / du."""
         return (1.0 - x) * (1.0 + x)
 
@@ -96,13 +96,13 @@ class FormLaw(Law):
     def _path(self, x: float) -> Contour:
         width, largest = self._kept_form(x).width(), self._largest(x)
         guess = 0.5 / largest if largest * width < 0.1 else 0.0
-        return contour(lambda t: self._exponent(t, x), width, guess, None if self.real_singularities else 0)
+        return contour(lambda t: self._exponent(t, x), width, guess, self.bent)
 
     @cached_property
     def _normal(self) -> NormalLaw | None:
         """The distribution where it is one to rounding: errors so small that the metric is linear in the labels."""
         centre, std = self._centre()
-        return NormalLaw(centre, std) if std < _LINEAR * max(abs(centre), self._pace(centre)) else None
+        return NormalLaw(centre, std) if std < _LINEAR * max(abs(centre), self._slope_at(centre)) else None
 
     def tails(self, x: float, paths: Paths | None = None) -> tuple[float, float]:
         """P(value <= x) and P(value > x). A search hands over its contours: each serves for all x close to its own."""
@@ -120,7 +120,7 @@ class FormLaw(Law):
     def _path_near(self, x: float, paths: Paths) -> Contour:
         """The contour of a place close to x, of the same sign, moved to x, or a new one."""
         for place, path in paths.items():
-            if (place > 0) == (x > 0) and abs(self._stretch(x) - self._stretch(place)) <= self._shared_stretch:
+            if (place > 0) == (x > 0) and abs(self._unbounded(x) - self._unbounded(place)) <= self._shared_distance:
                 moved = path.moved(lambda t: self._exponent(t, x))
                 if moved is not None:
                     return moved
@@ -128,9 +128,9 @@ class FormLaw(Law):
         return paths[x]
 
     @cached_property
-    def _shared_stretch(self) -> float:
+    def _shared_distance(self) -> float:
         centre, std = self._centre()
-        return min(_SHARED[0] * std / self._pace(centre), _SHARED[1])
+        return min(_SHARED[0] * std / self._slope_at(centre), _SHARED[1])
 
     def _cdf(self, x: float) -> float:
         return self.tails(x)[0]
@@ -150,7 +150,7 @@ class FormLaw(Law):
         path = self._path(x)
         # the derivative of the integrand by x, at the nodes t; a small std is only a few steps of rounding wide
         centre, std = self._centre()
-        scale = self._pace(x) * min(std / self._pace(centre), 1.0)
+        scale = self._slope_at(x) * min(std / self._slope_at(centre), 1.0)
         step = scale * max(1e-4, (1e-16 * abs(x) / scale) ** (1 / 3))
         near, far = (
             path.total((self._exponent(path.t, x + h) - self._exponent(path.t, x - h)) / path.t) / (2.0 * h)
@@ -161,14 +161,14 @@ class FormLaw(Law):
     @cached_property
     def _central_tails(self) -> tuple[float, float]:
         """Where the search for every quantile begins."""
-        return self.tails(self._value(self._stretch(self._centre()[0])))
+        return self.tails(self._value(self._unbounded(self._centre()[0])))
 
     def _ppf(self, q: float) -> float:
         if self._fixed is not None:
             return self._fixed
         target = float(ndtri(q)) if q < 0.5 else -float(ndtri(1.0 - q))
         centre, std = self._centre()
-        start, unit = self._stretch(centre), std / self._pace(centre)
+        start, unit = self._unbounded(centre), std / self._slope_at(centre)
         paths: Paths = {}
 
         @cache
@@ -179,7 +179,7 @@ class FormLaw(Law):
 
         near = far = start
         step = -1.1 * miss(start) * unit
-        while miss(far) * miss(near) > 0 and abs(far) < _LAST_STRETCH:
+        while miss(far) * miss(near) > 0 and abs(far) < _FARTHEST:
             near, far = far, far + step
             step *= 2.0
         if miss(near) * miss(far) >= 0:
@@ -310,13 +310,13 @@ class R2Law(RatioLaw):
     def _terms(self) -> tuple[int, float, float, FloatArray, float]:
         return 1, 0.0, -1.0, 2.0 * PI, -self.components.at_zero(PI, PI)
 
-    def _stretch(self, x: float) -> float:
+    def _unbounded(self, x: float) -> float:
         return -math.log1p(-x)
 
     def _value(self, u: float) -> float:
         return -math.expm1(min(-u, 700.0))
 
-    def _pace(self, x: float) -> float:
+    def _slope_at(self, x: float) -> float:
         return 1.0 - x
 
 

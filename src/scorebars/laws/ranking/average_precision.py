@@ -15,6 +15,7 @@ from scorebars.arrays import FloatArray
 from scorebars.laws.law import RNG
 from scorebars.laws.ranking.ranked_values import ScoreGroups, average_precision
 from scorebars.laws.ranking.uncertain_ranking import UncertainRanking, tilted_labels
+from scorebars.laws.samples import drawn_in_blocks
 from scorebars.laws.uncertain_labels import label_changes
 
 _MOST_DRAWN = 10_000_000  # labels in all draws; beyond, average precision is normal
@@ -79,11 +80,11 @@ class UncertainAveragePrecision(UncertainRanking):
             return None
         likely = self._p > 0.5
         rare = np.where(likely, 1 - self._p, self._p)
-        block, found = max(1, _BLOCK // self._p.size), []
-        for start in range(0, draws, block):
-            size = min(block, draws - start)
-            item, draw = label_changes(rare, size, rng)
-            labels = np.broadcast_to(likely.astype(float), (size, likely.size)).copy()
-            labels[draw, item] = 1 - labels[draw, item]
-            found.append(self._of_labels(labels))
-        return np.concatenate(found)
+
+        def draw(rng: RNG, rows: int) -> FloatArray:
+            item, row = label_changes(rare, rows, rng)
+            labels = np.broadcast_to(likely.astype(float), (rows, likely.size)).copy()
+            labels[row, item] = 1 - labels[row, item]
+            return self._of_labels(labels)
+
+        return drawn_in_blocks(draw, draws, self._p.size, rng, _BLOCK)

@@ -4,8 +4,8 @@ Both are a fixed factor times sum_{i<j} W_ij sgn(y_i - y_j), with W the differen
 mid-ranks) or its sign; labels without error that are tied stay tied, and the normalisation knows them. Up to 1000 labels
 mean and variance are exact (rank_moments). The shape of few labels comes from draws with a fixed seed; that of more from
 the skewness of draws of some of them, which falls as one over the root of the number of labels: probabilities are uncertain
-by about 0.003. Above 1000 labels the distribution is taken
-as normal, with mean and standard deviation to first order, within about 1 % of the latter; drawn where labels hardly overlap.
+by about 0.003. Above 1000 labels the distribution is taken as normal, with mean and standard deviation to first order, within
+about 1 % of the latter; drawn where labels hardly overlap.
 
 A draw takes n log n operations. For Spearman's correlation the sum is sum_i r_i (2 place_i - n + 1), with the place of
 label i among the drawn ones. For Kendall's it is (pairs without ties) - 2 (inversions): pairs that stand in the wrong order
@@ -17,28 +17,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, ndtri
 
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.law import RNG, Law, NormalLaw
-from scorebars.laws.ranking.rank_moments import moments_of_many, rank_sum_moments
-from scorebars.laws.samples import SampleLaw
+from scorebars.laws.ranking.rank_moments import first_order_moments, rank_sum_moments
+from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
 from scorebars.numerics.inversions import inversions
 
 _FEW = 64  # labels: up to so many, draws are the distribution
-_SHAPED = 1_000  # labels: above, the distribution is taken as normal
-_EXACT = 1_000  # labels: above, mean and variance are drawn
+_EXACT = 1_000  # labels: above, the distribution is taken as normal, with moments to first order
 _DRAWS, _DRAWN_LABELS = 20_000, 500_000  # of few labels
 _SHAPE_LABELS, _SHAPE_DRAWS = 96, 2_000  # for a skewness known to 0.05; its part in many labels is smaller
 _MANY_DRAWS = 1_000
 _MOMENT_LABELS, _FEWEST = 5_000_000, 64  # labels in all draws, and draws at least: the std is then known to 9 %
-_MOST_SKEWED = 0.9  # a larger skewness is not that of a monotone parabola
-_SEED = 20240517
-_BLOCK = 1 << 20  # labels drawn at a time
+_LEAST_SKEWED, _MOST_SKEWED = 1e-4, 0.9  # a smaller skewness shows nowhere; draws of few labels overstate a larger one
 
 
 def spearman_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
@@ -46,7 +43,7 @@ def spearman_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law
     s, ranks, n = _per_label(sigma, y), _mid_ranks(p), y.size
     tied = sum(group.size**3 - group.size for group in tied_groups(y, s))
     scatter = float(np.sum(np.square(ranks - ranks.mean()))) * (n * (n * n - 1.0) - tied) / 12.0
-    return _law(y, ranks - ranks.mean(), s, 0.5 / math.sqrt(scatter) if scatter > 0 else 0.0, signs=False)
+    return _law(y, ranks - ranks.mean(), s, 0.5 / math.sqrt(scatter) if scatter > 0 else 0.0, kendall=False)
 
 
 def kendall_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
@@ -57,14 +54,14 @@ def kendall_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
     tied_p = float(np.sum(equal * (equal - 1.0))) / 2
     tied_y = sum(group.size * (group.size - 1) / 2 for group in tied_groups(y, s))
     size = (pairs - tied_p) * (pairs - tied_y)
-    return _law(y, _mid_ranks(p), s, 1.0 / math.sqrt(size) if size > 0 else 0.0, signs=True)
+    return _law(y, _mid_ranks(p), s, 1.0 / math.sqrt(size) if size > 0 else 0.0, kendall=True)
 
 
 def somers_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
     """Distribution of Somers' D: pairs ordered rightly less those ordered wrongly, of all pairs of different labels."""
     s, n = _per_label(sigma, y), y.size
     apart = n * (n - 1) / 2 - sum(group.size * (group.size - 1) / 2 for group in tied_groups(y, s))
-    return _law(y, _mid_ranks(p), s, 1.0 / apart if apart > 0 else 0.0, signs=True)
+    return _law(y, _mid_ranks(p), s, 1.0 / apart if apart > 0 else 0.0, kendall=True)
 
 
 def _mid_ranks(p: FloatArray) -> FloatArray:
@@ -77,46 +74,44 @@ def _per_label(sigma: FloatArray | float, y: FloatArray) -> FloatArray:
     return np.asarray(np.broadcast_to(sigma, y.shape), dtype=np.float64)
 
 
-def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, signs: bool) -> Law:
+def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, kendall: bool) -> Law:
     if factor == 0:
         return NormalLaw(0.0, 0.0)
     if y.size > _EXACT:
-        found = moments_of_many(y, s, r, signs)
+        found = first_order_moments(y, s, r, kendall)
         if found is None:
-            return DrawnNormalLaw(_draws(y, s, r, factor, signs))
+            return DrawnNormalLaw(_draws(y, s, r, factor, kendall))
         return NormalLaw(factor * found[0], factor * math.sqrt(found[1]), method="delta")
-    mean, variance = rank_sum_moments(y, s, r, signs)
+    mean, variance = rank_sum_moments(y, s, r, kendall)
     mean, variance = factor * mean, factor * factor * variance
     if variance == 0:
         return NormalLaw(mean, 0.0)
     if y.size <= _FEW:
-        return SampleLaw(partial(_draws, y, s, r, factor, signs), mean=mean, var=variance)
-    if y.size > _SHAPED:
-        return NormalLaw(mean, math.sqrt(variance), method="delta")
+        return SampleLaw(partial(_draws, y, s, r, factor, kendall), mean=mean, var=variance)
     part = min(_SHAPE_LABELS / y.size, 1.0)
     draws = int(part * _SHAPE_DRAWS)
-    return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, signs, draws), part, draws)
+    return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, kendall, draws), part, draws)
 
 
-def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, signs: bool) -> FloatArray:
+def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, kendall: bool) -> FloatArray:
     """The correlation of drawn labels; fewer draws of more labels."""
     n = y.size
     count = min(_DRAWS, _DRAWN_LABELS // n) if n <= _FEW else max(_FEWEST, min(_MANY_DRAWS, _MOMENT_LABELS // n))
-    return factor * drawn_rank_sums(y, s, r, signs, count if np.any(s > 0) else 1, np.random.default_rng(_SEED))
+    return factor * drawn_rank_sums(y, s, r, kendall, count if np.any(s > 0) else 1, np.random.default_rng(FIXED_SEED))
 
 
-def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, signs: bool, number: int) -> float:
+def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, kendall: bool, number: int) -> float:
     """That of drawn sums of some labels, evenly spread over the predictions."""
     count = min(y.size, _SHAPE_LABELS)
     some = np.argsort(r, kind="stable")[((np.arange(count) + 0.5) * (y.size / count)).astype(np.intp)]
     rank = _mid_ranks(r[some])
-    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), signs, number, np.random.default_rng(_SEED))
+    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), kendall, number, np.random.default_rng(FIXED_SEED))
     scatter = float(np.std(draws))
     return float(np.mean(np.power((draws - np.mean(draws)) / scatter, 3))) if scatter > 0 else 0.0
 
 
 class SkewedLaw(NormalLaw):
-    """mean + std * (z + c (z^2 - 1)) / sqrt(1 + 2 c^2) with a normal z: given mean and std, and a skewness of about 6 c.
+    """A shifted gamma distribution (Pearson's type III) of given mean, standard deviation and skewness.
 
     The skewness is drawn when a probability is first asked for: of a part of the labels, times the root of this part.
     """
@@ -126,50 +121,40 @@ class SkewedLaw(NormalLaw):
         self._source, self._part, self._draws = skewness, part, draws
 
     @cached_property
-    def _bend(self) -> float:
+    def _gamma(self) -> tuple[float, float]:
+        """To which side the tail is long, and the shape k = 4 / skewness^2, so large for a skewness of 0 that it is none."""
         skewness = self._source() * math.sqrt(self._part)
-        return min(max(skewness, -_MOST_SKEWED), _MOST_SKEWED) / 6.0
+        size = min(max(abs(skewness), _LEAST_SKEWED), _MOST_SKEWED)
+        return math.copysign(1.0, skewness), 4.0 / size**2
 
-    def _normal_score(self, w: float) -> float:
-        """z + c (z^2 - 1) = w sqrt(1 + 2 c^2), solved for z; beyond its vertex the parabola goes on as a line."""
-        c, w = self._bend, w * math.sqrt(1.0 + 2.0 * self._bend**2)
-        under = 1.0 + 4.0 * c * (w + c)
-        if under > _STEEPNESS**2:
-            return 2.0 * (w + c) / (1.0 + math.sqrt(under))
-        turn = (_STEEPNESS - 1.0) / (2.0 * c)
-        return turn + (w - (turn + c * (turn * turn - 1.0))) / _STEEPNESS
+    def _beyond(self, z: float, side: float) -> float:
+        """P(Z > z) for side 1, P(Z <= z) for side -1."""
+        sign, k = self._gamma
+        tail = gammaincc if side == sign else gammainc
+        return float(tail(k, max(k + sign * z * math.sqrt(k), 0.0)))
 
     def _below(self, z: float) -> float:
-        return float(ndtr(self._normal_score(z)))
+        return self._beyond(z, -1.0)
 
     def _sf(self, x: float) -> float:
-        return float(ndtr(-self._normal_score(self._z(x))))
+        return self._beyond(self._z(x), 1.0)
 
     def _density(self, z: float) -> float:
-        step = 1e-4
-        score = self._normal_score(z)
-        pace = (self._normal_score(z + step) - self._normal_score(z - step)) / (2.0 * step)
-        return pace * super()._density(score)
+        sign, k = self._gamma
+        at = k + sign * z * math.sqrt(k)
+        return math.exp((k - 1.0) * math.log(at) - at - float(gammaln(k))) * math.sqrt(k) if at > 0 else 0.0
 
     def _quantile(self, q: float) -> float:
-        return float(self._of_score(np.asarray(ndtri(q))))
-
-    def _of_score(self, z: FloatArray) -> FloatArray:
-        c = self._bend
-        turn = (_STEEPNESS - 1.0) / (2.0 * c) if c else 0.0
-        inside = np.maximum(z, turn) if c > 0 else np.minimum(z, turn) if c < 0 else z
-        bent = inside + c * (np.square(inside) - 1.0) + _STEEPNESS * (z - inside)
-        return np.asarray(bent / math.sqrt(1.0 + 2.0 * c * c))
+        sign, k = self._gamma
+        return sign * (float((gammaincinv if sign > 0 else gammainccinv)(k, q)) - k) / math.sqrt(k)
 
     def _draw(self, rng: RNG, size: Any) -> Any:
-        return self._of_score(np.asarray(rng.standard_normal(size)))
+        sign, k = self._gamma
+        return sign * (rng.standard_gamma(k, size) - k) / math.sqrt(k)
 
     def standard_error(self, q: float) -> float:
         """Standard error of the quantile at q, from the finite number of draws that show the skewness."""
         return self._std() * abs(float(ndtri(q)) ** 2 - 1.0) * math.sqrt(self._part / (6.0 * self._draws))
-
-
-_STEEPNESS = 0.1  # slope at which the parabola of a skewed law becomes a line
 
 
 class DrawnNormalLaw(NormalLaw):
@@ -186,18 +171,19 @@ class DrawnNormalLaw(NormalLaw):
 
 
 def drawn_rank_sums(
-    y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool, draws: int, rng: RNG
+    y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool, draws: int, rng: RNG
 ) -> FloatArray:
     """The sum for as many draws of the labels N(y, sigma^2)."""
     order = np.argsort(rank, kind="stable")
     y, sigma, rank = y[order], sigma[order], rank[order]
-    of_sorted = _KendallSum(y, sigma, rank) if signs else _SpearmanSum(y, sigma, rank)
-    rows = max(1, _BLOCK // y.size)
-    out, tied = np.empty(draws), bool(np.count_nonzero(sigma == 0) > 1)
-    for start in range(0, draws, rows):
-        labels = y + sigma * rng.standard_normal((min(rows, draws - start), y.size))
-        out[start : start + rows] = of_sorted(np.argsort(labels, axis=1, kind="stable" if tied else None))
-    return out
+    of_sorted = _KendallSum(y, sigma, rank) if kendall else _SpearmanSum(y, sigma, rank)
+    kind: Literal["stable"] | None = "stable" if np.count_nonzero(sigma == 0) > 1 else None  # some may be tied
+
+    def draw(rng: RNG, rows: int) -> FloatArray:
+        labels = y + sigma * rng.standard_normal((rows, y.size))
+        return of_sorted(np.argsort(labels, axis=1, kind=kind))
+
+    return drawn_in_blocks(draw, draws, y.size, rng)
 
 
 def tied_groups(y: FloatArray, sigma: FloatArray) -> list[NDArray[np.intp]]:

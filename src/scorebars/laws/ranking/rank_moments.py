@@ -12,7 +12,7 @@ Few labels: the braces are sums over triples, closed by the bivariate normal. Ma
 sums of psi_j(y) over the labels in the order of their predictions, so the integral over y_i takes one grid in y for all
 labels of like error: the cost is labels times grid points, not labels squared times nodes.
 
-Very many (`moments_of_many`): S is its projection, sum_i S_i(y_i) - E S, up to a part of the variance of about one over the
+Very many (`first_order_moments`): S is its projection, sum_i S_i(y_i) - E S, up to a part of the variance of about one over the
 number of labels that lie within one error of each other. S_i(y) is read off a table in the rank of i and in y.
 """
 
@@ -24,11 +24,12 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, owens_t
+from scipy.special import ndtr
 
 from scorebars.arrays import FloatArray
 from scorebars.engines.engine import score_loops
 from scorebars.engines.normal_chances import normal_below
+from scorebars.numerics.special import both_below
 
 _Index = NDArray[np.intp]
 
@@ -41,33 +42,33 @@ _MOST_POINTS = 20_000_000  # labels times grid points, for each class of errors
 _BLOCK = 1 << 15
 
 
-def rank_sum_moments(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> tuple[float, float]:
-    """Mean and variance of sum_{i<j} W_ij sgn(y_i - y_j), W_ij = rank_i - rank_j or, with `signs`, its sign."""
+def rank_sum_moments(y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool) -> tuple[float, float]:
+    """Mean and variance of sum_{i<j} W_ij sgn(y_i - y_j), W_ij = rank_i - rank_j or, for Kendall, its sign."""
     order = np.argsort(rank, kind="stable")
     y, sigma, rank = y[order], sigma[order], rank[order] - np.mean(rank)
     unit = float(np.max(sigma))
     if unit == 0.0:
-        return _pair_sums(y, sigma, rank, signs)[0], 0.0
+        return _pair_sums(y, sigma, rank, kendall)[0], 0.0
     y, sigma = y / unit, sigma / unit
-    mean, spread, own = _pair_sums(y, sigma, rank, signs)
+    mean, spread, own = _pair_sums(y, sigma, rank, kendall)
     if y.size <= _TRIPLES:
-        return mean, max(spread + _triples(y, sigma, rank, signs), 0.0)
-    braces = math.fsum(_class_terms(y, sigma, rank, signs, members) for members in _classes(sigma))
+        return mean, max(spread + _triples(y, sigma, rank, kendall), 0.0)
+    braces = math.fsum(_class_terms(y, sigma, rank, kendall, members) for members in _classes(sigma))
     return mean, max(spread + own + braces, 0.0)
 
 
-def _weights(rank: FloatArray, rows: _Index, signs: bool) -> FloatArray:
+def _weights(rank: FloatArray, rows: _Index, kendall: bool) -> FloatArray:
     gap = rank[rows, None] - rank
-    return np.asarray(np.sign(gap) if signs else gap)
+    return np.asarray(np.sign(gap) if kendall else gap)
 
 
-def _pair_sums(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> tuple[float, float, float]:
+def _pair_sums(y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool) -> tuple[float, float, float]:
     """sum_{i<j} W E, sum_{i<j} W^2 (1 - E^2) over pairs that can change order, and sum_ij W^2 E^2 over i with an error."""
     variance, random, exact = np.square(sigma), sigma > 0, bool(np.any(sigma == 0))
     loops = score_loops()
     if loops is not None and not exact:
         sums = np.zeros(3)
-        loops.rank_pairs(y.size, signs, y, variance, rank, sums)
+        loops.rank_pairs(y.size, kendall, y, variance, rank, sums)
         return float(sums[0]), float(sums[1]), 2.0 * float(sums[2])
     mean, spread, own = [], [], []
     step = max(1, _BLOCK // y.size)
@@ -80,7 +81,7 @@ def _pair_sums(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) 
         else:
             expected = np.where(fixed, np.sign(gap), 2.0 * ndtr(gap / np.where(fixed, 1.0, width)) - 1.0)
         gap = rank[rows, None] - rank[columns]
-        w = np.sign(gap) if signs else gap
+        w = np.sign(gap) if kendall else gap
         expected *= w
         square = np.square(expected)
         once = np.ones(y.size - start)
@@ -92,12 +93,12 @@ def _pair_sums(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) 
     return math.fsum(mean), math.fsum(spread), math.fsum(own)
 
 
-def _triples(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> float:
+def _triples(y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool) -> float:
     """sum_i sum_{j != k} W_ij W_ik Cov(sgn(y_i - y_j), sgn(y_i - y_k))."""
     total = []
     for i in np.flatnonzero(sigma > 0):
         others = np.arange(y.size) != i
-        w = _weights(rank, np.array([i]), signs)[0, others]
+        w = _weights(rank, np.array([i]), kendall)[0, others]
         width = np.hypot(sigma[i], sigma[others])
         h = (y[i] - y[others]) / width
         cosine = sigma[i] / width
@@ -108,17 +109,8 @@ def _triples(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) ->
 
 
 def orthant_excess(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
-    """P(U < h, V < k) - P(U < h) P(V < k) of standard normals with correlation 0 <= rho <= 1, by Owen's T function."""
-    h, k = np.broadcast_arrays(h, k)
-    root = np.sqrt(np.maximum((1.0 - rho) * (1.0 + rho), 0.0))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        slope_h = np.where(h != 0, ((k - h) + (1.0 - rho) * h) / (h * root), np.where(k >= 0, math.inf, -math.inf))
-        slope_k = np.where(k != 0, ((h - k) + (1.0 - rho) * k) / (k * root), np.where(h >= 0, math.inf, -math.inf))
-    opposite = np.where((h < 0) != (k < 0), 0.5, 0.0)
-    joint = 0.5 * (ndtr(h) + ndtr(k)) - owens_t(h, slope_h) - owens_t(k, slope_k) - opposite
-    joint = np.where((h == 0) & (k == 0), 0.25 + np.arcsin(np.minimum(rho, 1.0)) / (2.0 * math.pi), joint)
-    joint = np.where(root == 0, ndtr(np.minimum(h, k)), joint)
-    return np.asarray(joint - ndtr(h) * ndtr(k))
+    """P(U < h, V < k) - P(U < h) P(V < k) of standard normals with correlation 0 <= rho <= 1."""
+    return np.asarray(both_below(h, k, rho) - ndtr(h) * ndtr(k))
 
 
 def _classes(sigma: FloatArray) -> Iterator[_Index]:
@@ -129,7 +121,7 @@ def _classes(sigma: FloatArray) -> Iterator[_Index]:
         yield random[octave == group]
 
 
-def _class_terms(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool, members: _Index) -> float:
+def _class_terms(y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool, members: _Index) -> float:
     """Sum over the members of Var[S_i(y_i)] - sum_j W_ij^2 E[psi_j(y_i)^2], by the trapezoid rule in y_i."""
     mu, s = y[members], sigma[members]
     smallest = float(np.min(s))
@@ -144,13 +136,13 @@ def _class_terms(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool
     else:  # the members lie far apart: each on a grid of its own
         grids = [(members[[i]], mu[i] - _REACH * s[i], mu[i] + _REACH * s[i]) for i in range(members.size)]
     return math.fsum(
-        _on_grid(y, sigma, rank, signs, part, np.arange(first, last + step, step, dtype=np.float64), step)
+        _on_grid(y, sigma, rank, kendall, part, np.arange(first, last + step, step, dtype=np.float64), step)
         for part, first, last in grids
     )
 
 
 def _on_grid(
-    y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool, members: _Index, grid: FloatArray, step: float
+    y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool, members: _Index, grid: FloatArray, step: float
 ) -> float:
     """The same for members that share a grid; labels are sorted by rank."""
     mu, s = y[members, None], sigma[members, None]
@@ -162,7 +154,7 @@ def _on_grid(
     for start in range(0, grid.size, columns):
         points = grid[start : start + columns]
         psi = _mean_sign(points, y[:, None], sigma[:, None], step)
-        if signs:
+        if kendall:
             s_i, q_i = _sums_of_signs(psi, None if alone else (below, not_above))
         else:
             r = rank[members, None]
@@ -217,7 +209,9 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(10)
 _NODE_WEIGHTS = _NODE_WEIGHTS / math.sqrt(2 * math.pi)
 
 
-def moments_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> tuple[float, float] | None:
+def first_order_moments(
+    y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool
+) -> tuple[float, float] | None:
     """The same for very many labels, to first order; None where labels hardly overlap, or many predictions are equal."""
     n = y.size
     order = np.argsort(rank)
@@ -238,16 +232,16 @@ def moments_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: b
             psi = 2.0 * normal_below(np.nan_to_num((places - mu[start:stop, None]) / s[start:stop, None])) - 1.0
         sums[b], moved[b] = np.sum(psi, axis=0), r[start:stop] @ psi
     before = np.concatenate([np.zeros((1, _PLACES)), np.cumsum(sums, axis=0)])
-    table = 2.0 * before - before[-1]  # of a label between two blocks, by signs
+    table = 2.0 * before - before[-1]  # of a label between two blocks, for Kendall
     row = np.interp(np.arange(some.size) + 0.5, edges, np.arange(_RANKS + 1.0))
-    if not signs:
+    if not kendall:
         ends = np.interp(edges, np.arange(some.size) + 0.5, r)
         table = ends[:, None] * before[-1] - np.sum(moved, axis=0)
         row = np.interp(r, ends, np.arange(_RANKS + 1.0))
     values = scale * _read(table, row, np.interp(mu + s * _NODES[:, None], places, np.arange(float(_PLACES))))
     means = _NODE_WEIGHTS @ values
     variance = scale * float(np.sum(_NODE_WEIGHTS @ np.square(values - means)))
-    return _mean_of_many(y, sigma, rank, signs), variance
+    return _mean_by_distances(y, sigma, rank, kendall), variance
 
 
 def _read(table: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
@@ -260,14 +254,14 @@ def _read(table: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
     )
 
 
-def _mean_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: bool) -> float:
+def _mean_by_distances(y: FloatArray, sigma: FloatArray, rank: FloatArray, kendall: bool) -> float:
     """sum_{i<j} W E: that of the labels as they are, and W (E - sgn) of the pairs that may change order.
 
     Labels are sorted, and pairs taken at some distances in their order, each of which stands for those near it.
     """
     order, n = np.argsort(y), y.size
     y, rank, variance = y[order], rank[order], np.square(sigma[order])
-    if signs:
+    if kendall:
         from scipy.stats import kendalltau  # slow to import, and needed for ranks only
 
         pairs = [0.5 * n * (n - 1) - _tied_pairs(x) for x in (y, np.sort(rank))]
@@ -284,21 +278,21 @@ def _mean_of_many(y: FloatArray, sigma: FloatArray, rank: FloatArray, signs: boo
     edges = np.unique(np.round(np.maximum(edges, np.arange(count + 1.0)))).astype(np.intp)
     for low, high in pairwise(edges.tolist()):
         k = (low + high + 1) // 2  # stands for the distances above `low`, up to `high`
-        each = 2.0 * _changed_order(y, variance, rank, signs, k) / (n - k)
+        each = 2.0 * _changed_order(y, variance, rank, kendall, k) / (n - k)
         total -= each * ((high - low) * (n - 0.5 * (low + high + 1)))
     return total
 
 
-def _changed_order(y: FloatArray, variance: FloatArray, rank: FloatArray, signs: bool, k: int) -> float:
+def _changed_order(y: FloatArray, variance: FloatArray, rank: FloatArray, kendall: bool, k: int) -> float:
     """The sum of W times the chance that two labels change their order, over labels k places apart."""
     loops, n, total = score_loops(), y.size, 0.0
     if loops is not None:
-        return float(loops.shifted_pairs(n, k, signs, y, variance, rank))
+        return float(loops.shifted_pairs(n, k, kendall, y, variance, rank))
     for start in range(0, n - k, _STRIP):
         here, there = slice(start, min(start + _STRIP, n - k)), slice(start + k, min(start + _STRIP + k, n))
         width = np.maximum(np.sqrt(variance[here] + variance[there]), _NEVER)
         apart = rank[there] - rank[here]
-        total += float((np.sign(apart) if signs else apart) @ ndtr((y[here] - y[there]) / width))
+        total += float((np.sign(apart) if kendall else apart) @ ndtr((y[here] - y[there]) / width))
     return total
 
 

@@ -138,7 +138,7 @@ class Cumulants:
         return self.place(min(max(t, -self.reach), self.reach))[0]
 
 
-class ManyLabelsLaw(LawWithRoot):
+class CumulantLaw(LawWithRoot):
     """Distribution of a mean loss over very many labels, which cannot be below 0."""
 
     method = "saddlepoint"
@@ -178,7 +178,7 @@ class ManyLabelsLaw(LawWithRoot):
         return math.sqrt(mean) * lost
 
 
-def squared_law_of_many(of: HigherSums, perfect: bool = False) -> ManyLabelsLaw | None:
+def squared_law_of_cumulants(of: HigherSums, perfect: bool = False) -> CumulantLaw | None:
     """Distribution of the mean squared error, or of that of a perfect model; None where cumulants are not enough."""
     s, misses = of.sums, 0.0 if perfect else 1.0
     mean, variance = s.var + misses * s.sq, 2.0 * s.var2_w2 + 4.0 * misses * s.sqvar_w2
@@ -188,7 +188,7 @@ def squared_law_of_many(of: HigherSums, perfect: bool = False) -> ManyLabelsLaw 
     return _law(of, mean, variance, higher, 14.0 * s.max_weight * s.max_sigma**2 * higher[-1], 2)
 
 
-def absolute_law_of_many(of: HigherSums, perfect: bool = False) -> ManyLabelsLaw | None:
+def absolute_law_of_cumulants(of: HigherSums, perfect: bool = False) -> CumulantLaw | None:
     """The same for the mean absolute error."""
     s, (mean, variance) = of.sums, (of.sums.abs + of.sums.fold, of.sums.foldvar_w2)
     higher = [folded for _, folded in of.by_order()]
@@ -200,7 +200,7 @@ def absolute_law_of_many(of: HigherSums, perfect: bool = False) -> ManyLabelsLaw
 
 def _law(
     of: HigherSums, mean: float, variance: float, higher: Sequence[float], seventh: float, degree: int
-) -> ManyLabelsLaw | None:
+) -> CumulantLaw | None:
     """Cumulants of a sum over labels as the law of the mean, in the unit of the labels."""
     if not variance > 0:
         return None
@@ -208,7 +208,7 @@ def _law(
     if not shape.error <= ACCURATE:
         return None
     size = math.ldexp(1.0, degree * of.power) / of.sums.w
-    return ManyLabelsLaw(mean * size, variance * size * size, shape)
+    return CumulantLaw(mean * size, variance * size * size, shape)
 
 
 def _standardised(variance: float, higher: Sequence[float], seventh: float) -> Cumulants:
@@ -225,7 +225,7 @@ def _of_squares(r: int) -> float:
 _SQUARES = tuple(_of_squares(r) for r in range(2, 7))
 
 
-class ManyLabelsRatio(Law):
+class CumulantRatio(Law):
     """Distribution of R2, or with `centred` of the explained variance, of very many labels.
 
     With c and d the labels and differences about their means (d as it is for R2), u = w s and W the sum of weights,
@@ -347,10 +347,10 @@ def _about_means(row: Sequence[float], at_c: float, at_d: float) -> tuple[float,
     )
 
 
-def explained_law(of: HigherSums, centred: bool) -> ManyLabelsRatio | None:
+def explained_law(of: HigherSums, centred: bool) -> CumulantRatio | None:
     """Distribution of R2 or, with `centred`, of the explained variance; None where cumulants are not enough."""
     sums = of.sums
     if not (sums.y2 - sums.y1 * sums.y1 / sums.w > 0 and sums.var2_w2 > 0):
         return None
-    law = ManyLabelsRatio(of, centred)
+    law = CumulantRatio(of, centred)
     return law if law.error <= ACCURATE and law._unit < _SHARP * (1.0 - law._middle) else None

@@ -161,7 +161,7 @@ class FoldedCgf:
         t0, width = saddlepoint(real, 1.0, guess)
         for caution in _CAUTION:
             expansion = self._expansion(t0, caution)
-            path = contour_through(lambda t, k=expansion: k(t) - t * x, t0, width, 1.0, side=1)  # type: ignore[misc]
+            path = contour_through(lambda t, k=expansion: k(t) - t * x, t0, width, 1.0, "right")  # type: ignore[misc]
             with np.errstate(under="ignore", over="ignore"):
                 size = np.abs(path.weight / path.t)
                 error = float(np.sum(size * np.minimum(expansion.remainder(path.t), 1.0)))

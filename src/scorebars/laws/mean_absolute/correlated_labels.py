@@ -23,10 +23,10 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
-from scorebars.laws.folded.folded_mean import FoldedNormalMean
 from scorebars.laws.law import Law
+from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.mixture import MixtureLaw
-from scorebars.laws.samples import SampleLaw
+from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.moments.correlated import (
     SharedMoments,
     principal_shifts,
@@ -87,10 +87,9 @@ def _drawn(
     constant: float = 0.0,
 ) -> SampleLaw:
     """Draws of constant + sum share |delta + error|, moved and stretched to the exact mean and variance."""
-    rng = np.random.default_rng(_SEED)
-    rows = max(1, _CHUNK // delta.size)
-    blocks = [min(rows, count - start) for start in range(0, count, rows)]
-    draws = constant + np.concatenate([np.abs(delta + errors(rng, block)) @ share for block in blocks])
+    draws = constant + drawn_in_blocks(
+        lambda rng, rows: np.abs(delta + errors(rng, rows)) @ share, count, delta.size, _SEED, _CHUNK
+    )
     spread = float(np.std(draws))
     factor = math.sqrt(variance) / spread if spread > 0 else 1.0
     return SampleLaw(np.maximum(mean + factor * (draws - np.mean(draws)), 0.0), mean=mean, var=variance)
