@@ -92,7 +92,7 @@ def reduced_chi_squared(
     score = ChiSquaredScore(chi_squared_answers(CHI_SQUARED, data))
     if score.undefined:
         warnings.warn(score.undefined, UndefinedMomentWarning, stacklevel=2)
-    return in_groups(score, groups, sample_weight, y_true)
+    return score if groups is None else in_groups(score, groups, sample_weight, y_true)
 
 
 _METHODS = {"ml": most_likely, "chi2": unit_chi_squared}
