@@ -27,3 +27,17 @@ def test_labels_measured_as_they_were_need_no_extrapolation():
     score = sb.log_cosh_loss(y, y + rng.normal(size=40), yerr=sd)
     assert score.remeasured(1).method == "unbiased"
     assert score.remeasured(4).method != "unbiased"
+
+
+@pytest.mark.parametrize("errors", [sb.Normal(0.2), sb.Laplace(0.2)], ids=["normal", "laplace"])
+def test_labels_that_do_not_count_stand_for_none(errors):
+    """Every third label has no weight: those that stand for very many are of the others."""
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=3000)
+    p, weight = y + 0.3 * rng.normal(size=3000), np.tile([0.0, 1.0, 2.0], 1000)
+    counts = weight > 0
+    found = sb.log_cosh_loss(y, p, yerr=errors, sample_weight=weight)
+    plain = sb.log_cosh_loss(y[counts], p[counts], yerr=errors, sample_weight=weight[counts])
+    for ask in (lambda s: s.remeasured(3), lambda s: s.truth):
+        assert float(ask(found)) == pytest.approx(float(ask(plain)), rel=1e-12)
+        assert ask(found).std == pytest.approx(ask(plain).std, rel=1e-9)

@@ -349,3 +349,54 @@ def test_scores_without_unit_in_any_unit(name, logs, unit):
     (values, std, half), (plain, plain_std, plain_half) = answers(unit), answers(1.0)
     assert values - logs * np.log(unit) == pytest.approx(plain, abs=1e-9)
     assert std == pytest.approx(plain_std, rel=1e-9) and half == pytest.approx(plain_half, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sb.Normal(0.3),
+        sb.Normal(0.3, scale_error=0.2),
+        sb.Normal(0.3, dof=5),
+        sb.Laplace(0.2),
+        sb.SplitNormal(0.2, 0.4),
+        sb.Normal(0.3, kind="berkson"),
+    ],
+    ids=["normal", "scale", "dof", "laplace", "split", "berkson"],
+)
+def test_forecasts_of_unit_spread_are_scored_as_squares(model):
+    """log v + d^2/v with v = 1 is the squared error, in every answer."""
+    rng = np.random.default_rng(4)
+    y, p = rng.normal(size=50), rng.normal(size=50)
+    squares = sb.mean_squared_error(y, p, yerr=model)
+    score = sb.dawid_sebastiani_score(y, sb.NormalForecast(p, np.ones(50)), yerr=model)
+    asked = [lambda s: s.truth]
+    if model.kind == "classical":
+        asked += [lambda s: s.remeasured(1), lambda s: s.remeasured(4)]
+    for ask in asked:
+        assert float(ask(score)) == pytest.approx(float(ask(squares)), rel=1e-12)
+        assert ask(score).std == pytest.approx(ask(squares).std, rel=1e-12)
+        assert ask(score).interval() == pytest.approx(ask(squares).interval(), rel=1e-9)
+    for name in ("observed", "expected", "std", "sampling_std"):
+        assert getattr(score, name) == pytest.approx(getattr(squares, name), rel=1e-12), name
+
+
+@pytest.mark.parametrize("metric", ["squares", "scores"])
+def test_fresh_labels_of_asymmetric_errors(metric):
+    """Errors that push labels up push fresh ones up too: the forecast of the next score holds as often as it says."""
+    rng = np.random.default_rng(6)
+    truth = rng.normal(size=60)
+    p, spread, model = truth + 0.4 * rng.normal(size=60), 0.3 + 0.3 * rng.random(60), sb.SplitNormal(0.2, 0.6)
+
+    def score(y):
+        if metric == "squares":
+            return sb.mean_squared_error(y, p, yerr=model)
+        return sb.dawid_sebastiani_score(y, sb.NormalForecast(p, spread), yerr=model)
+
+    held, off = [], []
+    for first, fresh, *three in model.sample(truth, 5 * 200, rng).reshape(200, 5, 60):
+        found = score(first)
+        low, high = found.remeasured(1).interval()
+        held.append(low <= score(fresh).observed <= high)
+        off.append(found.remeasured(3) - score(np.mean(three, axis=0)).observed)
+    assert 0.9 <= np.mean(held) <= 0.99
+    assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(len(off))

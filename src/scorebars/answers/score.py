@@ -354,13 +354,10 @@ class Score(float):
 
     def _answer(self, name: str, level: float | None, repeats: float) -> Answer:
         try:
-            found = (
-                self
-                if name == "expected"
-                else self.remeasured(repeats)
-                if name == "remeasured"
-                else getattr(self, name)
-            )
+            if name == "remeasured":
+                found: Any = self.remeasured(repeats)
+            else:
+                found = self if name == "expected" else getattr(self, name)
             if not isinstance(found, Score | Estimate):  # a plain number
                 return Answer(found)
             low, high = (None, None) if level is None else found.interval(level)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers, of_law
 from scorebars.answers.classes.class_answers import of_share, require_some_knowledge
-from scorebars.answers.classes.labelled import flips_of, require_away_from_chance, says_nothing
+from scorebars.answers.classes.labelled import contrast, flips_of, require_away_from_chance, says_nothing
 from scorebars.answers.intervals import IntervalAt, ScoreInterval, next_share
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
@@ -93,11 +93,6 @@ class AccuracyAnswers(Answers):
             out[part] = chance if self._classes == 2 else np.where(right[part], chance, chance / (self._classes - 1))
         return out
 
-    @property
-    def _contrast(self) -> FloatArray:
-        """1 - q - r: how much of the difference between right and wrong survives the flips."""
-        return np.asarray(1.0 - self._q * self._classes / (self._classes - 1))
-
     # labels redrawn from their errors ------------------------------------------------------------
 
     @property
@@ -123,16 +118,16 @@ class AccuracyAnswers(Answers):
         """(c - r) / (1 - q - r) for each label: unbiased for whether the prediction is right against the truth."""
         if self._binned:
             require_away_from_chance(self._q, self._classes, "the accuracy")
-        bad = np.broadcast_to(np.abs(self._contrast) < 1e-12, self._right.shape)
+        bad = np.broadcast_to(np.abs(contrast(self._q, self._classes)) < 1e-12, self._right.shape)
         if bad.any():
             number = round(float(np.sum(bad if self._count is None else self._count[bad])))
             raise UndefinedEstimate(says_nothing(self._classes, number, self.n))
-        return np.asarray((self._right - self._q / (self._classes - 1)) / self._contrast)
+        return np.asarray((self._right - self._q / (self._classes - 1)) / contrast(self._q, self._classes))
 
     def _truth_variance(self) -> float:
         """Variance of the estimate given the true classes, plug-in and unbiased."""
         q, r, hit = self._q, self._q / (self._classes - 1), self._unbiased
-        wrong, right, scale = r * (1 - r), q * (1 - q), np.square(self._contrast)
+        wrong, right, scale = r * (1 - r), q * (1 - q), np.square(contrast(self._q, self._classes))
         own = self._variance((wrong + hit * (right - wrong)) / scale)
         return max(own, self._variance(np.minimum(right, wrong) / scale))
 
@@ -157,7 +152,7 @@ class AccuracyAnswers(Answers):
             terms, agreement, old = self._right.astype(np.float64), self._fresh, self._variance(q * (1.0 - q))
         else:
             fresh = np.zeros_like(q) if math.isinf(repeats) else majority_error(q, int(repeats), self._classes)
-            carried = 1.0 - fresh * self._classes / (self._classes - 1)
+            carried = contrast(fresh, self._classes)
             terms = fresh / (self._classes - 1) + carried * self._unbiased
             agreement = np.clip(terms, 0.0, 1.0)
             old = self._truth_variance() * float(np.max(np.square(carried)))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.classes.class_answers import ENTROPY, ClassAnswers, Spread
-from scorebars.answers.classes.confusion_answers import ConfusionAnswers, OfPositives, Share
+from scorebars.answers.classes.confusion_answers import ConfusionAnswers, OfPositives, Share, average_of, shares_of
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
 from scorebars.answers.classes.ranking_answers import RankingAnswers, ranking_answers, require_both_classes
 from scorebars.answers.score import Declaration
@@ -81,20 +81,12 @@ class ColumnAverage(ClassAnswers):
     # values ------------------------------------------------------------------------------------
 
     def _shares(self, values: FloatArray, support: FloatArray) -> FloatArray:
-        """How much each column counts; those that are left out or without positive labels count nothing."""
-        plain = np.where(np.isnan(values), 0.0, 1.0) if self._left_out else np.ones(values.shape)
-        weight = plain * support if self._average == "weighted" else plain
-        total = np.add.reduce(weight, axis=-1)[..., None]
-        # columns that are all without positive labels count alike, as in scikit-learn
-        alike = plain / np.maximum(np.add.reduce(plain, axis=-1), 1.0)[..., None]
-        return np.where(total != 0, weight / np.where(total != 0, total, 1.0), alike)
+        """How much each column counts."""
+        return shares_of(values, support, self._average == "weighted", self._left_out)
 
     def _combined(self, values: FloatArray, support: FloatArray) -> FloatArray:
         """The average of values (..., columns), with the positive labels of each."""
-        shares = self._shares(values, support)
-        counted = shares != 0
-        found = np.add.reduce(np.where(counted, shares * np.where(counted, values, 0.0), 0.0), axis=-1)
-        found = np.where(np.any(counted, axis=-1), found, math.nan)
+        found = average_of(values, self._shares(values, support))
         if self._average == "macro" or math.isnan(self._of_none):
             return found
         return np.where(np.add.reduce(support, axis=-1) == 0, self._of_none, found)

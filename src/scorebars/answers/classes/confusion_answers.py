@@ -96,11 +96,26 @@ class Averaged:
             return np.where(np.isnan(pooled), self.undefined, pooled)
         values = self.share(tp, predicted, labelled, total[..., None])
         values = np.where(np.isnan(values), self.undefined, values)
-        defined = ~np.isnan(values)
-        weight = defined * (labelled if self.average == "weighted" else 1.0)
-        # classes that are all without labels count alike, as in scikit-learn
-        weight = np.where(np.sum(weight, axis=-1, keepdims=True) == 0, defined * 1.0, weight)
-        return ratio(np.sum(weight * np.nan_to_num(values), axis=-1), np.sum(weight, axis=-1))
+        return average_of(values, shares_of(values, labelled, self.average == "weighted", left_out=True))
+
+
+def shares_of(values: FloatArray, support: FloatArray, weighted: bool, left_out: bool) -> FloatArray:
+    """How much each class counts in an average (..., K): by its labels if `weighted`, nothing if its value is `left_out` (nan).
+
+    Classes that are all without labels count alike, as in scikit-learn.
+    """
+    plain = np.where(np.isnan(values), 0.0, 1.0) if left_out else np.ones(values.shape)
+    weight = plain * support if weighted else plain
+    total = np.add.reduce(weight, axis=-1)[..., None]
+    alike = plain / np.maximum(np.add.reduce(plain, axis=-1), 1.0)[..., None]
+    return np.where(total != 0, weight / np.where(total != 0, total, 1.0), alike)
+
+
+def average_of(values: FloatArray, shares: FloatArray) -> FloatArray:
+    """The average of values (..., K); nan where no class counts."""
+    counted = shares != 0
+    found = np.add.reduce(shares * np.where(counted, values, 0.0), axis=-1)
+    return np.where(np.any(counted, axis=-1), found, math.nan)
 
 
 def of_classes(c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -218,7 +218,7 @@ class Labelled:
             why += "found from these labels."
             if isinstance(own, Flip):
                 q = np.broadcast_to(np.asarray(own.q), self.shown.shape)
-                number = self.total(np.abs(1.0 - q * self.k / (self.k - 1)) < 1e-12)
+                number = self.total(np.abs(contrast(q, self.k)) < 1e-12)
                 why = says_nothing(self.k, round(number), self.n)
             raise UndefinedEstimate(why) from None
 
@@ -259,8 +259,8 @@ class Labelled:
             r = q / (self.k - 1)
             centred = slopes - np.add.reduce(slopes, axis=1, keepdims=True) / self.k
             square = np.square(centred)
-            second = (1.0 - q - r) * square + r * np.add.reduce(square, axis=1, keepdims=True)
-            return np.asarray(np.maximum(second / np.square(1.0 - q - r) - square, 0.0))
+            second = contrast(q, self.k) * square + r * np.add.reduce(square, axis=1, keepdims=True)
+            return np.asarray(np.maximum(second / np.square(contrast(q, self.k)) - square, 0.0))
         rows, inverse = self._transition, self._inverse
         if rows.ndim == 2:
             second = np.square(slopes @ inverse.T) @ rows.T
@@ -363,7 +363,7 @@ class Labelled:
             true = self.one_hot
         scale = np.sqrt(self._q * (1 - self._q))
         if of_truth:
-            scale = scale / (1.0 - self._q * self.k / (self.k - 1))
+            scale = scale / contrast(self._q, self.k)
         return np.asarray(((1.0 - true) / (self.k - 1) - true) * scale[:, None])
 
     @property
@@ -373,11 +373,10 @@ class Labelled:
         Indicators of two items are themselves correlated, which raises the expected product of their steps by the
         factor 1 + rho (K / (K - 1))^2 q (1 - q) / contrast^2, exactly so where one q serves all.
         """
-        rho = self._correlation
-        contrast = 1.0 - self._q * self.k / (self.k - 1)
-        if np.any(np.abs(contrast) < 1e-12):
+        rho, left = self._correlation, contrast(self._q, self.k)
+        if np.any(np.abs(left) < 1e-12):
             return rho
-        raised = float(np.mean(self._q * (1 - self._q) * np.square(self.k / (self.k - 1) / contrast)))
+        raised = float(np.mean(self._q * (1 - self._q) * np.square(self.k / (self.k - 1) / left)))
         return rho / (1.0 + rho * raised)
 
     # labels measured afresh --------------------------------------------------------------------
@@ -583,6 +582,11 @@ def flips_of(q: FloatArray, kind: str) -> Flip:
     return Flip(float(q[0]) if np.all(q == q[0]) else q, kind=kind)
 
 
+def contrast(q: FloatArray, classes: int) -> FloatArray:
+    """1 - q - q / (K - 1): how much of the difference between right and wrong labels flips leave; 0 for a guess."""
+    return np.asarray(1.0 - q * classes / (classes - 1))
+
+
 def says_nothing(classes: int, number: int, n: int) -> str:
     """Why labels that are wrong as often as a guess cannot be carried back."""
     return (
@@ -593,7 +597,6 @@ def says_nothing(classes: int, number: int, n: int) -> str:
 
 def require_away_from_chance(q: FloatArray, classes: int, score: str) -> None:
     """Refuse where a bin of q may hold labels that say nothing about the true class."""
-    ratio = classes / (classes - 1)
-    if np.any(np.abs(1.0 - q * ratio) < ratio / BINS_BELOW_HALF):
+    if np.any(np.abs(contrast(q, classes)) < classes / (classes - 1) / BINS_BELOW_HALF):
         what = f"{score} against the truth, with some q close to {1 - 1 / classes:g},"
         raise UndefinedEstimate(NOT_KEPT.format(what=what))

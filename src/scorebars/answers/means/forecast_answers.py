@@ -182,17 +182,15 @@ class CrpsAnswers(ForecastAnswers):
         wide = np.square(data.p.std) + tau2 >= 0
         if wide.all():
             return self._unbiased(data, level)
-        parts = [(wide, self._unbiased), (~wide, self._otherwise)]
-        shares = [float(np.sum(data.shares[group])) for group, _ in parts]
-        found = [
-            way(data[np.flatnonzero(group)], level)
-            for (group, way), share in zip(parts, shares, strict=True)
-            if share > 0
-        ]
-        if shares[0] == 0:
-            return found[0]
-        note = _NARROW.format(share=_percent(shares[1]), note=found[-1].note)
-        return _together(found, [share for share in shares if share > 0], note, data.items)
+        share = float(np.sum(data.shares[~wide]))
+        wider, narrower = (data[np.flatnonzero(group)] for group in (wide, ~wide))
+        if share == 0:
+            return self._unbiased(wider, level)
+        rest = ForecastAnswers(self.declaration, self.loss, Evidence(narrower))._back(level)  # as any loss
+        if not np.any(data.shares[wide] > 0):
+            return rest
+        note = _NARROW.format(share=f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %", note=rest.note)
+        return _together([self._unbiased(wider, level), rest], [1.0 - share, share], note, data.items)
 
     def truth_terms(self, y: FloatArray, p: Any, errors: MeasurementError) -> tuple[FloatArray, FloatArray]:
         if not isinstance(p, NormalForecast) or errors.normal is None or p.claims == "label":
@@ -201,10 +199,6 @@ class CrpsAnswers(ForecastAnswers):
         wide = np.square(p.std) + tau2 >= 0
         terms, variance = smoothed_crps(y - p.mean, p.std, tau2), _carried_variance(TRUTH, y, p, errors)
         return np.where(wide, terms, math.nan), np.where(wide, variance, math.nan)
-
-    def _otherwise(self, data: Measured, level: Level) -> Estimate:
-        """The estimate for labels whose error exceeds the forecast's spread, by the way that serves any loss."""
-        return ForecastAnswers(self.declaration, self.loss, Evidence(data))._back(level)
 
     def _unbiased(self, data: Measured, level: Level) -> Estimate:
         """mean L(d; tau^2), and what the errors at hand, and fresh ones, make it scatter."""
@@ -246,10 +240,6 @@ def _carried_variance(level: Level, y: FloatArray, p: NormalForecast, errors: Me
     here = crps_variance(y - p.mean, std, s)
     again = sum(w * crps_variance(y + z * s - p.mean, std, s) for z, w in zip(_NODES, _WEIGHTS, strict=True))
     return np.maximum(2.0 * here - again, 0.5 * here)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
 
 
 def _together(parts: list[Estimate], shares: list[float], note: str, n: int) -> Estimate:

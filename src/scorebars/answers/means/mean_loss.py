@@ -8,6 +8,7 @@ other; those of the squared error have a file of their own.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
@@ -71,6 +72,15 @@ _NO_BEST_QUANTILE = "a quantile of level {alpha:g} has no best prediction: any t
 _NOT_TOLD_APART = "a bias common to all labels cannot be distinguished from a bias of the model"
 
 
+def in_their_unit(make: Callable[[Evidence], Answers], loss: Loss, data: Measured, degree: int | None) -> Answers:
+    """Answers made of labels in a unit of ordinary size, as the user's unit has them: they grow with its degree-th power."""
+    data = data if data.plain_normal or not loss.of_residual else data.of_difference()
+    unit, sums = unit_and_sums(loss, data)
+    if unit == 1.0:
+        return make(Evidence(data, totals=sums))
+    return in_ordinary_units(lambda data: make(Evidence(data)), data, unit, degree)
+
+
 class MeanLoss(Answers):
     """Weighted mean of any loss of labels and predictions."""
 
@@ -86,11 +96,7 @@ class MeanLoss(Answers):
         """The answers for checked data."""
         if data.limited:
             return LimitedLoss.of(partial(cls.of, declaration, loss), loss, data)
-        data = data if data.plain_normal or not loss.of_residual else data.of_difference()
-        unit, sums = unit_and_sums(loss, data)
-        if unit == 1.0:
-            return cls(declaration, loss, Evidence(data, totals=sums))
-        return in_ordinary_units(lambda data: cls(declaration, loss, Evidence(data)), data, unit, loss.degree)
+        return in_their_unit(partial(cls, declaration, loss), loss, data, loss.degree)
 
     def _in_memory(self) -> Measured | None:
         return self._store.data

@@ -24,11 +24,11 @@ from scipy.special import chdtr, chdtrc, chdtri
 from scorebars import checks
 from scorebars.answers.base import EXPECTED, PERFECT, TRUTH, Answers, Level, SkewGroups, of_law
 from scorebars.answers.clustered import ClusteredAnswers
-from scorebars.answers.combined import LinearAnswers, TransformedAnswers, in_ordinary_units
-from scorebars.answers.evidence import Evidence, sampling_variance, unit_and_sums, weighted_mean
+from scorebars.answers.combined import LinearAnswers, TransformedAnswers
+from scorebars.answers.evidence import Evidence, sampling_variance, weighted_mean
 from scorebars.answers.intervals import IntervalAt, Skewed, Symmetric, affine, root_of
 from scorebars.answers.limited import NO_LIMITS, LimitedLoss
-from scorebars.answers.means.mean_loss import MeanLoss
+from scorebars.answers.means.mean_loss import MeanLoss, in_their_unit
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray
@@ -295,11 +295,10 @@ class RootAnswers(TransformedAnswers):
             found.observed_is, found.limits_said = square.observed_is, square.limits_said
             return found
 
-        def make(data: Measured) -> Answers:
-            return cls(declaration, family(declaration, loss, Evidence(data)))
+        def make(store: Evidence) -> Answers:
+            return cls(declaration, family(declaration, loss, store))
 
-        data = data if data.plain_normal or not loss.of_residual else data.of_difference()
-        return in_ordinary_units(make, data, unit_and_sums(loss, data)[0], 1 if loss.degree else 0)
+        return in_their_unit(make, loss, data, 1 if loss.degree else 0)
 
     def _value_of(self, value: float) -> float:
         return math.sqrt(max(value, 0.0))

@@ -127,7 +127,8 @@ class AllLabelsAnswers(Answers):
     @cached_property
     def _exact(self) -> bool:
         """Whether the labels have no error at all."""
-        return self._data.errors.error_free(self._data.labels)
+        data = self._data
+        return data.errors.error_free(data.labels)
 
     def of_rows(self, rows: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
         if self._divided_by != 1.0:
@@ -197,9 +198,10 @@ class AllLabelsAnswers(Answers):
     def _corrected(self) -> Estimate:
         """The metric against the truth, where labels err and it is defined."""
         if self.metric.scale == "ratio":
-            labels, errors = self._data.errors.without_ties(self._data.labels)
-            if errors is not self._data.errors:
-                return self._stand_ins(self._data.changed(y=labels, errors=errors), follows=True).truth()
+            data = self._data
+            labels, errors = data.errors.without_ties(data.labels)
+            if errors is not data.errors:
+                return self._stand_ins(data.changed(y=labels, errors=errors), follows=True).truth()
         return self._way.truth()
 
     def _remeasured(self, repeats: float) -> Estimate:
@@ -329,8 +331,9 @@ class RatioAnswers(AllLabelsAnswers):
             assert summary is not None
             return RatioOfSummary(self.metric.centred, summary, *self._range)
         assert self.metric.pair is not None
-        ratio = RatioOfLabels if self._data.errors.of_predictions() is None else RatioOfBoth
-        return ratio(self.metric.pair, self._data, *self._range)
+        data = self._data
+        ratio = RatioOfLabels if data.errors.of_predictions() is None else RatioOfBoth
+        return ratio(self.metric.pair, data, *self._range)
 
     def _check(self) -> None:
         if self._store.kept:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scorebars.answers.intervals import half_width_in_std, kept_between, less_error
+from scorebars.answers.intervals import half_width_in_std, less_error
 from scorebars.answers.score import ONE_SIGMA, Estimate, Interval
 from scorebars.arrays import BoolArray, FloatArray
 from scorebars.errors import MeasurementError, Normal
@@ -476,11 +476,11 @@ class MeanOfLoss:
 
         A loss that jumps: all values that laws compatible with the labels allow.
         """
-        return kept_between(self._for_items(level, False), self._for_items(level, True), self.low, self.high)
+        return Interval(*(self.end(level, up, population=False) for up in (False, True)))
 
     def total_interval(self, level: float) -> Interval:
         """For the population: all laws compatible with the labels."""
-        return kept_between(self._for_population(level, False), self._for_population(level, True), self.low, self.high)
+        return Interval(*(self.end(level, up, population=True) for up in (False, True)))
 
     def bootstrap_of(self, data: Measured) -> Callable[[int, np.random.Generator, str], Estimate] | None:
         """How to find the uncertainty of the estimate from these labels by bootstrap."""
