@@ -327,3 +327,12 @@ def test_errors_without_a_variance_give_numbers_or_a_reason(metric):
             assert math.isfinite(getattr(score, answer))
         except sb.UndefinedEstimate as why:
             assert "variance" in str(why)
+
+
+def test_crps_of_means_of_two_repeats_measured_once_more():
+    """A single label errs more than the mean of two: that much error is added, in closed form."""
+    y, forecast = np.array([0.3, 1.0, -0.2]), sb.NormalForecast(np.array([0.0, 0.5, 0.1]), np.array([0.4, 0.5, 0.6]))
+    again = sb.crps(y, forecast, yerr=sb.Repeats.from_means(sigma=0.3, n=2)).remeasured(1)
+    assert float(again) == pytest.approx(sb.crps(y, forecast, yerr=0.3 / math.sqrt(2)).expected, rel=1e-12)
+    fewer = sb.crps(y, forecast, yerr=0.3)
+    assert float(fewer.remeasured(2)) < float(fewer.remeasured(1)) == fewer.observed
