@@ -13,6 +13,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import kstest
 
+import scorebars as sb
 from scorebars.laws.order import largest
 from scorebars.laws.order.largest import MaxErrorLaw
 from scorebars.laws.order.median import median_law
@@ -153,3 +154,8 @@ def test_pickle():
     law = MaxErrorLaw(*problem(20))
     x = law.ppf(0.4)
     assert pickle.loads(pickle.dumps(law)).ppf(0.4) == x
+
+
+def test_errors_below_the_last_digit_of_the_residual():
+    """The largest residual alone scatters then, by its own error."""
+    assert sb.max_error([3.0, 1.0], [0.0, 0.0], yerr=[1e-20, 1e-18]).std == pytest.approx(1e-20, rel=1e-12)

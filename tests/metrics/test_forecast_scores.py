@@ -400,3 +400,12 @@ def test_fresh_labels_of_asymmetric_errors(metric):
         off.append(found.remeasured(3) - score(np.mean(three, axis=0)).observed)
     assert 0.9 <= np.mean(held) <= 0.99
     assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(len(off))
+
+
+def test_crps_of_means_of_two_repeats_measured_once_more():
+    """A single label errs more than the mean of two: that much error is added, in closed form."""
+    y, forecast = np.array([0.3, 1.0, -0.2]), sb.NormalForecast(np.array([0.0, 0.5, 0.1]), np.array([0.4, 0.5, 0.6]))
+    again = sb.crps(y, forecast, yerr=sb.Repeats.from_means(sigma=0.3, n=2)).remeasured(1)
+    assert float(again) == pytest.approx(sb.crps(y, forecast, yerr=0.3 / math.sqrt(2)).expected, rel=1e-12)
+    fewer = sb.crps(y, forecast, yerr=0.3)
+    assert float(fewer.remeasured(2)) < float(fewer.remeasured(1)) == fewer.observed

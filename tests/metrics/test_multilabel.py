@@ -235,3 +235,12 @@ def test_labels_that_tell_nothing_are_said_to():
 def test_what_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_weighted_items_without_a_score_are_left_out():
+    """zero_division=nan: the weight of an item whose score is 0/0 does not count."""
+    y = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0], [0, 0, 1]])
+    p = np.array([[0, 0, 0], [1, 1, 0], [1, 1, 0], [0, 0, 0]])
+    weights = np.array([0.5, 2.0, 1.0, 3.0])
+    score = sb.f1_score(y, p, average="samples", zero_division=np.nan, sample_weight=weights, yerr=0.05)
+    assert score.observed == pytest.approx((2.0 * 0.5 + 1.0 * 1.0 + 3.0 * 0.0) / 6.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from scorebars.errors import Repeats
 from scorebars.moments.label_noise import LabelNoise, QuadraticSums
 
 N = 6
@@ -55,3 +56,10 @@ def test_moments_take_the_powers_of_a_factor():
     doubled = noise.scaled(np.full(N, 2.0))
     found = [float(m[0]) for m in (doubled.variance, doubled.third, doubled.fourth, doubled.least)]
     assert found == pytest.approx([4 * 0.5, 8 * 0.2, 16 * 1.1, 16 * 0.4], rel=1e-15)
+
+
+def test_variances_from_two_repeats_are_uncertain():
+    """Of nu degrees of freedom 2 s^4 / (nu + 2) estimates the variance of s^2, also where nu is 1."""
+    values = np.array([[1.0, 2.0], [3.0, 3.5], [0.0, 4.0]])
+    noise = LabelNoise.of(Repeats(values), values.mean(axis=1))
+    assert noise.uncertain == pytest.approx(2.0 / 3.0 * (values.var(axis=1, ddof=1) / 2.0) ** 2)

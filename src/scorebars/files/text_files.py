@@ -411,6 +411,9 @@ class TextFile(ArrowFile):
     @cached_property
     def _quotes(self) -> Quotes:
         """What the quotes of the file do; refuses one that is not closed, which would swallow the rows below it."""
+        with self._raw() as raw:
+            if not any(b'"' in block for block in iter(lambda: raw.read(_BLOCK), b"")):
+                return Quotes()
         encoding = codecs.lookup(self.layout.encoding).name
         with self._raw() as raw:
             blocks: Iterator[bytes] = iter(lambda: raw.read(_BLOCK), b"")

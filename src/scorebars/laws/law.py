@@ -32,6 +32,8 @@ _SPACING = 0.1
 
 def numbers_in(values: ArrayLike, argument: str) -> FloatArray:
     """What a user asks a distribution about, as numbers."""
+    if isinstance(values, float) or (type(values) is np.ndarray and values.dtype == np.float64):
+        return np.asarray(values)
     return np.asarray(checks.real_array(values, argument), dtype=np.float64)
 
 
