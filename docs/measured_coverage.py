@@ -6,6 +6,7 @@ From the files that `make test-coverage`, `measure_judges.py`, `measure_shapes.p
 from __future__ import annotations
 
 import csv
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -161,8 +162,31 @@ def _held(row: dict[str, str]) -> str:
     return f"{float(row['held']):.0%} of {row['count']}"
 
 
+def by_groups(topic: str, setting: str) -> Markdown:
+    """How often intervals at this level held, for each score and law of the residuals by the number of groups."""
+    rows = [row for row in _rows("tests/statistical/shapes.csv") if (row["topic"], row["setting"]) == (topic, setting)]
+    numbers = sorted({int(row["n"]) for row in rows})
+    found = {(row["metric"], row["residuals"], int(row["n"])): float(row["held"]) for row in rows}
+    lines = [
+        [f"`{metric}`", law, *(f"{found[metric, law, n]:.0%}" for n in numbers)]
+        for metric, law in dict.fromkeys((row["metric"], row["residuals"]) for row in rows)
+    ]
+    head = f"score, in {rows[0]['count']} test sets each"
+    return _table([head, "residuals", *(f"{n} groups" for n in numbers)], lines)
+
+
 def range_of_shapes(topic: str, metric: str, setting: str = "95 %") -> Markdown:
     """The least and the greatest share of intervals that held, over all laws and numbers of groups."""
     rows = [row for row in _rows("tests/statistical/shapes.csv") if (row["topic"], row["metric"]) == (topic, metric)]
     shares = [float(row["held"]) for row in rows if row["setting"] == setting]
     return Markdown(f"`{metric}`: {min(shares):.0%} to {max(shares):.0%} in {len(shares)} situations")
+
+
+def weak(table: str) -> Markdown:
+    """Situations of "judges" or of "groups" whose intervals are known to hold less or more than they promise, and why."""
+    text = (ROOT / "tests/statistical/weak_situations.toml").read_text(encoding="utf-8")
+    lines = [
+        [f"`{one['situation']}`".replace(" | ", "`, `"), one["verdict"], one["reason"]]
+        for one in tomllib.loads(text).get(table, [])
+    ]
+    return _table(["situations", "intervals are", "why"], lines)

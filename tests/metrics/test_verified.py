@@ -490,3 +490,21 @@ def test_few_checked_items_are_left_out_in_turn():
     again = pickle.loads(pickle.dumps(found))
     assert again.truth.interval() == pytest.approx(found.truth.interval(), rel=1e-12)
     assert sb.accuracy_score(y, p, yerr=sb.Verified(gold))._answers._enlarged == 1.0  # a mean is straight
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_groups_of_which_few_were_checked(text):
+    """They have scores, and say why they have none against the truth."""
+    rng = np.random.default_rng(3)
+    by, y, p = np.arange(60) % 3, rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    known = (np.arange(60) < 20) & (by == 0) | (np.arange(60) == 1)
+    gold = [("ab"[k] if text else float(k)) if seen else None for k, seen in zip(y, known, strict=True)]
+    y, p = (np.array(list("ab"))[x] if text else x for x in (y, p))
+    metrics = ["accuracy", "balanced_accuracy_score"]
+    found = sb.evaluate(y, {"m": p}, yerr=sb.Verified(gold), by=by, metrics=metrics)
+    assert math.isfinite(found["m", "accuracy_score", "0"].truth)
+    for group, said in (("1", "1 of these 20 items has"), ("2", "0 of these 20 items have")):
+        for metric in ("accuracy_score", "balanced_accuracy_score"):
+            assert found["m", metric, group].observed >= 0
+            with pytest.raises(sb.UndefinedEstimate, match=f"{said} a gold label: truth needs at least 2"):
+                _ = found["m", metric, group].truth

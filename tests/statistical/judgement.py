@@ -91,9 +91,12 @@ def declared_situations(table: str) -> list[WeakSituation]:
     return [WeakSituation(**entry) for entry in tomllib.loads(SITUATIONS_DECLARED.read_text()).get(table, [])]
 
 
-def verdict_of_share(share: float, count: int, column: str = "held95") -> str:
-    """ "held", "short" or "wide" for the share of intervals that held in so many test sets."""
+def verdict_of_share(share: float, count: int, column: str = "held95", wide: float = WIDE) -> str:
+    """ "held", "short" or "wide" for the share of intervals that held in so many test sets.
+
+    A few hundred test sets, all of whose intervals held, are wide by two standard errors (`wide`), not by three.
+    """
     least, most = RANGES[column]
     if error_bar(share, count, SHORT)[1] < least:
         return "short"
-    return "wide" if error_bar(share, count, WIDE)[0] > most else "held"
+    return "wide" if error_bar(share, count, wide)[0] > most else "held"

@@ -253,16 +253,21 @@ def measure(situation: tuple[str, str, int, str, str], count: int) -> dict[str, 
     return dict(zip(COLUMNS, [*map(str, situation), *(f"{number:.4g}" for number in numbers)], strict=True))
 
 
+def read() -> list[dict[str, Any]]:
+    """The rows of the table."""
+    if not TABLE.exists():
+        return []
+    with TABLE.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def main() -> None:
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     given.add_argument("--count", type=int, default=200)
     given.add_argument("--only", default="*")
     given.add_argument("--fresh", action="store_true")
     options = given.parse_args()
-    rows = []
-    if TABLE.exists():
-        with TABLE.open(newline="") as file:
-            rows = list(csv.DictReader(file))
+    rows = read()
     if options.fresh:
         rows = [row for row in rows if not fnmatch(" ".join(row[name] for name in COLUMNS[:5]), options.only)]
     known = {tuple(row[name] for name in COLUMNS[:5]) for row in rows}

@@ -60,7 +60,10 @@ def verdicts():
     """Name and verdict of each situation, of these items and of the population."""
     for row in ROWS:
         for column in ("held", "held_population"):
-            yield "/".join(row[name] for name in COLUMNS[:5]), verdict_of_share(float(row[column]), int(row["count"]))
+            yield (
+                "/".join(row[name] for name in COLUMNS[:5]),
+                verdict_of_share(float(row[column]), int(row["count"]), wide=2.0),
+            )
 
 
 def test_each_situation_holds_or_is_declared():

@@ -112,7 +112,8 @@ class Clusters:
             )
         if isinstance(interval, ScoreInterval):
             ratio = self.ratio if sets > 1 else self.ratio_of_truth
-            return replace(interval, curve=interval.curve * ratio, df=self.df)
+            lean = self.lean if sets == 1 else 0.0
+            return replace(interval, curve=interval.curve * ratio, df=self.df, lean=lean)
         if (
             isinstance(interval, partial) and interval.args and isinstance(interval.args[0], ScoreInterval)
         ):  # a next share

@@ -67,7 +67,7 @@ class Verified(ErrorModel):
     >>> gold = np.where(np.arange(500) < 100, right, np.nan)
     >>> s = sb.accuracy_score(judged, model, yerr=sb.Verified(gold))
     >>> print(s.observed, s.truth, (right == model).mean())
-    0.756 0.791 ± 0.024 (labels) ± 0.021 (sample) 0.8
+    0.756 0.791 ± 0.024 (labels) ± 0.020 (sample) 0.8
     """
 
     only_metrics = (

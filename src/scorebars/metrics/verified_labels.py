@@ -28,6 +28,7 @@ NO_MEAN = (
 )
 
 
+_TOO_FEW = "{count} of these {n} items {have} a gold label: truth needs at least 2."
 _NEXT_TO_NOTHING = 1e-13
 """The weight of items that do not count: too small to change an estimate, large enough to show what they would do."""
 
@@ -35,6 +36,14 @@ _NEXT_TO_NOTHING = 1e-13
 def _subset(model: Verified, n: int, shares: FloatArray) -> GoldSubset:
     model.require_size(n)
     return GoldSubset(model.known, model.chances(), shares, model.probability is not None)
+
+
+def _too_few(subset: GoldSubset) -> str:
+    """Why so few checked items say nothing, such as those of one group of many; empty where they are enough."""
+    count = subset.number
+    return (
+        "" if count > 1 else _TOO_FEW.format(count=count, n=len(subset.checked), have="has" if count == 1 else "have")
+    )
 
 
 # means of losses -----------------------------------------------------------------------------------
@@ -50,6 +59,8 @@ def verified_numbers(score: Callable[[Any, Any], Any], y_true: Any, model: Verif
     if not (isinstance(plain, Score) and isinstance(gold, Score)):
         raise ValueError("yerr is Verified, which takes one output at a time: y_true has several columns.")
     subset = _subset(model, len(y), shares)
+    if why := _too_few(subset):
+        return Score(VerifiedAnswers(plain._answers, subset, why))
     return Score(VerifiedAnswers(plain._answers, subset, *_of_means(plain._answers, gold._answers, subset)))
 
 
@@ -102,9 +113,12 @@ def exact_classes(y_true: Any, model: Verified, sample_weight: Any) -> tuple[Tra
         raise ValueError(f"yerr is Verified, which takes one label an item: y_true has shape {y.shape}.")
     model.require_size(len(y))
     gold = model.gold_classes()
-    if (gold.dtype.kind == "U") != (np.asarray(y.tolist()).dtype.kind == "U"):
+    labels = np.asarray(y.tolist())
+    if not len(gold):  # a group of items of which none was checked
+        gold = labels[:0]
+    if (gold.dtype.kind == "U") != (labels.dtype.kind == "U"):
         raise ValueError("gold and y_true mix texts and numbers: use one type for all classes.")
-    classes = classes_in(np.asarray(y.tolist()), gold)
+    classes = classes_in(labels, gold) if len(gold) else classes_in(labels)
     weight = checks.weights(sample_weight, len(y))
     own = np.ones(len(y)) if weight is None else weight
     return Transition(np.eye(len(classes)), classes), gold, _subset(model, len(y), own / own.sum())
@@ -118,6 +132,8 @@ def verified_classes(
     own = subset.shares * len(subset.shares)
 
     def one(found: Score, pick: Callable[[Any], Score]) -> Score:
+        if why := _too_few(subset):
+            return Score(VerifiedAnswers(found._answers, subset, why))
         corrected, steps = _of_classes(found._answers, gold, subset, lambda w: pick(score(exact, own * w))._answers)
         return Score(VerifiedAnswers(found._answers, subset, corrected, steps))
 
