@@ -51,7 +51,7 @@ _NAMES = {
     "studies.comparison.compare": "compare",
     "studies.comparison.comparison_result": "Comparison Ranking",
     "studies.cross_validate": "CrossValidation cross_validate",
-    "studies.diagnostics": "ErrorCheck check_errors",
+    "studies.check_errors": "ErrorCheck check_errors",
     "evaluation.scoring": "Evaluation",
     "studies.evaluate": "evaluate",
     "studies.planning.plan": "Plan plan",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+
+_Thing = TypeVar("_Thing")
 
 
 class PerLabel:
@@ -26,11 +28,16 @@ class PerLabel:
         return self._changed(**{name: picked(getattr(self, name), index) for name in self.per_label})
 
     def _changed(self, **attributes: Any) -> Self:
-        """A copy with some attributes replaced, which are not checked again; what was found from the old ones is dropped."""
-        new = object.__new__(type(self))
-        found = {name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)}
-        vars(new).update({name: value for name, value in vars(self).items() if name not in found}, **attributes)
-        return new
+        """A copy with some attributes replaced, which are not checked again."""
+        return changed(self, **attributes)
+
+
+def changed(thing: _Thing, **attributes: Any) -> _Thing:
+    """A copy with some attributes replaced; what cached properties found from the old ones is dropped."""
+    new = object.__new__(type(thing))
+    cached = {name for name in vars(thing) if isinstance(getattr(type(thing), name, None), cached_property)}
+    vars(new).update({name: value for name, value in vars(thing).items() if name not in cached}, **attributes)
+    return new
 
 
 def picked(values: Any, index: Any) -> Any:

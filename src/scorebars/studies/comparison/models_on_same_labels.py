@@ -31,6 +31,7 @@ from scorebars.answers.score import Estimate, Score, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, halved_change, widened
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
+from scorebars.errors.per_label import changed
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.studies.comparison.compared_data import (
@@ -362,13 +363,9 @@ class ModelsOnSameLabels:
     @cached_property
     def with_known_scale(self) -> ModelsOnSameLabels:
         """The same models on the same labels, with the common factor of all errors taken as known."""
-        other = object.__new__(type(self))
-        other.__dict__.update({**self.__dict__, "found": {}})
-        for drawn in ("_redrawn", "_label_moments"):
-            other.__dict__.pop(drawn, None)
         assert isinstance(self.labels, ComparedNumbers)
-        other.labels = ComparedNumbers(self.labels.shown, self.labels.model.with_known_scale())
-        return other
+        labels = ComparedNumbers(self.labels.shown, self.labels.model.with_known_scale())
+        return changed(self, labels=labels, found={})
 
     def _correlation(self, a: str, b: str) -> float:
         """Correlation of the two estimates when labels err about the true values.
