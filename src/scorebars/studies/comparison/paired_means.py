@@ -156,52 +156,65 @@ class PairedLosses(PairedMeans):
 
     @once
     def law(self, a: str, b: str) -> Law:
-        """Exact and normal for squares, exact for shares; for labels that err independently by quadrature; else drawn."""
+        """Closed where there is a formula, by quadrature for labels that err independently; else drawn."""
+        if self._squares:
+            return self._law_of_squares(a, b)
+        if self._sums_of_independent:
+            if self.root or self.loss.of_forecast:  # each value is costly: few labels are drawn
+                if self.n > _SLOWLY_DRAWN_UP_TO:
+                    return self._law_of_many_roots(a, b) if self.root else self._normal_law(a, b)
+            elif not isinstance(self.loss, Within | Covered):
+                return self._law_by_quadrature(a, b)
+            elif self.weight is None or self.n > _DRAWN_UP_TO:
+                return self._law_of_shares(a, b)
+        return super().law(a, b)
+
+    def _law_of_squares(self, a: str, b: str) -> Law:
+        """Exact and normal for normal errors of known size."""
+        if self.prederr.sd:
+            return self._squares_of_both(a, b)
+        y, errors = self.labels.shown, self.labels.errors
+        moments = squared_difference(errors.mean(y), errors.variance(y), self.predictions[a], self.predictions[b])
+        mean, std = float(self.shares @ moments.mean), self._label_std(a, b)
+        if self.labels.scale is not None:
+            return StudentLaw(mean, std, self.labels.scale.degrees)
+        return NormalLaw(mean, std, "delta" if errors.normal is None else "exact")
+
+    def _law_of_many_roots(self, a: str, b: str) -> Law:
+        """The means under the roots are normal together."""
+        drawn = self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(SEED)))
+        names = list(self.predictions)
+        return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
+
+    def _normal_law(self, a: str, b: str) -> Law:
+        """The difference of two means of many independent losses."""
+        mean, gained = dict(zip(self.predictions, self._label_moments[0], strict=True)), np.array([1.0, -1.0])
+        spread = float(gained @ self._moments_of(a, b) @ gained)
+        return NormalLaw(float(mean[a] - mean[b]), math.sqrt(max(spread, 0.0)), "delta")
+
+    def _law_of_shares(self, a: str, b: str) -> Law:
+        """Exact: each label lies inside the limits of one model alone, of the other alone, or of neither or both."""
+        chance_a, chance_b, of_both = (self._chance_within(*names) for names in ((a,), (b,), (a, b)))
+        total, weights = (float(self.n), None) if self.weight is None else (1.0, self.shares)
+        return accuracy_difference_law(chance_a - of_both, chance_b - of_both, total, weights)
+
+    def _law_by_quadrature(self, a: str, b: str) -> Law:
         if isinstance(turned := self.found.get(("PairedLosses.law", b, a)), FourierLaw):
             return ScaledLaw(turned, -1.0)
         first, second = self.predictions[a], self.predictions[b]
         shares, y, errors = self.shares, self.labels.shown, self.labels.errors
-        if self._squares and self.prederr.sd:
-            return self._squares_of_both(a, b)
-        if self._squares:
-            moments = squared_difference(errors.mean(y), errors.variance(y), first, second)
-            method = "delta" if errors.normal is None else "exact"
-            if self.labels.scale is not None:
-                return StudentLaw(float(shares @ moments.mean), self._label_std(a, b), self.labels.scale.degrees)
-            return NormalLaw(float(shares @ moments.mean), self._label_std(a, b), method)
-        if not self._sums_of_independent or (self.root and self.n <= _SLOWLY_DRAWN_UP_TO):
-            return super().law(a, b)
-        if self.root:
-            names, drawn = (
-                list(self.predictions),
-                self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(SEED))),
-            )
-            return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
-        if isinstance(self.loss, Within | Covered) and (self.weight is None or self.n > _DRAWN_UP_TO):
-            chance_a, chance_b, of_both = (self._chance_within(*names) for names in ((a,), (b,), (a, b)))
-            total = 1.0 if self.weight is not None else float(self.n)
-            weights = None if self.weight is None else shares
-            return accuracy_difference_law(chance_a - of_both, chance_b - of_both, total, weights)
-        if isinstance(self.loss, Within | Covered) or (self.loss.of_forecast and self.n <= _SLOWLY_DRAWN_UP_TO):
-            return super().law(a, b)
-        if self.loss.of_forecast:
-            moments_of_all, pick = self._label_moments, [list(self.predictions).index(name) for name in (a, b)]
-            gained = np.array([1.0, -1.0])
-            spread = float(gained @ moments_of_all[1][np.ix_(pick, pick)] @ gained)
-            return NormalLaw(float(moments_of_all[0][pick] @ gained), math.sqrt(max(spread, 0.0)), "delta")
         mean = variance = None
-        both = np.stack([first, second], axis=1)
         if isinstance(self.loss, AbsoluteError) and errors.plain_normal:
             sd = np.sqrt(self.labels.model.absolute_level().variance(y))
             moments, errors = absolute_difference(y, sd, first, second), Normal.trusted(sd)
             mean, variance = float(shares @ moments.mean), float(np.square(shares) @ moments.variance)
             if self.n > _DRAWN_UP_TO or variance == 0:
                 return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
+        both = np.stack([first, second], axis=1)
         law = mean_law(LossDifference(self.loss), errors, y, both, shares, mean, variance)
-        few = (
-            mean is not None and isinstance(law, FourierLaw) and self.n <= _FEW_DRAWN
-        )  # steps, which waves do not show
-        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance) if few else law
+        if mean is not None and isinstance(law, FourierLaw) and self.n <= _FEW_DRAWN:  # steps, which waves do not show
+            return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance)
+        return law
 
     @property
     def _sums_of_independent(self) -> bool:
