@@ -233,7 +233,7 @@ def _with_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool
     mean = answers.inner if isinstance(answers, RootAnswers) else answers
     if isinstance(mean, MeanLoss):
         paired = PairedLosses(mean.loss, root, *arguments)
-        paired.found = found.found
+        paired.kept = found.kept
         return paired
     return found
 

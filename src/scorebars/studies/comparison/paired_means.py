@@ -189,7 +189,7 @@ class PairedLosses(PairedMeans):
     def _normal_law(self, a: str, b: str) -> Law:
         """The difference of two means of many independent losses."""
         mean, gained = dict(zip(self.predictions, self._label_moments[0], strict=True)), np.array([1.0, -1.0])
-        spread = float(gained @ self._moments_of(a, b) @ gained)
+        spread = float(gained @ self._covariances_of(a, b) @ gained)
         return NormalLaw(float(mean[a] - mean[b]), math.sqrt(max(spread, 0.0)), "delta")
 
     def _law_of_shares(self, a: str, b: str) -> Law:
@@ -199,7 +199,7 @@ class PairedLosses(PairedMeans):
         return accuracy_difference_law(chance_a - of_both, chance_b - of_both, total, weights)
 
     def _law_by_quadrature(self, a: str, b: str) -> Law:
-        if isinstance(turned := self.found.get(("PairedLosses.law", b, a)), FourierLaw):
+        if isinstance(turned := self.kept.get(("PairedLosses.law", b, a)), FourierLaw):
             return ScaledLaw(turned, -1.0)
         first, second = self.predictions[a], self.predictions[b]
         shares, y, errors = self.shares, self.labels.shown, self.labels.errors
@@ -325,9 +325,9 @@ class PairedLosses(PairedMeans):
             mean += each @ self.shares[part]
         return mean, covariance
 
-    def _moments_of(self, a: str, b: str) -> FloatArray:
+    def _covariances_of(self, a: str, b: str) -> FloatArray:
         if self.root or not self._sums_of_independent:
-            return super()._moments_of(a, b)
+            return super()._covariances_of(a, b)
         names = list(self.predictions)
         pick = [names.index(a), names.index(b)]
         return np.asarray(self._label_moments[1][np.ix_(pick, pick)])
