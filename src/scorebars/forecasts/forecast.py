@@ -324,7 +324,7 @@ class Forecast(PerLabel, ABC):
         return total
 
     def at_score(self, z: FloatArray) -> FloatArray:
-        """The value whose quantile has the normal score z."""
+        """The value at the normal score z: not exceeded with the probability Phi(z)."""
         return self.ppf(ndtr(z))
 
 

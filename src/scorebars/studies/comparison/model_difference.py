@@ -70,7 +70,7 @@ class DifferenceAnswers(Answers):
         return self._models.law(*self._pair)
 
     def truth(self) -> Estimate:
-        """Berkson error: the expected difference, unless error rates that were counted scatter it as well."""
+        """Under Berkson error the expected difference, unless its error rates were counted and are uncertain too."""
         if self._berkson and getattr(self._models.labels.model, "checked", None) is not None:
             return ModelsOnSameLabels.truth(self._models, *self._pair)
         return super().truth()

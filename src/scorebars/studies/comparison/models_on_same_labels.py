@@ -167,7 +167,7 @@ class ModelsOnSameLabels:
 
     @once
     def _answers(self, name: str) -> Answers | None:
-        """Those of exact labels; None where the metric needs errors, or does not know of all classes."""
+        """The answers for exact labels; None where the metric needs errors, or was not told of all classes."""
         if self.metric.needs_errors:
             return None
         try:
@@ -226,7 +226,7 @@ class ModelsOnSameLabels:
 
     @once
     def influences(self, name: str) -> FloatArray:
-        """What items add to the metric: squares sum to its variance over test sets, products of two models to a covariance.
+        """What each item adds to the metric: the squares sum to its variance over test sets, products of two to a covariance.
 
         Items, or groups of them, are left out in turn (jackknife). Under Berkson error labels are drawn first.
         """
@@ -268,7 +268,7 @@ class ModelsOnSameLabels:
 
     @once
     def item_df(self, a: str, b: str) -> float:
-        """Its degrees of freedom: of items or groups one less than there are, fewer where groups are unequal."""
+        """Degrees of freedom of `item_std`: one less than there are items or groups, fewer where groups are unequal."""
         if self.groups is not None and self._sample_size > 1:
             try:
                 first, second = (self.score(name)._answers.influences() for name in (a, b))
@@ -282,7 +282,7 @@ class ModelsOnSameLabels:
 
     @once
     def common(self, name: str) -> FloatArray:
-        """How far errors that several labels share move the metric: draws, the same for all models."""
+        """How far errors that several labels share move the metric, in draws that are the same for all models."""
         drawn = self._labels_in_common
         if drawn is None:
             return np.zeros(1)
@@ -475,7 +475,7 @@ class ModelsOnLimits(ModelsOnSameLabels):
         return np.array([self.value_of(row, name, ...) for row in rows])
 
     def value_of(self, row: NDArray[Any], name: str, index: Any) -> float:
-        """On numbers that were redrawn, and the limits as they are."""
+        """Numbers are redrawn, limits stay as they are."""
         low, high = (np.where(self._limits.limits, end, row)[index] for end in (self._limits.lower, self._limits.upper))
         weight = None if self.weight is None else self.weight[index]
         return float(self.metric.score(None, self.predictions[name][index], Censored(low, high), weight).observed)

@@ -59,7 +59,7 @@ class PairedCosts(PairedMeans):
 
     @once
     def law(self, a: str, b: str) -> Law:
-        """Exact for hits and misses, and for two classes; else as a mean cost of one model has it."""
+        """Exact for hits and misses, and for two classes; else by the same method as the mean cost of one model."""
         gained = self._gained(a, b)
         differ = np.any(gained != 0, axis=1)
         cases = [(chance, p[differ]) for chance, p in self.labels.cases]
@@ -125,7 +125,7 @@ class PairedCosts(PairedMeans):
         return self.declaration.high - self.declaration.low
 
     def _over_rates(self, gained: FloatArray, value: float, variance: float, total: Symmetric) -> Estimate:
-        """The same where the error rates were counted: they move both models, and a difference by what they leave of it."""
+        """The same where the error rates were counted: a wrong rate moves both models, so part of it cancels."""
         data = self.labels.data
         assert data.checked is not None
         slopes = self.shares[:, None] * gained

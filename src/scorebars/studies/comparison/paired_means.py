@@ -1,4 +1,4 @@
-"""Means over items of models on the same labels, with formulas for differences of squares and of absolute errors."""
+"""Metrics that are means over items, for models on the same labels: formulas for differences of mean losses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class PairedMeans(ModelsOnSameLabels):
         return np.full(1, math.inf) if self._sample_size < 2 else self._deviations(self._shown_items(name))
 
     def _moves(self, terms: FloatArray, factor: float = 1.0) -> FloatArray:
-        """What each item moves the mean by, times a factor."""
+        """How far each item moves the metric, times a factor."""
         mean = float(np.sum(self.shares * terms))
         slope = 0.5 / math.sqrt(max(mean, 1e-300)) if self.root else 1.0
         return np.asarray(slope * factor * self.shares * (terms - mean))
@@ -224,7 +224,7 @@ class PairedLosses(PairedMeans):
         return not drawn and single
 
     def _chance_within(self, *names: str) -> FloatArray:
-        """For a share of labels inside some limits: the chance of each label to lie inside those of all these models."""
+        """For a share of labels inside limits: the chance that each label lies inside the limits of all these models."""
         assert isinstance(self.loss, Within | Covered)
         ends = [self.loss.ends(self.predictions[name]) for name in names]  # type: ignore[arg-type]
         low, high = np.max([low for low, _ in ends], axis=0), np.min([high for _, high in ends], axis=0)
@@ -333,7 +333,7 @@ class PairedLosses(PairedMeans):
         return np.asarray(self._label_moments[1][np.ix_(pick, pick)])
 
     def _squared_draws(self, errors: Normal, count: int, rng: np.random.Generator) -> FloatArray:
-        """Mean squared errors up to what all models share: exactly normal, so only (models, models) numbers are drawn."""
+        """Mean squared errors less what all models share: exactly normal together, so one number a model is drawn."""
         predictions = np.stack(list(self.predictions.values()))
         levers = 2.0 * self.shares * (predictions - predictions.mean(axis=0))
         root = covariance_root(errors.covariance_of_sums(levers))
