@@ -120,7 +120,7 @@ def forecast_raised_by_noise(
     loss: Loss, y: FloatArray, p: Any, sd: FloatArray, share: FloatArray
 ) -> tuple[float, float]:
     """The same for a score of forecasts: each label bends where its own forecast does."""
-    step = max(1, len(y) * p.width // _MOST_LABELS)
+    step = max(1, len(y) * p.numbers_per_label // _MOST_LABELS)
     y, p, s, a = y[::step], p[::step], sd[::step], share[::step] / float(np.sum(share[::step]))
     kinks = loss.kinks(p)
     near = np.concatenate([kinks, kinks - _BESIDE * s, kinks + _BESIDE * s])

@@ -239,7 +239,7 @@ def _with_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool
 
 
 def _in_units_of_errors(metric: ComparedMetric, data: Mapping[str, Measured]) -> ModelsOnSameLabels:
-    """Reduced chi-squared: mean squares of labels and predictions in units of the labels' errors, from the first model on."""
+    """Reduced chi-squared: mean squares, with labels and predictions in units of the label errors."""
     seen = {name: pulls(one) for name, one in data.items()}
     first = next(iter(seen.values()))
     predictions = {name: first.labels - one.labels for name, one in seen.items()}
