@@ -193,15 +193,16 @@ def _models_on_same_labels(metric: ComparedMetric, given: StudyData, shared_pred
     if isinstance(given.yerr, Verified):
         found = VerifiedModels(metric, given)
     elif metric.declaration.task == "regression" and not of_forecasts:
-        found = _with_numbers(metric, given, shared_prederr)
+        found = _models_of_numbers(metric, given, shared_prederr)
     elif given.prederr:
         raise ValueError(f"{metric.name} takes no prederr: only metrics of measured numbers have prediction errors.")
     else:
-        found = (_with_forecasts if of_forecasts else _with_classes)(metric, given)
+        found = (_models_of_forecasts if of_forecasts else _models_of_classes)(metric, given)
     return (found if given.groups is None else found.with_groups(group_codes(given.groups, found.n))).checked()
 
 
-def _with_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
+def _models_of_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
+    """Predictions of measured numbers, all in one unit near 1; by formulas where the metric is a mean of losses."""
     declaration = metric.declaration
     data: dict[str, Measured] = {}
     for name, p in given.models.items():
@@ -223,16 +224,15 @@ def _with_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool
         (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
         PredictionErrors(sd, shared_prederr),
     )
-    if isinstance(first.errors, Censored):
-        return _with_limits(first, *arguments)
+    if first.limited:
+        return _models_on_limits(first, *arguments)
     if metric.needs_errors and not sd and first.errors.plain_normal:
         return _in_units_of_errors(metric, data)
     found = ModelsOnSameLabels(*arguments)
     answers = found._answers(next(iter(data)))
-    root = isinstance(answers, RootAnswers)
     mean = answers.inner if isinstance(answers, RootAnswers) else answers
     if isinstance(mean, MeanLoss):
-        paired = PairedLosses(mean.loss, root, *arguments)
+        paired = PairedLosses(mean.loss, mean is not answers, *arguments)
         paired.kept = found.kept
         return paired
     return found
@@ -248,14 +248,13 @@ def _in_units_of_errors(metric: ComparedMetric, data: Mapping[str, Measured]) ->
     )
 
 
-def _with_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+def _models_of_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+    """Forecasts of measured numbers, which all claim the same; their scores are means of losses."""
     data: dict[str, Measured] = {}
     loss: Loss | None = None
     for name, forecast in given.models.items():
         judge = metric
-        if (
-            metric.of_quantiles and not isinstance(forecast, Forecast) and np.ndim(forecast) == 1
-        ):  # one level, as of others
+        if metric.of_quantiles and not isinstance(forecast, Forecast) and np.ndim(forecast) == 1:  # one level alone
             judge, forecast = metric.with_levels([metric.options.get("alpha", 0.5)]), np.asarray(forecast)[:, None]
         answers = judge.score(given.y_true, forecast, given.yerr, given.sample_weight)._answers
         if not isinstance(answers, MeanLoss | LimitedLoss):
@@ -276,14 +275,13 @@ def _with_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLab
         first.weight,
     )
     assert loss is not None
-    return (
-        PairedLimits(censored(first), loss, False, *arguments)
-        if first.limited
-        else PairedLosses(loss, False, *arguments)
-    )
+    if first.limited:
+        return PairedLimits(censored(first), loss, False, *arguments)
+    return PairedLosses(loss, False, *arguments)
 
 
-def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> ModelsOnSameLabels:
+def _models_on_limits(data: Measured, metric: ComparedMetric, *others: Any) -> ModelsOnSameLabels:
+    """Predictions of numbers of which some are known as limits only."""
     limits = censored(data)
     root = metric.declaration.name == "root_mean_squared_error"
     answers = metric.score(data.y, data.p, limits, data.weight)._answers
@@ -293,7 +291,8 @@ def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> Models
     return PairedLimits(limits, loss, root, metric, *others)
 
 
-def _with_classes(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+def _models_of_classes(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+    """Predicted classes, or probabilities of them; by tables of costs where the metric is a mean cost of labels."""
     y = class_array(held_labels(given.yerr) if given.y_true is None else given.y_true, "y_true")
     n = len(y)
     of_classes = "y_pred" in metric.parameters
