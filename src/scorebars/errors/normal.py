@@ -346,8 +346,11 @@ class Normal(LocationScale):
             return self.label_level()
         return Normal.trusted(self.absolute_sd / np.sqrt(self.repeats), self.kind)
 
+    def variance(self, y: FloatArray) -> FloatArray:
+        return np.broadcast_to(np.square(self.total), y.shape)
+
     def variance_of_mean(self, y: FloatArray, repeats: FloatArray | float) -> FloatArray:
-        return np.broadcast_to(np.square(self.averaged(repeats).total), y.shape)
+        return self.averaged(repeats).variance(y)
 
     @property
     def covariance(self) -> FloatArray:

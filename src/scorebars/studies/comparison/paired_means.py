@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +13,14 @@ from numpy.typing import NDArray
 
 from scorebars.answers.clustered import unequal_groups
 from scorebars.answers.intervals import Symmetric
-from scorebars.answers.limited import best_label
+from scorebars.answers.limited import LimitedLoss, best_label, censored
+from scorebars.answers.means.mean_loss import MeanLoss
+from scorebars.answers.means.squared import RootAnswers, pulls
 from scorebars.answers.score import Estimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored, Normal
+from scorebars.evaluation.study_data import StudyData
+from scorebars.forecasts import Forecast
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
 from scorebars.laws.fourier import FourierLaw
@@ -24,11 +29,19 @@ from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.mean_loss_law import mean_law
 from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, Covered, ItsLabel, Loss, LossDifference, SquaredError, Within
+from scorebars.measured import Measured
+from scorebars.metrics import call
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import absolute_difference, squared_difference
 from scorebars.numerics.covariances import covariance_root
-from scorebars.studies.comparison.compared_data import ComparedNumbers
-from scorebars.studies.comparison.models_on_same_labels import SEED, ModelsOnSameLabels, once, rows_at_a_time
+from scorebars.studies.comparison.compared_data import ComparedMetric, ComparedNumbers, PredictionErrors
+from scorebars.studies.comparison.models_on_same_labels import (
+    SEED,
+    ModelsOnLimits,
+    ModelsOnSameLabels,
+    once,
+    rows_at_a_time,
+)
 
 _DRAWS = 20_000
 _SLOW_DRAWS = 2_000
@@ -361,3 +374,96 @@ class PairedLimits(PairedLosses):
 
     def law(self, a: str, b: str) -> Law:
         return ModelsOnSameLabels.law(self, a, b)
+
+
+# from what a user passes -----------------------------------------------------------------------------
+
+
+def models_of_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
+    """Predictions of measured numbers, all in one unit near 1; by formulas where the metric is a mean of losses."""
+    declaration = metric.declaration
+    data: dict[str, Measured] = {}
+    for name, p in given.models.items():
+        one = call.measured(given.y_true, p, given.yerr, given.sample_weight, given.prederr.get(name))
+        if len(one) > 1:
+            raise ValueError("compare takes one output at a time: y_true has several columns.")
+        one[0].require_valid()
+        data[name] = one[0]
+    scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
+    data = {name: one.scaled(scale) for name, one in data.items()}
+    first = next(iter(data.values()))
+    of_predictions = {name: one.errors.of_predictions() for name, one in data.items()}
+    sd = {name: np.asarray(errors.sigma) for name, errors in of_predictions.items() if errors is not None}
+    arguments = (
+        metric,
+        ComparedNumbers(first.y, first.errors.of_labels()),
+        {name: np.asarray(one.p, float) for name, one in data.items()},
+        first.weight,
+        (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
+        PredictionErrors(sd, shared_prederr),
+    )
+    if first.limited:
+        return _models_on_limits(first, *arguments)
+    if metric.needs_errors and not sd and first.errors.plain_normal:
+        return _in_units_of_errors(metric, data)
+    found = ModelsOnSameLabels(*arguments)
+    answers = found._answers(next(iter(data)))
+    mean = answers.inner if isinstance(answers, RootAnswers) else answers
+    if isinstance(mean, MeanLoss):
+        paired = PairedLosses(mean.loss, mean is not answers, *arguments)
+        paired.kept = found.kept
+        return paired
+    return found
+
+
+def _in_units_of_errors(metric: ComparedMetric, data: Mapping[str, Measured]) -> ModelsOnSameLabels:
+    """Reduced chi-squared: mean squares, with labels and predictions in units of the label errors."""
+    seen = {name: pulls(one) for name, one in data.items()}
+    first = next(iter(seen.values()))
+    predictions = {name: first.labels - one.labels for name, one in seen.items()}
+    return PairedLosses(
+        SquaredError(), False, metric, ComparedNumbers(first.labels, first.errors), predictions, first.weight
+    )
+
+
+def _models_on_limits(data: Measured, metric: ComparedMetric, *others: Any) -> ModelsOnSameLabels:
+    """Predictions of numbers of which some are known as limits only."""
+    limits = censored(data)
+    root = metric.declaration.name == "root_mean_squared_error"
+    answers = metric.score(data.y, data.p, limits, data.weight)._answers
+    loss = SquaredError() if root else answers.loss if isinstance(answers, LimitedLoss) else None
+    if loss is None:
+        return ModelsOnLimits(limits, metric, *others)
+    return PairedLimits(limits, loss, root, metric, *others)
+
+
+def models_of_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+    """Forecasts of measured numbers, which all claim the same; their scores are means of losses."""
+    data: dict[str, Measured] = {}
+    loss: Loss | None = None
+    for name, forecast in given.models.items():
+        judge = metric
+        if metric.of_quantiles and not isinstance(forecast, Forecast) and np.ndim(forecast) == 1:  # one level alone
+            judge, forecast = metric.with_levels([metric.options.get("alpha", 0.5)]), np.asarray(forecast)[:, None]
+        answers = judge.score(given.y_true, forecast, given.yerr, given.sample_weight)._answers
+        if not isinstance(answers, MeanLoss | LimitedLoss):
+            raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
+        data[name], loss = answers.data if isinstance(answers, LimitedLoss) else answers._labels(), answers.loss
+    claims = {name: one.p.claims for name, one in data.items()}
+    if len(set(claims.values())) > 1:
+        told = ", ".join(f"{name} the {claim}" for name, claim in claims.items())
+        raise ValueError(
+            f"the forecasts claim different things ({told}), so their scores cannot be compared. A forecast of the truth "
+            "becomes one of the label by forecast.seen_through(yerr)."
+        )
+    first = next(iter(data.values()))
+    arguments = (
+        metric.with_levels(None) if metric.of_quantiles else metric,  # quantiles have their levels
+        ComparedNumbers(first.y, first.errors),
+        {name: one.p for name, one in data.items()},
+        first.weight,
+    )
+    assert loss is not None
+    if first.limited:
+        return PairedLimits(censored(first), loss, False, *arguments)
+    return PairedLosses(loss, False, *arguments)
