@@ -38,7 +38,7 @@ test-sklearn: $(VENV)/installed-test  ## scikit-learn's own tests with our funct
 	$(BIN)/python -m pytest -c tests/sklearn_conformance/pytest.ini --rootdir tests/sklearn_conformance -q -n 2 -W ignore $(SKLEARN_TESTS)
 
 LOWEST_TESTS := tests/adapters tests/errors tests/test_intake.py tests/test_score.py tests/metrics/test_loss_metrics.py \
-    $(addprefix tests/studies/test_,tables.py evaluate.py cross_validate.py diagnostics.py)
+    $(addprefix tests/studies/test_,tables.py evaluate.py cross_validate.py check_errors.py)
 
 test-lowest: tools/lowest.txt  ## the oldest versions that are supported
 	$(PYTHON) -m venv .venv-lowest

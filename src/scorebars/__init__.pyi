@@ -58,13 +58,13 @@ from scorebars.studies.calibration.calibration_result import Calibration as Cali
 from scorebars.studies.calibration.calibration_result import Calibrations as Calibrations
 from scorebars.studies.capabilities import Capabilities as Capabilities
 from scorebars.studies.capabilities import capabilities as capabilities
+from scorebars.studies.check_errors import ErrorCheck as ErrorCheck
+from scorebars.studies.check_errors import check_errors as check_errors
+from scorebars.studies.comparison.compare import Comparison as Comparison
+from scorebars.studies.comparison.compare import Ranking as Ranking
 from scorebars.studies.comparison.compare import compare as compare
-from scorebars.studies.comparison.comparison_result import Comparison as Comparison
-from scorebars.studies.comparison.comparison_result import Ranking as Ranking
 from scorebars.studies.cross_validate import CrossValidation as CrossValidation
 from scorebars.studies.cross_validate import cross_validate as cross_validate
-from scorebars.studies.diagnostics import ErrorCheck as ErrorCheck
-from scorebars.studies.diagnostics import check_errors as check_errors
 from scorebars.studies.evaluate import evaluate as evaluate
 from scorebars.studies.planning.plan import Plan as Plan
 from scorebars.studies.planning.plan import plan as plan

@@ -222,7 +222,7 @@ class Measured:
     def step(self) -> int:
         """Labels per block: fewer where a forecast holds many numbers for each."""
         step = self.BLOCK // self.outputs * self.outputs or self.outputs
-        return max(step // max(self.p.width // 2, 1), 1) if isinstance(self.p, Forecast) else step
+        return max(step // max(self.p.numbers_per_label // 2, 1), 1) if isinstance(self.p, Forecast) else step
 
     def blocks(self) -> Iterable[tuple[FloatArray, Any, MeasurementError, FloatArray | None]]:
         """The data in blocks of float64 labels, predictions, errors, weights."""

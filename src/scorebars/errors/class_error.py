@@ -148,7 +148,7 @@ class Flip(CountableRates):
 
     @classmethod
     def trusted(cls, q: FloatArray) -> Flip:
-        """From checked probabilities, which are copied so that the caller cannot change them."""
+        """From probabilities that were checked elsewhere; they are copied, so that the caller cannot change them."""
         flip = cls.__new__(cls)
         flip.kind, flip.correlation = "classical", 0.0
         flip.q = float(q) if q.ndim == 0 else q.copy()
@@ -207,7 +207,7 @@ class Flip(CountableRates):
         return self._at_labels(labels, classes, 1.0 - q, q / (len(classes) - 1))
 
     def _at_labels(self, labels: Classes, classes: Classes, shown: FloatArray, others: FloatArray) -> FloatArray:
-        """A table (n, K) of one value for the class that is shown, and one for all others."""
+        """A table (n, K): for each label one value at the class that is shown, and another at all others."""
         out = np.repeat(others[:, None], len(classes), axis=1)
         out[np.arange(len(labels)), positions(labels, classes)] = shown
         return out

@@ -15,7 +15,7 @@ from scorebars.arrays import FloatArray
 
 @dataclass(frozen=True)
 class CommonScale:
-    """One factor of all standard deviations, which is known only so well."""
+    """One unknown factor that all standard deviations share."""
 
     error: float
     """Relative standard deviation of the factor."""
@@ -24,7 +24,7 @@ class CommonScale:
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom of a variance that is known as well: its relative standard deviation is 2 `error`."""
+        """Degrees of freedom of a variance that is known just as well: its relative standard deviation is 2 `error`."""
         return self.estimated_with if math.isfinite(self.estimated_with) else 0.5 / self.error**2
 
     @property
@@ -83,7 +83,7 @@ class EstimatedSizes:
     degrees: FloatArray
     """Degrees of freedom of the Student distribution that a perfect model's residuals over their errors follow."""
     stretch: FloatArray
-    """... and the scale of that distribution."""
+    """The scale of that distribution."""
     absolute: FloatArray
     """Factor from `sigma` to the standard deviation whose mean over the labels is unbiased."""
     pooled_degrees: float
@@ -96,19 +96,19 @@ class EstimatedSizes:
         return not np.any(self.weight)
 
     def __getitem__(self, index: Any) -> EstimatedSizes:
-        """The scatter of a subset of the labels."""
+        """The sizes of a subset of the labels."""
         each = {name: value[index] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         return replace(self, **each)
 
     def scaled(self, factor: float) -> EstimatedSizes:
-        """The scatter in another unit."""
+        """The sizes in another unit."""
         f2 = factor * factor
         return replace(
             self, sigma=self.sigma * factor, own=self.own * f2, pooled_variance=self.pooled_variance * f2 * f2
         )
 
     def variance_of_sum(self, b: FloatArray) -> float:
-        """Variance of sum b_i sigma_i^2 over the scatter of the repeats.
+        """Variance of sum b_i sigma_i^2 when the labels are measured again.
 
         A sample variance v with nu degrees of freedom has variance 2 sigma^4 / nu, for which 2 v^2 / (nu + 2) is unbiased.
         """
@@ -138,7 +138,7 @@ WAYS = ("per_item", "pooled", "shrunk")
 
 
 def sizes_of(variances: FloatArray, nu: FloatArray, way: str = "per_item") -> EstimatedSizes:
-    """Standard deviations from variance estimates with `nu` degrees of freedom, 0 of which say nothing."""
+    """Standard deviations from variance estimates with `nu` degrees of freedom; one with nu = 0 says nothing."""
     everything = float(np.sum(nu))
     pooled = float(np.sum(nu * variances)) / everything
     # from the labels' own variances, as they may differ, but never below what equal errors give

@@ -149,7 +149,7 @@ class LabelAndPrediction(MeasurementError):
         return type(self)(label, self.prediction_sd * np.sqrt(level)), centre
 
     def truth_between(self, y: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Either error is beyond its own limit with half of the probability: a bound, whatever the label's family."""
+        """Each error is beyond its own limit with half of the probability: together at most `tail`, whatever the family."""
         low, high = self.label.truth_between(y, tail / 2)
         reach = -float(ndtri(tail / 2)) * self.prediction_sd
         return low - reach, high + reach
@@ -161,7 +161,7 @@ class LabelAndPrediction(MeasurementError):
         return self.label.unbiased_square(y, p) - np.square(self.prediction_sd)
 
     def unbiased_square_variance(self, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Given the prediction the label's own; the prediction adds 4 D^2 q^2 + 2 q^4, and 4 s^2 q^2 to what is left at 0."""
+        """The prediction adds 4 D^2 q^2 + 2 q^4 to the variance from the label; for a perfect one, 4 s^2 q^2 + 2 q^4."""
         variance, floor = self.label.unbiased_square_variance(y, p)
         q2 = np.square(self.prediction_sd)
         with np.errstate(invalid="ignore"):
@@ -218,7 +218,7 @@ class NormalDifference(Normal):
         return Normal.trusted(np.hypot(own.sigma, self.prediction_sd), self.kind)
 
     def truth_variance(self, y: FloatArray, p: FloatArray, a: FloatArray) -> float:
-        """What the label's own errors leave unknown, their size included, and what the predictions add.
+        """The variance from the label's own errors (and from their size), plus what the predictions add.
 
         Var(d^2) = 4 D^2 (s^2 + q^2) + 2 (s^2 + q^2)^2, estimated by 4 d^2 (s^2 + q^2) - 2 (s^2 + q^2)^2: beyond the label's
         part this is 4 d^2 q^2 - 4 s^2 q^2 - 2 q^4, and at D = 0 it is 4 s^2 q^2 + 2 q^4.
@@ -230,7 +230,7 @@ class NormalDifference(Normal):
 
 
 def _normal_difference(label: Normal, prediction_sd: FloatArray) -> Normal:
-    """The errors of label less prediction where both are normal; what labels share they go on sharing."""
+    """The errors of label less prediction where both are normal; shared label errors stay shared."""
     if label.scatter is not None or not np.all(np.equal(label.repeats, 1.0)):
         return NormalDifference.of(label, prediction_sd)
     cov = None if label.cov is None else label.cov + np.diag(np.square(prediction_sd))

@@ -111,7 +111,7 @@ class MeasurementError(ErrorModel):
     """Whether errors end at a largest one."""
 
     sharp: bool = False
-    """Whether the density has a cusp or sharp ends, so that it does not tell similar distributions of truths apart."""
+    """Whether the density has a cusp or sharp ends: labels then hardly show how the true values are distributed."""
 
     non_negative: bool = False
     """Whether neither labels nor true values can be below 0."""
@@ -205,7 +205,7 @@ class MeasurementError(ErrorModel):
         return float(np.sum(np.square(a) * self.variance_of_mean(y, repeats), where=a != 0))
 
     def common_shifts(self) -> FloatArray | None:
-        """Shifts that several labels share, (k, n), which the scatter between labels does not show; None without any."""
+        """Shifts (k, n) that several labels share, which the scatter between labels does not show; None if there are none."""
         return None
 
     def error_bar(self, y: FloatArray) -> FloatArray:
@@ -244,11 +244,11 @@ class MeasurementError(ErrorModel):
     def sample_both(
         self, y: FloatArray, p: FloatArray, size: int, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Fresh labels (size, n), and predictions: p itself, or where predictions err too draws of them (size, n)."""
+        """Fresh labels (size, n), and predictions: p itself, or draws of them (size, n) where predictions err too."""
         return self.sample(y, size, rng), p
 
     def moved(self, y: FloatArray, p: FloatArray, z: float) -> list[tuple[FloatArray, FloatArray]]:
-        """Labels and predictions, z normal standard deviations away by one error at a time."""
+        """Pairs of labels and predictions, one for each source of error: that source is off by z standard deviations."""
         return [(self.ppf(y, np.full(len(y), ndtr(z))), p)]
 
     def standard_draws(self, y: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -293,7 +293,7 @@ class MeasurementError(ErrorModel):
 
     @abstractmethod
     def sf(self, y: FloatArray, x: FloatArray) -> FloatArray:
-        """P(fresh label > x), with its own digits in the upper tail."""
+        """P(fresh label > x), accurate in the upper tail too."""
 
     def below(self, y: FloatArray, x: FloatArray) -> FloatArray:
         """P(fresh label < x): differs from `cdf` where a single value has probability."""
@@ -329,9 +329,9 @@ class MeasurementError(ErrorModel):
 
     @abstractmethod
     def noisier(self, y: FloatArray, level: FloatArray | float) -> tuple[MeasurementError, FloatArray]:
-        """More error on top of that of the labels at hand, by `level` times its variance: a model, and where it centres.
+        """Extra error for the labels at hand, of `level` times their error variance: its model, and the centres of its labels.
 
-        Losses under growing extra error, extrapolated back to none, tell of the loss against the truth.
+        Losses under growing extra error, extrapolated back to no error at all, estimate the loss against the truth.
         """
 
     def possible_truth(self, y: FloatArray, truth: FloatArray) -> FloatArray:
@@ -352,7 +352,7 @@ class MeasurementError(ErrorModel):
         return 2.0 * y - self.mean(y)
 
     def without_ties(self, y: FloatArray) -> tuple[FloatArray, MeasurementError]:
-        """Labels whose order can be asked for, and their errors: those at hand, unless errors make many of them equal."""
+        """Labels without ties, and their errors: those at hand, unless many are equal because they were rounded."""
         return y, self
 
     def unbiased_square(self, y: FloatArray, p: FloatArray) -> FloatArray:
@@ -360,7 +360,7 @@ class MeasurementError(ErrorModel):
         return np.square(self.unbiased_label(y) - p) - self.label_variance(y)
 
     def unbiased_square_variance(self, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Estimated variance of `unbiased_square`, and its value for a perfect prediction, which it does not go below.
+        """Estimated variance of `unbiased_square`, and the variance for a perfect prediction, which it cannot be below.
 
         Var (D + e)^2 = m4 - s^4 + 4 D^2 s^2 + 4 D m3, with D and D^2 replaced by their unbiased estimates.
         """
@@ -371,7 +371,7 @@ class MeasurementError(ErrorModel):
             return np.where(np.isinf(m4), np.inf, floor + 4.0 * (s2 * (d * d - s2) + d * m3)), floor
 
     def truth_variance(self, y: FloatArray, p: FloatArray, a: FloatArray) -> float:
-        """Unbiased variance of the sum of `unbiased_square` with weights a, never below that of perfect predictions."""
+        """Variance of the sum of `unbiased_square` with weights a: unbiased, and never below that of perfect predictions."""
         variance, floor = self.unbiased_square_variance(y, p)
         counts = a > 0
         return max(*(float(np.sum(a * a * part, where=counts)) for part in (variance, floor)), 0.0)

@@ -335,7 +335,7 @@ def probability_rows(values: Any, argument: str, meaning: str) -> FloatArray:
 
 
 def spread_columns(p: FloatArray, named: Classes, classes: Classes) -> FloatArray:
-    """Columns for the named classes moved to their places among `classes`; 0 for the others."""
+    """The columns of the named classes, each at its place among `classes`; 0 for the other classes."""
     out = np.zeros((len(p), len(classes)))
     out[:, positions(named, classes)] = p
     return out

@@ -140,7 +140,7 @@ class Normal(LocationScale):
     batch_shift: FloatArray | None = None
     """How far each label moves when the error of its batch is one standard deviation."""
     scatter: EstimatedSizes | None = None
-    """How well the error of each label is known; None where it is known, or all share what is not."""
+    """How well the error of each label is known; None where it is known exactly, or up to a factor that all share."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class Normal(LocationScale):
 
     @classmethod
     def trusted(cls, sigma: FloatArray | float, kind: str = "classical") -> Self:
-        """Independent errors whose values were checked elsewhere (or show up as non-finite sums)."""
+        """Independent errors whose values were checked elsewhere (bad ones show up later, as sums that are not finite)."""
         model = cls.__new__(cls)
         model.kind, model.sigma, model.cov, model.shared = kind, sigma, None, None  # type: ignore[assignment]
         return model
@@ -267,7 +267,7 @@ class Normal(LocationScale):
 
     @property
     def absolute_sd(self) -> FloatArray | float:
-        """sigma for absolute values: sample standard deviations are low on average (by c4), and are raised by as much."""
+        """sigma for absolute errors: sample standard deviations are too low on average, by the factor c4, which is undone."""
         return self.sigma if self.scatter is None else self.sigma * self.scatter.absolute
 
     @property
@@ -312,7 +312,7 @@ class Normal(LocationScale):
         return self if np.all(np.equal(self.repeats, 1.0)) else self.averaged(self.repeats)
 
     def in_units_of_labels(self, n: int) -> MeasurementError:
-        """Divided by errors that were estimated themselves: Student's t, or for one error for all nearly normal."""
+        """Where the errors were estimated the ratio follows Student's t; with one estimate for all it is nearly normal."""
         unit: MeasurementError
         if self.scatter is None:
             repeats = np.asarray(self.repeats, dtype=np.float64)
@@ -346,8 +346,11 @@ class Normal(LocationScale):
             return self.label_level()
         return Normal.trusted(self.absolute_sd / np.sqrt(self.repeats), self.kind)
 
+    def variance(self, y: FloatArray) -> FloatArray:
+        return np.broadcast_to(np.square(self.total), y.shape)
+
     def variance_of_mean(self, y: FloatArray, repeats: FloatArray | float) -> FloatArray:
-        return np.broadcast_to(np.square(self.averaged(repeats).total), y.shape)
+        return self.averaged(repeats).variance(y)
 
     @property
     def covariance(self) -> FloatArray:

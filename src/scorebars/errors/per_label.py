@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+
+_Thing = TypeVar("_Thing")
 
 
 class PerLabel:
@@ -15,22 +17,27 @@ class PerLabel:
     """Names of the attributes that hold an entry, or a row, for each label; or one value for all."""
 
     def __getitem__(self, index: Any) -> Self:
-        """That of a subset of the labels, as a fold of a cross-validation needs it: positions, booleans or a slice."""
+        """The same for a subset of the labels, as a fold of a cross-validation needs it: positions, booleans or a slice."""
         index = index[0] if isinstance(index, tuple) else index  # scikit-learn asks for model[rows, ...]
         if index is ...:
             return self
         return self._part(index if isinstance(index, slice) else np.atleast_1d(index))
 
     def _part(self, index: Any) -> Self:
-        """That of the labels at `index`: an array of positions or booleans, or a slice."""
+        """The same for the labels at `index`: an array of positions or booleans, or a slice."""
         return self._changed(**{name: picked(getattr(self, name), index) for name in self.per_label})
 
     def _changed(self, **attributes: Any) -> Self:
-        """A copy with some attributes replaced, which are not checked again; what was found from the old ones is dropped."""
-        new = object.__new__(type(self))
-        found = {name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)}
-        vars(new).update({name: value for name, value in vars(self).items() if name not in found}, **attributes)
-        return new
+        """A copy with some attributes replaced, which are not checked again."""
+        return changed(self, **attributes)
+
+
+def changed(thing: _Thing, **attributes: Any) -> _Thing:
+    """A copy with some attributes replaced; what cached properties found from the old ones is dropped."""
+    new = object.__new__(type(thing))
+    cached = {name for name in vars(thing) if isinstance(getattr(type(thing), name, None), cached_property)}
+    vars(new).update({name: value for name, value in vars(thing).items() if name not in cached}, **attributes)
+    return new
 
 
 def picked(values: Any, index: Any) -> Any:

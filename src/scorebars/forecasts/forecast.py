@@ -130,8 +130,8 @@ class Forecast(PerLabel, ABC):
         return [getattr(self, name) for name in self.per_label]
 
     @property
-    def width(self) -> int:
-        """How many numbers are held for each label: blocks of labels with many are smaller."""
+    def numbers_per_label(self) -> int:
+        """How many numbers each label holds (or costs as much as): labels with many are taken in smaller blocks."""
         return sum(array.size for array in self.arrays()) // max(len(self), 1)
 
     def claiming(self, claims: str) -> Self:
@@ -199,7 +199,7 @@ class Forecast(PerLabel, ABC):
 
     @property
     def width_of_middle(self) -> FloatArray:
-        """How wide the middle of each forecast is: its standard deviation, or where it has none the distance of quartiles."""
+        """The standard deviation of each forecast, or where some have none the distance between the quartiles of each."""
         std = self.std
         return std if np.all(np.isfinite(std)) else self.ppf(0.75) - self.ppf(0.25)
 
@@ -324,7 +324,7 @@ class Forecast(PerLabel, ABC):
         return total
 
     def at_score(self, z: FloatArray) -> FloatArray:
-        """The value whose quantile has the normal score z."""
+        """The value at the normal score z: not exceeded with the probability Phi(z)."""
         return self.ppf(ndtr(z))
 
 
@@ -427,7 +427,7 @@ class SeenForecast(Forecast):
         return [*self.forecast.arrays(), *held]
 
     @property
-    def width(self) -> int:
+    def numbers_per_label(self) -> int:
         """Each label costs as much as many numbers."""
         return 64
 
@@ -512,13 +512,13 @@ class SeenForecast(Forecast):
         return self.forecast.expectation(lambda t: function(self._possible(t), x), knots)
 
     def crps(self, y: FloatArray, estimator: str = "plain") -> FloatArray:
-        """From a table for each label, to about 1e-6 of its spread."""
+        """From a table for each label, to about 1e-6 of its spread; by the integral where no table holds it."""
         if self.errors.discrete or not np.all(np.isfinite(self.std)):
             return crps_by_integral(self, y)
         return self._distances.crps(y)
 
     def _at_nodes(self, x: FloatArray) -> list[FloatArray]:
-        """Both probabilities and the density at x (k, n); truths from fixed quantiles where errors smooth the steps."""
+        """P(label <= x), P(label > x) and the density at x (k, n): over truths at fixed quantiles, unless errors are narrow."""
         narrow = self.errors.error_bar(self.forecast.mean) < _NARROW * self.forecast.std
         if self._draws is not None or narrow.any() or type(self.forecast).expectation is not Forecast.expectation:
             return [self.cdf(x), self.sf(x), self.pdf(x)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from scorebars import tables
 from scorebars.arrays import has_unit, to_host
-from scorebars.forecasts.ensemble import EnsembleForecast
+from scorebars.forecasts.ensemble_forecast import EnsembleForecast
 from scorebars.forecasts.forecast import Forecast
 from scorebars.forecasts.law_forecast import LawForecast
 from scorebars.forecasts.normal_forecast import NormalForecast

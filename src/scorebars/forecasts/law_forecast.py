@@ -147,7 +147,7 @@ class LawForecast(Forecast):
     # mean distances ----------------------------------------------------------------------------
 
     @property
-    def width(self) -> int:
+    def numbers_per_label(self) -> int:
         """Each label costs as much as many numbers."""
         return 64
 
@@ -158,7 +158,7 @@ class LawForecast(Forecast):
 
     @cached_property
     def _distances(self) -> Distances:
-        """Of each law once: a label that is scored at many values repeats its own."""
+        """Each distribution is tabulated once, however many labels share it."""
         different, place = np.unique(self._rows, axis=0, return_inverse=True)
         if len(different) == len(self):
             return self._tabulated()

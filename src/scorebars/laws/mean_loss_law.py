@@ -249,7 +249,7 @@ def _values(
 ) -> tuple[Addends, float]:
     """The labels' shares of the mean loss, and its lower end where that is known."""
     parts, lowest = [], 0.0
-    step = max(1, _TOGETHER // (p.width if loss.of_forecast else 1))  # type: ignore[attr-defined]
+    step = max(1, _TOGETHER // (p.numbers_per_label if loss.of_forecast else 1))  # type: ignore[attr-defined]
     for start in range(0, len(y), step):
         part = slice(start, start + step)
         nodes = loss_nodes(loss, errors[part], y[part], p[part])

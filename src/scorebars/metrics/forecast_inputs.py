@@ -14,7 +14,7 @@ from scorebars.errors.measurement_error import held_labels
 from scorebars.errors.normal import error_model
 from scorebars.forecasts import Forecast, IntervalForecast, QuantileForecast, forecast_of
 from scorebars.forecasts.given_forecast import member_dimension
-from scorebars.forecasts.quantiles import quantile_levels
+from scorebars.forecasts.quantile_forecast import quantile_levels
 from scorebars.measured import Measured
 from scorebars.metrics.call import of_ordinary_size, regression_declaration
 

@@ -34,7 +34,7 @@ from scorebars.engines.store import Store
 from scorebars.errors.measurement_error import ErrorKind
 from scorebars.evaluation.scoring import DEFAULT, ChosenMetric, Evaluation, chosen_metrics, evaluate_arrays
 from scorebars.evaluation.study_data import StudyData, guess_task, nothing_left
-from scorebars.forecasts.quantiles import quantile_levels
+from scorebars.forecasts.quantile_forecast import quantile_levels
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
 from scorebars.metrics.all_labels import EXPLAINED_VARIANCE, R2
 from scorebars.metrics.call import scored

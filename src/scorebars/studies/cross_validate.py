@@ -50,7 +50,7 @@ class TestedFold:
         return evaluate(self.labels, self.predicted, **given)
 
     def label_variances(self, metric: str) -> tuple[float, float]:
-        """Variance of the metric when the labels at hand are redrawn from their error bars, and when redrawn labels are."""
+        """Variance of the metric over redrawn labels: of the labels at hand, and of labels that were redrawn once already."""
         if self.yerr is None or getattr(self.yerr, "kind", "") == "berkson":
             return 0.0, 0.0
         model, redrawn = self._redrawn()
@@ -131,7 +131,7 @@ class CrossValidation(Shown):
         return math.sqrt(max(2.0 * once - twice, once / 3.0))  # a third is left of the squares of a perfect model
 
     def beyond_labels(self, metric: str) -> float:
-        """What of the spread between folds the label errors do not explain; 0 where they explain all of it."""
+        """The part of the spread between folds that label errors do not explain; 0 where they explain all of it."""
         return math.sqrt(max(self.spread(metric) ** 2 - self.label_std(metric) ** 2, 0.0))
 
     def view(self) -> View:

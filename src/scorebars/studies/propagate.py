@@ -137,7 +137,7 @@ def propagate(
 
 
 def _continued(start: FloatArray, step: FloatArray) -> FloatArray:
-    """start + step; where that falls, as an exponential, which stays positive."""
+    """start + step; a fall is continued as an exponential, which stays positive."""
     safe = np.where(start > 0, start, 1.0)
     return np.where(step >= 0, start + step, start * np.exp(np.minimum(step, 0.0) / safe))
 

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.classes.class_answers import ENTROPY, ClassAnswers, Spread
-from scorebars.answers.classes.confusion_answers import ConfusionAnswers, OfPositives, Share, average_of, shares_of
+from scorebars.answers.classes.confusion_answers import (
+    ConfusionAnswers,
+    OfPositives,
+    Share,
+    average_of,
+    shares_of_classes,
+)
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
 from scorebars.answers.classes.ranking_answers import RankingAnswers, ranking_answers, require_both_classes
 from scorebars.answers.score import Declaration
@@ -82,7 +88,7 @@ class ColumnAverage(ClassAnswers):
 
     def _shares(self, values: FloatArray, support: FloatArray) -> FloatArray:
         """How much each column counts."""
-        return shares_of(values, support, self._average == "weighted", self._left_out)
+        return shares_of_classes(values, support, self._average == "weighted", self._left_out)
 
     def _combined(self, values: FloatArray, support: FloatArray) -> FloatArray:
         """The average of values (..., columns), with the positive labels of each."""

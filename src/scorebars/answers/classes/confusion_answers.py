@@ -96,10 +96,10 @@ class Averaged:
             return np.where(np.isnan(pooled), self.undefined, pooled)
         values = self.share(tp, predicted, labelled, total[..., None])
         values = np.where(np.isnan(values), self.undefined, values)
-        return average_of(values, shares_of(values, labelled, self.average == "weighted", left_out=True))
+        return average_of(values, shares_of_classes(values, labelled, self.average == "weighted", left_out=True))
 
 
-def shares_of(values: FloatArray, support: FloatArray, weighted: bool, left_out: bool) -> FloatArray:
+def shares_of_classes(values: FloatArray, support: FloatArray, weighted: bool, left_out: bool) -> FloatArray:
     """How much each class counts in an average (..., K): by its labels if `weighted`, nothing if its value is `left_out` (nan).
 
     Classes that are all without labels count alike, as in scikit-learn.

@@ -105,7 +105,7 @@ def _spread_over(
 
 def raised_by_noise(loss: Loss, data: Measured, sd: FloatArray) -> tuple[float, float]:
     """The least and the most by which label errors `sd` may have raised the mean loss, of the residual or of a forecast."""
-    width = data.p.width if isinstance(data.p, Forecast) else 1
+    width = data.p.numbers_per_label if isinstance(data.p, Forecast) else 1
     rows = np.arange(0, data.n, max(1, data.n * width // _MOST_LABELS))
     few, s = data[rows], sd[rows]
     y, p, errors = few.labels, few.predictions, Normal.trusted(s)

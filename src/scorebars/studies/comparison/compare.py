@@ -2,42 +2,344 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from scorebars import checks
-from scorebars.answers.classes.label_loss import LabelLossAnswers
-from scorebars.answers.classes.labelled import Labelled
+from scorebars._shared.score_views import counted, left_out, unit_of
+from scorebars._shared.shown import Shown, Table, View
+from scorebars.answers.base import Answers
 from scorebars.answers.clustered import group_codes
-from scorebars.answers.limited import LimitedLoss, censored
-from scorebars.answers.means.mean_loss import MeanLoss
-from scorebars.answers.means.squared import RootAnswers, pulls
-from scorebars.arrays import to_host
+from scorebars.answers.combined import in_units
+from scorebars.answers.intervals import IntervalAt, Symmetric
+from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
+from scorebars.answers.verified_answers import NO_FRESH
+from scorebars.arrays import FloatArray
 from scorebars.errors import Censored, Verified
-from scorebars.errors.measurement_error import held_labels
 from scorebars.evaluation.scoring import task_of_metrics
 from scorebars.evaluation.study_data import PREDERR_OF_FILES, StudyData, assumed_task, study_data
 from scorebars.files.file_study import FILE_OPTIONS, study_in_file
 from scorebars.forecasts import Forecast
-from scorebars.losses import Loss, SquaredError
-from scorebars.measured import Measured
-from scorebars.metrics import call
-from scorebars.metrics.class_inputs import all_classes, class_array, class_model
-from scorebars.studies.comparison.compared_data import (
-    ComparedClasses,
-    ComparedMetric,
-    ComparedNumbers,
-    PredictionErrors,
-    compared_metric,
-)
-from scorebars.studies.comparison.comparison_result import Comparison
-from scorebars.studies.comparison.models_on_same_labels import ModelsOnLimits, ModelsOnSameLabels
-from scorebars.studies.comparison.paired_costs import PairedCosts
-from scorebars.studies.comparison.paired_means import PairedLimits, PairedLosses
+from scorebars.laws.law import Law, StudentLaw
+from scorebars.studies.comparison.compared_data import ComparedMetric, compared_metric
+from scorebars.studies.comparison.models_on_same_labels import ModelsOnSameLabels
+from scorebars.studies.comparison.paired_costs import models_of_classes
+from scorebars.studies.comparison.paired_means import PairedLosses, models_of_forecasts, models_of_numbers
 from scorebars.studies.comparison.verified_models import VerifiedModels
+
+_NO_PERFECT = "a difference of two models has no perfect value: ask each model's own score."
+_OTHER_REPEATS = (
+    "the difference is known for labels of as many repeats as those at hand; for others ask each model's own score."
+)
+
+
+class DifferenceAnswers(Answers):
+    """metric(a) - metric(b), in units in which nothing is too large or too small for doubles.
+
+    With `sampled` the items are a sample too: Student's distribution about the observed difference (Berkson error: the expected
+    one), whose scale is the standard error over test sets.
+    """
+
+    def __init__(self, models: ModelsOnSameLabels, a: str, b: str, sampled: bool) -> None:
+        of = models.declaration
+        self.declaration = Declaration(
+            f"{of.name}({a}) - {of.name}({b})",
+            f"Difference of {of.title.lower()}, {a} minus {b}",
+            of.greater_is_better,
+            of.task,
+            low=-math.inf,
+            high=math.inf,
+            degree=of.degree,
+            perfect=0.0,
+        )
+        self._models, self._pair, self.sampled = models, (a, b), sampled
+        self.n, self.kind = models.n, models.kind
+        self.repeats = np.asarray(models.labels.repeats, dtype=np.float64)
+        self.observed = models.observed(a) - models.observed(b)
+        self._law = StudentLaw(self._centre, self._over_test_sets(), self._df) if sampled else self._fixed_law()
+        self.expected = float(self._law.mean)
+
+    @property
+    def _centre(self) -> float:
+        return float(self._fixed_law().mean) if self._berkson else self.observed
+
+    @property
+    def _df(self) -> float:
+        return self._models.item_df(*self._pair)
+
+    def _over_test_sets(self) -> float:
+        """Standard error of the difference over test sets."""
+        return math.hypot(self._models.item_std(*self._pair), self._models.common_std(*self._pair))
+
+    @property
+    def std(self) -> float:
+        """With `sampled` the standard error, not the std of Student's distribution, which is larger for few items."""
+        return self._over_test_sets() if self.sampled else float(self._law.std)
+
+    def law(self) -> Law:
+        return self._law
+
+    def _fixed_law(self) -> Law:
+        return self._models.law(*self._pair)
+
+    def truth(self) -> Estimate:
+        """Under Berkson error the expected difference, unless its error rates were counted and are uncertain too."""
+        if self._berkson and getattr(self._models.labels.model, "checked", None) is not None:
+            return ModelsOnSameLabels.truth(self._models, *self._pair)
+        return super().truth()
+
+    def _truth(self) -> Estimate:
+        return self._models.truth(*self._pair)
+
+    def _berkson_population(self) -> IntervalAt:
+        return Symmetric(self._centre, self._over_test_sets(), df=self._df)
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        """The forecast of the difference on labels measured once more in the same way is the observed one."""
+        if not np.all(np.equal(self.repeats, repeats)):
+            raise UndefinedEstimate(_OTHER_REPEATS)
+        return self._symmetric(self.observed, math.sqrt(2.0) * float(self._fixed_law().std), "unbiased")
+
+    def perfect(self) -> Estimate:
+        raise UndefinedEstimate(_NO_PERFECT)
+
+    def _item_variance(self) -> float:
+        return self._models.item_std(*self._pair) ** 2
+
+    def _label_variance(self) -> float:
+        own = max(float(self._fixed_law().var) - self._models.common_std(*self._pair) ** 2, 0.0)
+        return own if math.isfinite(own) else 0.0
+
+    def total_interval(self, level: float) -> Interval:
+        # under Berkson error the next test set has errors of its own, this one was averaged over them
+        own = float(self._fixed_law().var) / 2 if self._berkson else 0.0
+        return self._next_test_set(own + self._models.common_std(*self._pair) ** 2)(level)
+
+    def warnings(self) -> list[str]:
+        if not (share := self._models.undefined_share(*self._pair)):
+            return []
+        return [f"the metric is not defined for {share:.1%} of the redrawn labels; these draws were left out."]
+
+
+class VerifiedDifference(DifferenceAnswers):
+    """metric(a) - metric(b) where some labels were checked: all but `observed` is about the estimate against the truth."""
+
+    _models: VerifiedModels
+    expected_is = "the estimate against the gold labels, which probabilities and verdicts are about"
+
+    @property
+    def _centre(self) -> float:
+        return float(self._fixed_law().mean)
+
+    @property
+    def _df(self) -> float:
+        return self._models.spread(*self._pair).population_df
+
+    @property
+    def std(self) -> float:
+        return self._over_test_sets() if self.sampled else self._models.label_std(*self._pair)
+
+    def _label_variance(self) -> float:
+        return self._models.label_std(*self._pair) ** 2
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        raise UndefinedEstimate(NO_FRESH)
+
+
+_MOST_PAIRS = 28
+"""More pairs than these are shown as ranks."""
+
+
+@dataclass(frozen=True, repr=False)
+class Ranking(Shown):
+    """Probability of each rank for each model; `probabilities[model][k]` is that of rank k + 1.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> models = {name: masses.predictions[name] for name in ("FRDM2012", "HFB24", "HFB26")}
+    >>> ranking = sb.compare(masses.y, models, yerr=masses.yerr, sampling=True).ranking()
+    >>> ranking.order()
+    ['HFB24', 'HFB26', 'FRDM2012']
+    >>> print(f"{ranking.probabilities['HFB24'][0]:.2f}")
+    0.78
+    """
+
+    probabilities: dict[str, FloatArray]
+    draws: int
+    statement: str
+
+    def best(self) -> str:
+        """The model most likely to be the best."""
+        return max(self.probabilities, key=lambda name: float(self.probabilities[name][0]))
+
+    def expected_rank(self, name: str) -> float:
+        """Mean rank, 1 for a sure winner."""
+        p = self.probabilities[name]
+        return float(np.sum(p * np.arange(1, len(p) + 1)))
+
+    def order(self) -> list[str]:
+        """Models by expected rank."""
+        return sorted(self.probabilities, key=self.expected_rank)
+
+    def view(self) -> View:
+        """What printing and notebooks show."""
+        rows = [
+            [name, f"{self.probabilities[name][0]:.3f}", f"{self.expected_rank(name):.1f}"] for name in self.order()
+        ]
+        return View(tables=[Table(["model", "P(best)", "expected rank"], rows)], notes=[self.statement])
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
+    """Two or many models on the same labels.
+
+    `difference(a, b)` is metric(a) - metric(b) as a Score, `probability(a, b)` that a is strictly better, `verdict(a, b)`
+    a plain word, `ranking()` the probabilities of all ranks.
+
+    Examples
+    --------
+    >>> import scorebars as sb
+    >>> masses = sb.datasets.load_nuclear_masses()
+    >>> models = {name: masses.predictions[name] for name in ("FRDM2012", "DZ28")}
+    >>> comparison = sb.compare(masses.y, models, yerr=masses.yerr)
+    >>> print(comparison.verdict("DZ28", "FRDM2012"), comparison.difference("DZ28", "FRDM2012").truth)
+    better -0.208 ± 0.005 (labels) ± 0.015 (sample)
+    """
+
+    metric: str
+    models: list[str]
+    level: float
+    sampling: bool
+    rope: float
+    _models: ModelsOnSameLabels = field(repr=False)
+    warnings: list[str] = field(default_factory=list)
+    omitted: int = 0
+    """Rows that were left out because they miss a value (``nan_policy="omit"``)."""
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is true of the metric whatever the data."""
+        return self._models.declaration
+
+    def _check(self, *names: str) -> None:
+        for name in names:
+            if name not in self.models:
+                raise ValueError(
+                    f"there is no model {name!r} in this comparison. The models are: {', '.join(self.models)}."
+                )
+
+    def difference(self, a: str, b: str) -> Score:
+        """metric(a) - metric(b)."""
+        self._check(a, b)
+        return Score(in_units(self._answers(a, b), *self._models.units))
+
+    def _answers(self, a: str, b: str) -> DifferenceAnswers:
+        kind = VerifiedDifference if isinstance(self._models, VerifiedModels) else DifferenceAnswers
+        return kind(self._models, a, b, self.sampling)
+
+    def probability(self, a: str, b: str) -> float:
+        """Probability that a is strictly better than b when the labels (and with `sampling` the items) vary."""
+        self._check(a, b)
+        if a == b:
+            return 0.0
+        if not self.sampling and self._models.same_order is not None:
+            law = self._models.same_order.law(a, b)
+        else:
+            law = self._answers(a, b).law()
+        if self._models.declaration.greater_is_better:
+            return float(law.sf(0.0))
+        return float(law.cdf(0.0)) - (
+            float(law.pmf(0.0)) if law.discrete else float(law.std == 0.0 and law.mean == 0.0)
+        )
+
+    def verdict(self, a: str, b: str) -> str:
+        """ "better", "worse", "equivalent" (within the rope) or "cannot tell", at the comparison's level."""
+        low, high = self.difference(a, b).interval(self.level)
+        if self.rope and -self.rope <= low and high <= self.rope:
+            return "equivalent"
+        sure = self.probability(a, b) >= (1 + self.level) / 2, self.probability(b, a) >= (1 + self.level) / 2
+        return "better" if sure[0] else "worse" if sure[1] else "cannot tell"
+
+    def ranking(self, draws: int = 20_000, rng: np.random.Generator | int | None = 0) -> Ranking:
+        """Probability of each rank for each model, from joint draws of all scores on common labels.
+
+        At most as many are drawn as the differences are made of; these are kept, and `rng` then only orders equal scores.
+        """
+        rng = np.random.default_rng(rng)
+        values = self._models.draws(draws, rng, self.sampling)
+        values = values[np.all(np.isfinite(values), axis=1)]
+        if not len(values):
+            raise ValueError(f"{self.metric} is not defined for redrawn labels, so models cannot be ranked by it.")
+        if self._models.declaration.greater_is_better:
+            values = -values
+        ranks = np.argsort(np.lexsort((rng.random(values.shape), values), axis=1), axis=1)  # ties fall either way
+        count = len(self.models)
+        table = {name: np.bincount(ranks[:, k], minlength=count) / len(values) for k, name in enumerate(self.models)}
+        best = max(table, key=lambda name: float(table[name][0]))
+        tied = [
+            n for n in self.models if n != best and self.probability(best, n) < 1 - (1 - self.level) / max(count - 1, 1)
+        ]
+        sure = count - 1 - len(tied)
+        others = "the other" if count == 2 else "any other" if not sure else f"{sure} of the {count - 1} others"
+        if sure == count - 1 > 1:
+            others = f"all {sure} others"
+        statement = (
+            f"{best} is most likely the best (probability {table[best][0]:.3f}); at a joint level of {self.level:.0%} "
+            f"(Bonferroni, {count - 1} comparison{'s' * (count > 2)}) it is {'' if sure else 'not '}clearly better than "
+            f"{others}."
+        )
+        return Ranking(table, len(values), statement)
+
+    def view(self) -> View:
+        """What printing and notebooks show: every pair, or for many models their ranks."""
+        what = "label errors and finite test set" if self.sampling else "label errors"
+        on = counted(self._models.n, "label")
+        title = f"{self.metric} of {len(self.models)} models on {on} ({what}, level {self.level:.0%})"
+        notes = [left_out(self.omitted)] if self.omitted else []
+        pairs = list(combinations(self.models, 2))
+        warnings = [f"{w}." for w in self.warnings]
+        if len(pairs) > _MOST_PAIRS:
+            ranks = self.ranking().view()
+            return View(title, ranks.tables, [*notes, *ranks.notes], warnings)
+        rows = [
+            [f"{a} - {b}", str(self.difference(a, b)), f"{self.probability(a, b):.3f}", self.verdict(a, b)]
+            for a, b in pairs
+        ]
+        return View(
+            title, [Table(["models", "difference", "P(first better)", "verdict of the first"], rows)], notes, warnings
+        )
+
+    def sentence(self, unit: str | None = None) -> str:
+        """Ready for a paper: the best model against the next, and what the verdict rests on.
+
+        `unit` is that of the labels, where they bring none of their own.
+        """
+        first, second = self.ranking().order()[:2]
+        difference = self.difference(first, second)
+        tail = f" {made}" if difference.unit is None and (made := unit_of(difference, unit)) else ""
+        verdict = {"better": "is better", "worse": "is worse", "equivalent": "is equivalent"}.get(
+            self.verdict(first, second), "cannot be told from it"
+        )
+        on = (
+            "label errors and the choice of the test items count"
+            if self.sampling
+            else "label errors alone count, for these test items only"
+        )
+        title = self._models.declaration.title
+        return (
+            f"{title} of {first} minus that of {second} on the same {counted(self._models.n, 'label')}: "
+            f"{difference}{tail}; {first} is better with probability {self.probability(first, second):.3f}, so "
+            f"at a level of {self.level:.0%} it {verdict} ({on})."
+        )
+
 
 _NOISY_MAE = (
     "with labels this noisy the mean absolute error ranks models by their squared error rather than by their absolute "
@@ -197,131 +499,9 @@ def _models_on_same_labels(metric: ComparedMetric, given: StudyData, shared_pred
     if isinstance(given.yerr, Verified):
         found = VerifiedModels(metric, given)
     elif metric.declaration.task == "regression" and not of_forecasts:
-        found = _with_numbers(metric, given, shared_prederr)
+        found = models_of_numbers(metric, given, shared_prederr)
     elif given.prederr:
         raise ValueError(f"{metric.name} takes no prederr: only metrics of measured numbers have prediction errors.")
     else:
-        found = (_with_forecasts if of_forecasts else _with_classes)(metric, given)
+        found = (models_of_forecasts if of_forecasts else models_of_classes)(metric, given)
     return (found if given.groups is None else found.with_groups(group_codes(given.groups, found.n))).checked()
-
-
-def _with_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
-    declaration = metric.declaration
-    data: dict[str, Measured] = {}
-    for name, p in given.models.items():
-        one = call.measured(given.y_true, p, given.yerr, given.sample_weight, given.prederr.get(name))
-        if len(one) > 1:
-            raise ValueError("compare takes one output at a time: y_true has several columns.")
-        one[0].require_valid()
-        data[name] = one[0]
-    scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
-    data = {name: one.scaled(scale) for name, one in data.items()}
-    first = next(iter(data.values()))
-    of_predictions = {name: one.errors.of_predictions() for name, one in data.items()}
-    sd = {name: np.asarray(errors.sigma) for name, errors in of_predictions.items() if errors is not None}
-    arguments = (
-        metric,
-        ComparedNumbers(first.y, first.errors.of_labels()),
-        {name: np.asarray(one.p, float) for name, one in data.items()},
-        first.weight,
-        (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
-        PredictionErrors(sd, shared_prederr),
-    )
-    if isinstance(first.errors, Censored):
-        return _with_limits(first, *arguments)
-    if metric.needs_errors and not sd and first.errors.plain_normal:
-        return _in_units_of_errors(metric, data)
-    found = ModelsOnSameLabels(*arguments)
-    answers = found._answers(next(iter(data)))
-    root = isinstance(answers, RootAnswers)
-    mean = answers.inner if isinstance(answers, RootAnswers) else answers
-    if isinstance(mean, MeanLoss):
-        paired = PairedLosses(mean.loss, root, *arguments)
-        paired.found = found.found
-        return paired
-    return found
-
-
-def _in_units_of_errors(metric: ComparedMetric, data: Mapping[str, Measured]) -> ModelsOnSameLabels:
-    """Reduced chi-squared: mean squares of labels and predictions in units of the labels' errors, from the first model on."""
-    seen = {name: pulls(one) for name, one in data.items()}
-    first = next(iter(seen.values()))
-    predictions = {name: first.labels - one.labels for name, one in seen.items()}
-    return PairedLosses(
-        SquaredError(), False, metric, ComparedNumbers(first.labels, first.errors), predictions, first.weight
-    )
-
-
-def _with_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
-    data: dict[str, Measured] = {}
-    loss: Loss | None = None
-    for name, forecast in given.models.items():
-        judge = metric
-        if (
-            metric.of_quantiles and not isinstance(forecast, Forecast) and np.ndim(forecast) == 1
-        ):  # one level, as of others
-            judge, forecast = metric.with_levels([metric.options.get("alpha", 0.5)]), np.asarray(forecast)[:, None]
-        answers = judge.score(given.y_true, forecast, given.yerr, given.sample_weight)._answers
-        if not isinstance(answers, MeanLoss | LimitedLoss):
-            raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
-        data[name], loss = answers.data if isinstance(answers, LimitedLoss) else answers._labels(), answers.loss
-    claims = {name: one.p.claims for name, one in data.items()}
-    if len(set(claims.values())) > 1:
-        told = ", ".join(f"{name} the {claim}" for name, claim in claims.items())
-        raise ValueError(
-            f"the forecasts claim different things ({told}), so their scores cannot be compared. A forecast of the truth "
-            "becomes one of the label by forecast.seen_through(yerr)."
-        )
-    first = next(iter(data.values()))
-    arguments = (
-        metric.with_levels(None) if metric.of_quantiles else metric,  # quantiles have their levels
-        ComparedNumbers(first.y, first.errors),
-        {name: one.p for name, one in data.items()},
-        first.weight,
-    )
-    assert loss is not None
-    return (
-        PairedLimits(censored(first), loss, False, *arguments)
-        if first.limited
-        else PairedLosses(loss, False, *arguments)
-    )
-
-
-def _with_limits(data: Measured, metric: ComparedMetric, *others: Any) -> ModelsOnSameLabels:
-    limits = censored(data)
-    root = metric.declaration.name == "root_mean_squared_error"
-    answers = metric.score(data.y, data.p, limits, data.weight)._answers
-    loss = SquaredError() if root else answers.loss if isinstance(answers, LimitedLoss) else None
-    if loss is None:
-        return ModelsOnLimits(limits, metric, *others)
-    return PairedLimits(limits, loss, root, metric, *others)
-
-
-def _with_classes(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
-    y = class_array(held_labels(given.yerr) if given.y_true is None else given.y_true, "y_true")
-    n = len(y)
-    of_classes = "y_pred" in metric.parameters
-    predictions = {
-        name: class_array(p, "y_pred") if of_classes else np.asarray(to_host(p), dtype=np.float64)
-        for name, p in given.models.items()
-    }
-    for name, p in predictions.items():
-        checks.same_length(y, p, "y_true", f"y_pred[{name!r}]")
-    weight = checks.weights(given.sample_weight, n)
-    model = class_model(given.yerr, n)
-    model.check_labels(y)
-    named = metric.options.get("labels")
-    shown = [y, *([] if named is None else [np.asarray(named)]), *(predictions.values() if of_classes else ())]
-    classes = all_classes(model, *shown)
-    data = Labelled(classes, np.searchsorted(classes, y), None, model, weight)
-    first = next(iter(predictions.values()))
-    arguments = (metric.with_all_classes(classes, first), ComparedClasses(data), predictions, weight)
-    if metric.declaration.name in ("accuracy_score", "zero_one_loss") and not metric.options:
-        met = {name: np.eye(data.k)[np.searchsorted(classes, p)] for name, p in predictions.items()}
-        hits = metric.declaration.name == "accuracy_score"
-        return PairedCosts(met if hits else {name: 1.0 - table for name, table in met.items()}, *arguments)
-    found = ModelsOnSameLabels(*arguments)
-    answers = {name: found._answers(name) for name in predictions}
-    costs = {name: one.costs for name, one in answers.items() if isinstance(one, LabelLossAnswers)}
-    tables = {name: table for name, table in costs.items() if table is not None}
-    return PairedCosts(tables, *arguments) if len(tables) == len(predictions) else found

@@ -170,7 +170,7 @@ class ComparedClasses:
         return self._by_case(count, rng) if len(self.cases) > 1 else None
 
     def draw_noisier(self, count: int, rng: np.random.Generator) -> None:
-        """No class is noisier than another draw of it."""
+        """None: a class label cannot be made noisier and then drawn about itself, as a number can."""
 
     def _by_case(self, count: int, rng: np.random.Generator) -> _Common:
         chances = np.array([chance for chance, _ in self.cases])

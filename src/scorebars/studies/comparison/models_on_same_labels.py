@@ -15,7 +15,7 @@ Metrics that are means over items have formulas for some of these (`PairedMeans`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial, wraps
 from operator import methodcaller
 from typing import Any, Self, TypeVar, cast
@@ -31,8 +31,10 @@ from scorebars.answers.score import Estimate, Score, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, halved_change, widened
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
+from scorebars.errors.per_label import changed
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
+from scorebars.numerics.covariances import covariance_root
 from scorebars.studies.comparison.compared_data import (
     ComparedClasses,
     ComparedMetric,
@@ -74,9 +76,9 @@ def once(method: _Method) -> _Method:
     @wraps(method)
     def found(self: ModelsOnSameLabels, *names: str) -> Any:
         key = (method.__qualname__, *names)
-        if key not in self.found:
-            self.found[key] = method(self, *names)
-        return self.found[key]
+        if key not in self.kept:
+            self.kept[key] = method(self, *names)
+        return self.kept[key]
 
     return cast(_Method, found)
 
@@ -107,7 +109,7 @@ class ModelsOnSameLabels:
         self.n, self.kind = labels.n, labels.kind
         self.groups: NDArray[np.intp] | None = None
         """The number of the group that each item belongs to; None where items are independent."""
-        self.found: dict[tuple[Any, ...], Any] = {}
+        self.kept: dict[tuple[Any, ...], Any] = {}
         self.exact = labels.exact and not self.prederr.sd
         """Whether redrawing changes nothing."""
 
@@ -166,7 +168,7 @@ class ModelsOnSameLabels:
 
     @once
     def _answers(self, name: str) -> Answers | None:
-        """Those of exact labels; None where the metric needs errors, or does not know of all classes."""
+        """The answers for exact labels; None where the metric needs errors, or was not told of all classes."""
         if self.metric.needs_errors:
             return None
         try:
@@ -204,33 +206,28 @@ class ModelsOnSameLabels:
 
     def redrawn(self, name: str) -> FloatArray:
         """The metric on redrawn labels, the same for all models."""
-        return self._redrawn[name]
+        return self._redrawn[:, list(self.predictions).index(name)]
 
     @cached_property
-    def _redrawn(self) -> dict[str, FloatArray]:
-        """The same for all models, from one set of draws."""
-        parts: dict[str, list[FloatArray]] = {name: [] for name in self.predictions}
-        for k, rows in enumerate(self._drawn(self.draws_of_law, np.random.default_rng(SEED))):
-            for name, part in parts.items():
-                part.append(self._values(rows, name, (SEED, k)))
-        return {name: np.concatenate(part) for name, part in parts.items()}
+    def _redrawn(self) -> FloatArray:
+        return self._on_redrawn_labels(self.draws_of_law, np.random.default_rng(SEED), SEED)
 
-    def _values(self, rows: NDArray[Any], name: str, seed: tuple[int, ...]) -> FloatArray:
-        """The classical metric of one model on each row of labels, its predictions redrawn too where they err."""
-        if name not in self.prederr.sd:
-            return self.values(rows, name)
-        return self.values(rows, name, self.prederr.draw(self.predictions[name], name, len(rows), seed))
-
-    def _drawn(self, count: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
-        """Redrawn labels, some rows at a time."""
-        for start in range(0, count, rows_at_a_time(self.n)):
-            yield self.labels.draw(min(rows_at_a_time(self.n), count - start), rng)
+    def _on_redrawn_labels(self, count: int, rng: np.random.Generator, seed: int) -> FloatArray:
+        """The metric of all models on the same redrawn labels, (count, models); predictions are redrawn where they err."""
+        step, parts = rows_at_a_time(self.n), []
+        for k, start in enumerate(range(0, count, step)):
+            rows = self.labels.draw(min(step, count - start), rng)
+            predictions = {
+                name: self.prederr.draw(p, name, len(rows), (seed, k)) for name, p in self.predictions.items()
+            }
+            parts.append(np.stack([self.values(rows, name, p) for name, p in predictions.items()], axis=1))
+        return np.concatenate(parts)
 
     # the test set as a sample ------------------------------------------------------------------
 
     @once
     def influences(self, name: str) -> FloatArray:
-        """What items add to the metric: squares sum to its variance over test sets, products of two models to a covariance.
+        """What each item adds to the metric: the squares sum to its variance over test sets, products of two to a covariance.
 
         Items, or groups of them, are left out in turn (jackknife). Under Berkson error labels are drawn first.
         """
@@ -242,14 +239,14 @@ class ModelsOnSameLabels:
         return self._jackknife(self.labels.shown, name)
 
     def _jackknife(self, row: NDArray[Any], name: str) -> FloatArray:
-        parts, factor, about_mean = self._parts
+        parts, factor, about_mean = self._jackknife_parts
         values = np.array([self.value_of(row, name, index) for index in parts])
         about_mean = about_mean and bool(np.isfinite(values).any())
         centre = float(np.nanmean(values)) if about_mean else self.value_of(row, name, ...)
         return np.asarray(math.sqrt(factor) * (values - centre))
 
     @cached_property
-    def _parts(self) -> tuple[list[NDArray[np.intp]], float, bool]:
+    def _jackknife_parts(self) -> tuple[list[NDArray[np.intp]], float, bool]:
         """Items to keep in each round, and the factor of the squared deviations."""
         rng = np.random.default_rng(SEED)
         if self.groups is not None:
@@ -268,11 +265,11 @@ class ModelsOnSameLabels:
         """Standard error of the difference over test sets."""
         if self._sample_size < 2:
             return math.inf
-        return math.sqrt(_product(self.influences(a) - self.influences(b)))
+        return math.sqrt(_sum_of_squares(self.influences(a) - self.influences(b)))
 
     @once
     def item_df(self, a: str, b: str) -> float:
-        """Its degrees of freedom: of items or groups one less than there are, fewer where groups are unequal."""
+        """Degrees of freedom of `item_std`: one less than there are items or groups, fewer where groups are unequal."""
         if self.groups is not None and self._sample_size > 1:
             first, second = self._item_moves(a), self._item_moves(b)
             if len(first) == len(second) == self.n:
@@ -291,7 +288,7 @@ class ModelsOnSameLabels:
 
     @once
     def common(self, name: str) -> FloatArray:
-        """How far errors that several labels share move the metric: draws, the same for all models."""
+        """How far errors that several labels share move the metric, in draws that are the same for all models."""
         drawn = self._labels_in_common
         if drawn is None:
             return np.zeros(1)
@@ -367,13 +364,9 @@ class ModelsOnSameLabels:
     @cached_property
     def with_known_scale(self) -> ModelsOnSameLabels:
         """The same models on the same labels, with the common factor of all errors taken as known."""
-        other = object.__new__(type(self))
-        other.__dict__.update({**self.__dict__, "found": {}})
-        for drawn in ("_redrawn", "_label_moments"):
-            other.__dict__.pop(drawn, None)
         assert isinstance(self.labels, ComparedNumbers)
-        other.labels = ComparedNumbers(self.labels.shown, self.labels.model.with_known_scale())
-        return other
+        labels = ComparedNumbers(self.labels.shown, self.labels.model.with_known_scale())
+        return changed(self, labels=labels, kept={})
 
     def _correlation(self, a: str, b: str) -> float:
         """Correlation of the two estimates when labels err about the true values.
@@ -383,18 +376,18 @@ class ModelsOnSameLabels:
         """
         if self.exact:
             return 0.0
-        twice = self._moments_of(a, b)
+        twice = self._covariances_of(a, b)
         if self._labels_made_noisier is None:
             return _correlation_of(twice)
-        thrice = 0.5 * _moments(self._gap(a), self._gap(b), centred=False)
-        once = 2.0 * twice - thrice
-        sure = np.all(np.diagonal(once) > 0.25 * np.diagonal(twice))
-        found = _correlation_of(once if sure else twice)
+        thrice = 0.5 * _covariances(self._further_error(a), self._further_error(b), centred=False)
+        alone = 2.0 * twice - thrice
+        sure = np.all(np.diagonal(alone) > 0.25 * np.diagonal(twice))
+        found = _correlation_of(alone if sure else twice)
         return max(1.0 - _ENLARGED * (1.0 - found), min(found, 0.0))
 
-    def _moments_of(self, a: str, b: str) -> FloatArray:
+    def _covariances_of(self, a: str, b: str) -> FloatArray:
         """The covariance matrix of two models on redrawn labels."""
-        return _moments(self.redrawn(a), self.redrawn(b))
+        return _covariances(self.redrawn(a), self.redrawn(b))
 
     @cached_property
     def _labels_made_noisier(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -402,7 +395,8 @@ class ModelsOnSameLabels:
         return self.labels.draw_noisier(count, np.random.default_rng(SEED + 2))
 
     @once
-    def _gap(self, name: str) -> FloatArray:
+    def _further_error(self, name: str) -> FloatArray:
+        """How far one more error of the labels (and predictions) moves the metric: differences of two draws of it."""
         pair, errors = self._labels_made_noisier, self.prederr
         assert pair is not None
         if name not in errors.sd:
@@ -417,7 +411,7 @@ class ModelsOnSameLabels:
     def _item_correlation(self, a: str, b: str) -> float:
         if self._sample_size < 3:
             return 0.0
-        return _correlation_of(_moments(self.influences(a), self.influences(b), centred=False))
+        return _correlation_of(_covariances(self.influences(a), self.influences(b), centred=False))
 
     # many models -------------------------------------------------------------------------------
 
@@ -427,23 +421,16 @@ class ModelsOnSameLabels:
         As many of labels alone as the differences are made of are those same draws.
         """
         count = min(count, self.draws_of_law)
-        names = list(self.predictions)
         if not sampling and count == self.draws_of_law:
-            return np.stack([self.redrawn(name) for name in names], axis=1)
+            return self._redrawn
         if not sampling:
-            drawn, seed = self._drawn(count, rng), int(rng.integers(2**31)) if self.prederr.sd else 0
-            return np.concatenate(
-                [
-                    np.stack([self._values(rows, name, (seed, k)) for name in names], axis=1)
-                    for k, rows in enumerate(drawn)
-                ]
-            )
+            return self._on_redrawn_labels(count, rng, int(rng.integers(2**31)) if self.prederr.sd else 0)
         if self.groups is not None:
             return self._drawn_in_groups(count, rng)
         out = []
         for index in rng.integers(0, self.n, (count, self.n)):
             row = self.labels.draw(1, rng)[0] if self.kind == "berkson" else self.labels.shown
-            out.append([self.value_of(row, name, index) for name in names])
+            out.append([self.value_of(row, name, index) for name in self.predictions])
         return np.array(out) + self._shifts_in_common(count, rng)
 
     def _drawn_in_groups(self, count: int, rng: np.random.Generator) -> FloatArray:
@@ -456,8 +443,7 @@ class ModelsOnSameLabels:
         if self._sample_size < 2:  # one group shows no scatter of groups: any order is as likely
             return rng.standard_normal((count, len(names)))
         moved = np.nan_to_num(np.stack([self._moves_of_groups(name) for name in names]))
-        values, vectors = np.linalg.eigh(moved @ moved.T)
-        drawn = rng.standard_normal((count, len(names))) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+        drawn = rng.standard_normal((count, len(names))) @ covariance_root(moved @ moved.T).T
         df = self._fewest_degrees(names)
         drawn /= np.sqrt(rng.chisquare(df, count) / df)[:, None]
         return np.asarray(self._centres + drawn + self._shifts_in_common(count, rng))
@@ -487,13 +473,13 @@ class ModelsOnSameLabels:
         return np.asarray(moved[rng.integers(0, len(moved), count)])
 
 
-def _product(values: FloatArray) -> float:
+def _sum_of_squares(values: FloatArray) -> float:
     """Sum of squares; what is not defined counts as the others do on average."""
     defined = values[np.isfinite(values)]
     return float(np.sum(np.square(defined))) * values.size / defined.size if defined.size > 1 else math.inf
 
 
-def _moments(a: FloatArray, b: FloatArray, *, centred: bool = True) -> FloatArray:
+def _covariances(a: FloatArray, b: FloatArray, *, centred: bool = True) -> FloatArray:
     """Covariances (2, 2) of two series of draws."""
     both = np.stack([a, b])
     both = both[:, np.all(np.isfinite(both), axis=0)]
@@ -522,7 +508,7 @@ class ModelsOnLimits(ModelsOnSameLabels):
         return np.array([self.value_of(row, name, ...) for row in rows])
 
     def value_of(self, row: NDArray[Any], name: str, index: Any) -> float:
-        """On numbers that were redrawn, and the limits as they are."""
+        """Numbers are redrawn, limits stay as they are."""
         low, high = (np.where(self._limits.limits, end, row)[index] for end in (self._limits.lower, self._limits.upper))
         weight = None if self.weight is None else self.weight[index]
         return float(self.metric.score(None, self.predictions[name][index], Censored(low, high), weight).observed)

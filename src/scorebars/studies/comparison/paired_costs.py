@@ -14,17 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.classes.label_loss import LossSpread
+from scorebars import checks
+from scorebars.answers.classes.label_loss import LabelLossAnswers, LossSpread
+from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.classes.over_rates import OverRates, said_of_rates
 from scorebars.answers.intervals import Symmetric
 from scorebars.answers.score import Estimate
-from scorebars.arrays import FloatArray
+from scorebars.arrays import FloatArray, to_host
+from scorebars.errors.measurement_error import held_labels
+from scorebars.evaluation.study_data import StudyData
 from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
 from scorebars.laws.law import Law
 from scorebars.laws.mixture import MixtureLaw
+from scorebars.metrics.class_inputs import all_classes, class_array, class_model
 from scorebars.numerics.covariances import covariance_root
-from scorebars.studies.comparison.compared_data import ComparedClasses
-from scorebars.studies.comparison.models_on_same_labels import once, rows_at_a_time
+from scorebars.studies.comparison.compared_data import ComparedClasses, ComparedMetric
+from scorebars.studies.comparison.models_on_same_labels import ModelsOnSameLabels, once, rows_at_a_time
 from scorebars.studies.comparison.paired_means import PairedMeans
 
 _SKEW = 0.05
@@ -59,7 +64,7 @@ class PairedCosts(PairedMeans):
 
     @once
     def law(self, a: str, b: str) -> Law:
-        """Exact for hits and misses, and for two classes; else as a mean cost of one model has it."""
+        """Exact for hits and misses, and for two classes; else by the same method as the mean cost of one model."""
         gained = self._gained(a, b)
         differ = np.any(gained != 0, axis=1)
         cases = [(chance, p[differ]) for chance, p in self.labels.cases]
@@ -125,7 +130,7 @@ class PairedCosts(PairedMeans):
         return self.declaration.high - self.declaration.low
 
     def _over_rates(self, gained: FloatArray, value: float, variance: float, total: Symmetric) -> Estimate:
-        """The same where the error rates were counted: they move both models, and a difference by what they leave of it."""
+        """The same where the error rates were counted: a wrong rate moves both models, so part of it cancels."""
         data = self.labels.data
         assert data.checked is not None
         slopes = self.shares[:, None] * gained
@@ -172,3 +177,34 @@ def _drawn_costs(
         u = rng.random((min(step, count - start), shares.size))
         parts.append(sum(((u > edge) @ gained[:, :, k].T for k, edge in enumerate(edges)), costs[:, :, 0] @ shares))
     return np.round(np.concatenate(parts), _DIGITS)
+
+
+def models_of_classes(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+    """Predicted classes, or probabilities of them; by tables of costs where the metric is a mean cost of labels."""
+    y = class_array(held_labels(given.yerr) if given.y_true is None else given.y_true, "y_true")
+    n = len(y)
+    of_classes = "y_pred" in metric.parameters
+    predictions = {
+        name: class_array(p, "y_pred") if of_classes else np.asarray(to_host(p), dtype=np.float64)
+        for name, p in given.models.items()
+    }
+    for name, p in predictions.items():
+        checks.same_length(y, p, "y_true", f"y_pred[{name!r}]")
+    weight = checks.weights(given.sample_weight, n)
+    model = class_model(given.yerr, n)
+    model.check_labels(y)
+    named = metric.options.get("labels")
+    shown = [y, *([] if named is None else [np.asarray(named)]), *(predictions.values() if of_classes else ())]
+    classes = all_classes(model, *shown)
+    data = Labelled(classes, np.searchsorted(classes, y), None, model, weight)
+    first = next(iter(predictions.values()))
+    arguments = (metric.with_all_classes(classes, first), ComparedClasses(data), predictions, weight)
+    if metric.declaration.name in ("accuracy_score", "zero_one_loss") and not metric.options:
+        met = {name: np.eye(data.k)[np.searchsorted(classes, p)] for name, p in predictions.items()}
+        hits = metric.declaration.name == "accuracy_score"
+        return PairedCosts(met if hits else {name: 1.0 - table for name, table in met.items()}, *arguments)
+    found = ModelsOnSameLabels(*arguments)
+    answers = {name: found._answers(name) for name in predictions}
+    costs = {name: one.costs for name, one in answers.items() if isinstance(one, LabelLossAnswers)}
+    tables = {name: table for name, table in costs.items() if table is not None}
+    return PairedCosts(tables, *arguments) if len(tables) == len(predictions) else found

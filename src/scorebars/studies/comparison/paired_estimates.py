@@ -48,7 +48,7 @@ def widened_by_items(value: float, alone: IntervalAt, std: Callable[[], float], 
 def over_common_rates(
     first: Estimate, second: Estimate, labels: Callable[[], float], items: Callable[[], float], note: str
 ) -> Estimate:
-    """The difference of two truths whose error rates were counted: both are found with the same rates, drawn in turn."""
+    """The difference of two truths whose error rates were counted: each draw of the rates serves both."""
     a, b, total_a, total_b = (
         cast(OverRates, one) for one in (first._interval, second._interval, first._total, second._total)
     )
@@ -66,7 +66,7 @@ def over_common_rates(
 
 
 def _less(first: OverRates, second: OverRates, correlation: float) -> OverRates:
-    """The first estimate less the second, whose label errors are correlated, with each of the rates."""
+    """The first estimate less the second, for each draw of the rates; their label errors are correlated."""
     a, b = first.variances(), second.variances()
     fixed = np.maximum(a + b - 2.0 * correlation * np.sqrt(a * b), 0.0)
     value, values, slopes = first.value - second.value, first.values - second.values, first.slopes - second.slopes
@@ -74,7 +74,7 @@ def _less(first: OverRates, second: OverRates, correlation: float) -> OverRates:
 
 
 def error_of_difference(one: float, other: float, correlation: Callable[[], float]) -> float:
-    """The error of a difference whose parts have these errors; an estimate beyond the range of its parameter has none."""
+    """The error of a difference whose parts have these errors; negative ones (an estimate out of range) count as 0."""
     one, other = max(one, 0.0), max(other, 0.0)
     if not (math.isfinite(one) and math.isfinite(other)):
         return math.inf

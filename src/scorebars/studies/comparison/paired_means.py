@@ -1,9 +1,10 @@
-"""Means over items of models on the same labels, with formulas for differences of squares and of absolute errors."""
+"""Metrics that are means over items, for models on the same labels: formulas for differences of mean losses."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +13,14 @@ from numpy.typing import NDArray
 
 from scorebars.answers.clustered import moves_of_groups, unequal_groups
 from scorebars.answers.intervals import Symmetric
-from scorebars.answers.limited import best_label
+from scorebars.answers.limited import LimitedLoss, best_label, censored
+from scorebars.answers.means.mean_loss import MeanLoss
+from scorebars.answers.means.squared import RootAnswers, pulls
 from scorebars.answers.score import Estimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored, Normal
+from scorebars.evaluation.study_data import StudyData
+from scorebars.forecasts import Forecast
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.accuracy_difference import accuracy_difference_law
 from scorebars.laws.fourier import FourierLaw
@@ -24,11 +29,19 @@ from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.mean_loss_law import mean_law
 from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, Covered, ItsLabel, Loss, LossDifference, SquaredError, Within
+from scorebars.measured import Measured
+from scorebars.metrics import call
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import absolute_difference, squared_difference
 from scorebars.numerics.covariances import covariance_root
-from scorebars.studies.comparison.compared_data import ComparedNumbers
-from scorebars.studies.comparison.models_on_same_labels import SEED, ModelsOnSameLabels, once, rows_at_a_time
+from scorebars.studies.comparison.compared_data import ComparedMetric, ComparedNumbers, PredictionErrors
+from scorebars.studies.comparison.models_on_same_labels import (
+    SEED,
+    ModelsOnLimits,
+    ModelsOnSameLabels,
+    once,
+    rows_at_a_time,
+)
 
 _DRAWS = 20_000
 _SLOW_DRAWS = 2_000
@@ -79,7 +92,7 @@ class PairedMeans(ModelsOnSameLabels):
         return np.full(1, math.inf) if self._sample_size < 2 else self._deviations(self._shown_items(name))
 
     def _moves(self, terms: FloatArray, factor: float = 1.0) -> FloatArray:
-        """What each item moves the mean by, times a factor."""
+        """How far each item moves the metric, times a factor."""
         mean = float(np.sum(self.shares * terms))
         slope = 0.5 / math.sqrt(max(mean, 1e-300)) if self.root else 1.0
         return np.asarray(slope * factor * self.shares * (terms - mean))
@@ -170,52 +183,65 @@ class PairedLosses(PairedMeans):
 
     @once
     def law(self, a: str, b: str) -> Law:
-        """Exact and normal for squares, exact for shares; for labels that err independently by quadrature; else drawn."""
-        if isinstance(turned := self.found.get(("PairedLosses.law", b, a)), FourierLaw):
+        """Closed where there is a formula, by quadrature for labels that err independently; else drawn."""
+        if self._squares:
+            return self._law_of_squares(a, b)
+        if self._sums_of_independent:
+            if self.root or self.loss.of_forecast:  # each value is costly: few labels are drawn
+                if self.n > _SLOWLY_DRAWN_UP_TO:
+                    return self._law_of_many_roots(a, b) if self.root else self._normal_law(a, b)
+            elif not isinstance(self.loss, Within | Covered):
+                return self._law_by_quadrature(a, b)
+            elif self.weight is None or self.n > _DRAWN_UP_TO:
+                return self._law_of_shares(a, b)
+        return super().law(a, b)
+
+    def _law_of_squares(self, a: str, b: str) -> Law:
+        """Exact and normal for normal errors of known size."""
+        if self.prederr.sd:
+            return self._squares_of_both(a, b)
+        y, errors = self.labels.shown, self.labels.errors
+        moments = squared_difference(errors.mean(y), errors.variance(y), self.predictions[a], self.predictions[b])
+        mean, std = float(self.shares @ moments.mean), self._label_std(a, b)
+        if self.labels.scale is not None:
+            return StudentLaw(mean, std, self.labels.scale.degrees)
+        return NormalLaw(mean, std, "delta" if errors.normal is None else "exact")
+
+    def _law_of_many_roots(self, a: str, b: str) -> Law:
+        """The means under the roots are normal together."""
+        drawn = self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(SEED)))
+        names = list(self.predictions)
+        return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
+
+    def _normal_law(self, a: str, b: str) -> Law:
+        """The difference of two means of many independent losses."""
+        mean, gained = dict(zip(self.predictions, self._label_moments[0], strict=True)), np.array([1.0, -1.0])
+        spread = float(gained @ self._covariances_of(a, b) @ gained)
+        return NormalLaw(float(mean[a] - mean[b]), math.sqrt(max(spread, 0.0)), "delta")
+
+    def _law_of_shares(self, a: str, b: str) -> Law:
+        """Exact: each label lies inside the limits of one model alone, of the other alone, or of neither or both."""
+        chance_a, chance_b, of_both = (self._chance_within(*names) for names in ((a,), (b,), (a, b)))
+        total, weights = (float(self.n), None) if self.weight is None else (1.0, self.shares)
+        return accuracy_difference_law(chance_a - of_both, chance_b - of_both, total, weights)
+
+    def _law_by_quadrature(self, a: str, b: str) -> Law:
+        if isinstance(turned := self.kept.get(("PairedLosses.law", b, a)), FourierLaw):
             return ScaledLaw(turned, -1.0)
         first, second = self.predictions[a], self.predictions[b]
         shares, y, errors = self.shares, self.labels.shown, self.labels.errors
-        if self._squares and self.prederr.sd:
-            return self._squares_of_both(a, b)
-        if self._squares:
-            moments = squared_difference(errors.mean(y), errors.variance(y), first, second)
-            method = "delta" if errors.normal is None else "exact"
-            if self.labels.scale is not None:
-                return StudentLaw(float(shares @ moments.mean), self._label_std(a, b), self.labels.scale.degrees)
-            return NormalLaw(float(shares @ moments.mean), self._label_std(a, b), method)
-        if not self._sums_of_independent or (self.root and self.n <= _SLOWLY_DRAWN_UP_TO):
-            return super().law(a, b)
-        if self.root:
-            names, drawn = (
-                list(self.predictions),
-                self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(SEED))),
-            )
-            return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
-        if isinstance(self.loss, Within | Covered) and (self.weight is None or self.n > _DRAWN_UP_TO):
-            chance_a, chance_b, of_both = (self._chance_within(*names) for names in ((a,), (b,), (a, b)))
-            total = 1.0 if self.weight is not None else float(self.n)
-            weights = None if self.weight is None else shares
-            return accuracy_difference_law(chance_a - of_both, chance_b - of_both, total, weights)
-        if isinstance(self.loss, Within | Covered) or (self.loss.of_forecast and self.n <= _SLOWLY_DRAWN_UP_TO):
-            return super().law(a, b)
-        if self.loss.of_forecast:
-            moments_of_all, pick = self._label_moments, [list(self.predictions).index(name) for name in (a, b)]
-            gained = np.array([1.0, -1.0])
-            spread = float(gained @ moments_of_all[1][np.ix_(pick, pick)] @ gained)
-            return NormalLaw(float(moments_of_all[0][pick] @ gained), math.sqrt(max(spread, 0.0)), "delta")
         mean = variance = None
-        both = np.stack([first, second], axis=1)
         if isinstance(self.loss, AbsoluteError) and errors.plain_normal:
             sd = np.sqrt(self.labels.model.absolute_level().variance(y))
             moments, errors = absolute_difference(y, sd, first, second), Normal.trusted(sd)
             mean, variance = float(shares @ moments.mean), float(np.square(shares) @ moments.variance)
             if self.n > _DRAWN_UP_TO or variance == 0:
                 return NormalLaw(mean, math.sqrt(variance), "exact" if variance == 0 else "delta")
+        both = np.stack([first, second], axis=1)
         law = mean_law(LossDifference(self.loss), errors, y, both, shares, mean, variance)
-        few = (
-            mean is not None and isinstance(law, FourierLaw) and self.n <= _FEW_DRAWN
-        )  # steps, which waves do not show
-        return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance) if few else law
+        if mean is not None and isinstance(law, FourierLaw) and self.n <= _FEW_DRAWN:  # steps, which waves do not show
+            return SampleLaw(self.redrawn(a) - self.redrawn(b), mean=mean, var=variance)
+        return law
 
     @property
     def _sums_of_independent(self) -> bool:
@@ -225,7 +251,7 @@ class PairedLosses(PairedMeans):
         return not drawn and single
 
     def _chance_within(self, *names: str) -> FloatArray:
-        """For a share of labels inside some limits: the chance of each label to lie inside those of all these models."""
+        """For a share of labels inside limits: the chance that each label lies inside the limits of all these models."""
         assert isinstance(self.loss, Within | Covered)
         ends = [self.loss.ends(self.predictions[name]) for name in names]  # type: ignore[arg-type]
         low, high = np.max([low for low, _ in ends], axis=0), np.min([high for _, high in ends], axis=0)
@@ -326,15 +352,15 @@ class PairedLosses(PairedMeans):
             mean += each @ self.shares[part]
         return mean, covariance
 
-    def _moments_of(self, a: str, b: str) -> FloatArray:
+    def _covariances_of(self, a: str, b: str) -> FloatArray:
         if self.root or not self._sums_of_independent:
-            return super()._moments_of(a, b)
+            return super()._covariances_of(a, b)
         names = list(self.predictions)
         pick = [names.index(a), names.index(b)]
         return np.asarray(self._label_moments[1][np.ix_(pick, pick)])
 
     def _squared_draws(self, errors: Normal, count: int, rng: np.random.Generator) -> FloatArray:
-        """Mean squared errors up to what all models share: exactly normal, so only (models, models) numbers are drawn."""
+        """Mean squared errors less what all models share: exactly normal together, so one number a model is drawn."""
         predictions = np.stack(list(self.predictions.values()))
         levers = 2.0 * self.shares * (predictions - predictions.mean(axis=0))
         root = covariance_root(errors.covariance_of_sums(levers))
@@ -362,3 +388,96 @@ class PairedLimits(PairedLosses):
 
     def law(self, a: str, b: str) -> Law:
         return ModelsOnSameLabels.law(self, a, b)
+
+
+# from what a user passes -----------------------------------------------------------------------------
+
+
+def models_of_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: bool) -> ModelsOnSameLabels:
+    """Predictions of measured numbers, all in one unit near 1; by formulas where the metric is a mean of losses."""
+    declaration = metric.declaration
+    data: dict[str, Measured] = {}
+    for name, p in given.models.items():
+        one = call.measured(given.y_true, p, given.yerr, given.sample_weight, given.prederr.get(name))
+        if len(one) > 1:
+            raise ValueError("compare takes one output at a time: y_true has several columns.")
+        one[0].require_valid()
+        data[name] = one[0]
+    scale = max(one.find_scale() for one in data.values()) if declaration.degree else 1.0
+    data = {name: one.scaled(scale) for name, one in data.items()}
+    first = next(iter(data.values()))
+    of_predictions = {name: one.errors.of_predictions() for name, one in data.items()}
+    sd = {name: np.asarray(errors.sigma) for name, errors in of_predictions.items() if errors is not None}
+    arguments = (
+        metric,
+        ComparedNumbers(first.y, first.errors.of_labels()),
+        {name: np.asarray(one.p, float) for name, one in data.items()},
+        first.weight,
+        (scale,) * (declaration.degree or 0) if scale != 1.0 else (),
+        PredictionErrors(sd, shared_prederr),
+    )
+    if first.limited:
+        return _models_on_limits(first, *arguments)
+    if metric.needs_errors and not sd and first.errors.plain_normal:
+        return _in_units_of_errors(metric, data)
+    found = ModelsOnSameLabels(*arguments)
+    answers = found._answers(next(iter(data)))
+    mean = answers.inner if isinstance(answers, RootAnswers) else answers
+    if isinstance(mean, MeanLoss):
+        paired = PairedLosses(mean.loss, mean is not answers, *arguments)
+        paired.kept = found.kept
+        return paired
+    return found
+
+
+def _in_units_of_errors(metric: ComparedMetric, data: Mapping[str, Measured]) -> ModelsOnSameLabels:
+    """Reduced chi-squared: mean squares, with labels and predictions in units of the label errors."""
+    seen = {name: pulls(one) for name, one in data.items()}
+    first = next(iter(seen.values()))
+    predictions = {name: first.labels - one.labels for name, one in seen.items()}
+    return PairedLosses(
+        SquaredError(), False, metric, ComparedNumbers(first.labels, first.errors), predictions, first.weight
+    )
+
+
+def _models_on_limits(data: Measured, metric: ComparedMetric, *others: Any) -> ModelsOnSameLabels:
+    """Predictions of numbers of which some are known as limits only."""
+    limits = censored(data)
+    root = metric.declaration.name == "root_mean_squared_error"
+    answers = metric.score(data.y, data.p, limits, data.weight)._answers
+    loss = SquaredError() if root else answers.loss if isinstance(answers, LimitedLoss) else None
+    if loss is None:
+        return ModelsOnLimits(limits, metric, *others)
+    return PairedLimits(limits, loss, root, metric, *others)
+
+
+def models_of_forecasts(metric: ComparedMetric, given: StudyData) -> ModelsOnSameLabels:
+    """Forecasts of measured numbers, which all claim the same; their scores are means of losses."""
+    data: dict[str, Measured] = {}
+    loss: Loss | None = None
+    for name, forecast in given.models.items():
+        judge = metric
+        if metric.of_quantiles and not isinstance(forecast, Forecast) and np.ndim(forecast) == 1:  # one level alone
+            judge, forecast = metric.with_levels([metric.options.get("alpha", 0.5)]), np.asarray(forecast)[:, None]
+        answers = judge.score(given.y_true, forecast, given.yerr, given.sample_weight)._answers
+        if not isinstance(answers, MeanLoss | LimitedLoss):
+            raise OverflowError(f"{metric.name} of these labels is too large or small: choose another unit for them.")
+        data[name], loss = answers.data if isinstance(answers, LimitedLoss) else answers._labels(), answers.loss
+    claims = {name: one.p.claims for name, one in data.items()}
+    if len(set(claims.values())) > 1:
+        told = ", ".join(f"{name} the {claim}" for name, claim in claims.items())
+        raise ValueError(
+            f"the forecasts claim different things ({told}), so their scores cannot be compared. A forecast of the truth "
+            "becomes one of the label by forecast.seen_through(yerr)."
+        )
+    first = next(iter(data.values()))
+    arguments = (
+        metric.with_levels(None) if metric.of_quantiles else metric,  # quantiles have their levels
+        ComparedNumbers(first.y, first.errors),
+        {name: one.p for name, one in data.items()},
+        first.weight,
+    )
+    assert loss is not None
+    if first.limited:
+        return PairedLimits(censored(first), loss, False, *arguments)
+    return PairedLosses(loss, False, *arguments)

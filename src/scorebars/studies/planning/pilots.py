@@ -58,7 +58,7 @@ def budget_of(pilot: Pilot, task: str) -> tuple[Budget, float | None]:
 
 
 def _gold_labels(pilot: Pilot, task: str) -> tuple[Budget, float | None]:
-    """Of the mean squared error or the accuracy, or of their difference for two models: rho^2 Var h, and what is left of it."""
+    """Mean squared error or accuracy, or the difference of two: items leave rho^2 Var h, checks the rest of Var h."""
     metric = compared_metric("mean_squared_error" if task == "regression" else "accuracy_score", {})
     if pilot.groups is not None:
         raise ValueError("plan takes no groups together with gold labels (Verified): leave them out.")
@@ -82,7 +82,7 @@ def _gold_labels(pilot: Pilot, task: str) -> tuple[Budget, float | None]:
 
 
 def _counted_rates(pilot: Pilot) -> tuple[CheckingBudget, float | None]:
-    """Of an accuracy against the truth, or of the difference of two."""
+    """The accuracy against the truth, or the difference of two, where error rates were counted."""
     y_true, yerr, groups = pilot.y, pilot.yerr, pilot.groups
     if groups is not None:
         _require_several(group_codes(groups, len(y_true)))
@@ -130,7 +130,7 @@ def _measured(pilot: Pilot) -> list[Measured]:
 
 
 def _squared_errors_apart(pilot: Pilot) -> tuple[RepeatingBudget, float]:
-    """V_s = Var(D_A^2 - D_B^2) without its measurement part, V_m = 4 mean((b-a)^2 sigma^2)."""
+    """The difference of two: V_s = Var(D_A^2 - D_B^2) without its measurement part, V_m = 4 mean((b-a)^2 sigma^2)."""
     data, other = _measured(pilot)
     y, a, b, errors = np.asarray(data.y, float), np.asarray(data.p, float), np.asarray(other.p, float), data.errors
     gap = b - a
@@ -145,7 +145,7 @@ def _squared_errors_apart(pilot: Pilot) -> tuple[RepeatingBudget, float]:
 
 
 def _added_by_groups(terms: FloatArray, groups: Any) -> float:
-    """What groups add to the variance of a mean, times the number of its terms: negative where they balance out."""
+    """What groups add to the variance per term of a mean; negative where items of one group balance out."""
     if groups is None:
         return 0.0
     codes, n = group_codes(groups, len(terms)), len(terms)
@@ -155,7 +155,7 @@ def _added_by_groups(terms: FloatArray, groups: Any) -> float:
 
 
 def _require_several(codes: NDArray[np.intp]) -> int:
-    """The number of groups of the pilot."""
+    """The number of groups in the pilot, of which two are needed."""
     count = int(codes.max()) + 1
     if count < 2:
         raise ValueError("all items of the pilot are of one group: at least two are needed to show how groups scatter.")
@@ -163,7 +163,7 @@ def _require_several(codes: NDArray[np.intp]) -> int:
 
 
 def _squared_error(pilot: Pilot) -> tuple[RepeatingBudget, None]:
-    """Variance of the truth's estimate of the MSE, with k4 the fourth cumulant of a single error:
+    """Variance of the estimated MSE against the truth, with k4 the fourth cumulant of a single error:
 
     V_s + 4 mean(D^2 sigma^2)/n + mean(2 sigma^4 + 4 D m3)/n^2 + mean(k4)/n^3.
 
@@ -186,7 +186,7 @@ def _squared_error(pilot: Pilot) -> tuple[RepeatingBudget, None]:
 
 
 def _raters(pilot: Pilot) -> tuple[VotingBudget, float]:
-    """Only items on which the two classifiers differ matter; noise shrinks their difference by 1 - q - r."""
+    """The difference of two accuracies: only items on which they differ matter, and noise shrinks it by 1 - q - r."""
     yerr, difference = pilot.yerr, pilot.difference
     if isinstance(yerr, ClassError) and not isinstance(yerr, Flip):
         raise ValueError(

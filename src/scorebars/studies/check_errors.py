@@ -294,7 +294,8 @@ def _offset(errors: MeasurementError, y: FloatArray) -> FloatArray:
     """How far the mean of a fresh label lies from the value behind it; the median where there is no mean."""
     with np.errstate(invalid="ignore"):
         mean = errors.mean(y)
-    return np.asarray(np.where(np.isfinite(mean), mean, errors.ppf(y, np.asarray(0.5))) - y)
+    centre = mean if np.all(np.isfinite(mean)) else np.where(np.isfinite(mean), mean, errors.ppf(y, np.asarray(0.5)))
+    return np.asarray(centre - y)
 
 
 def _pulls(data: Measured) -> FloatArray:
@@ -307,7 +308,7 @@ def _pulls(data: Measured) -> FloatArray:
 
 def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[float, float, float, float, Interval]:
     """The reduced chi-squared of the labels with an error, that of a perfect model, p-values (low, high), and scales."""
-    part = Measured(data.y[known], data.p[known], data.errors[np.flatnonzero(known)])
+    part = data if known.all() else Measured(data.y[known], data.p[known], data.errors[np.flatnonzero(known)])
     errors, count = part.errors, part.n
     observed = float(np.mean(np.square(pulls[known])))
     normal = errors.normal
