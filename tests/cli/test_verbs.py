@@ -295,6 +295,12 @@ def test_metrics_with_options(run, masses):
     assert "root_mean_squared_error has no option 'power=3'" in found.stderr
 
 
+def test_options_that_are_listed_can_be_given(run, masses):
+    found = run("evaluate", masses, "-m", "fraction_within:tol=3")
+    assert "it has: tolerance." in " ".join(found.stderr.split())  # and not prederr, which comes with the data
+    assert run("evaluate", masses, "-m", "fraction_within:tolerance=3").exit_code == 0
+
+
 def test_calibrate(run, forecasts, masses, tmp_path):
     page = tmp_path / "page.html"
     done = run("calibrate", forecasts, "--json", "--report", page)

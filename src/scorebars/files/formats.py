@@ -339,7 +339,9 @@ def column_values(column: Any, name: str, file: str) -> Column:
     if text or truth or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(column.to_numpy())
     if pa.types.is_nested(kind):
-        raise TableProblem(f"column {name!r} of {file} holds a {kind} in each row, not one value.")
+        raise TableProblem(
+            f"column {name!r} of {file} holds a {kind} in each row, not one value: choose another column."
+        )
     return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 

@@ -179,7 +179,9 @@ class AstropyFile(TableSource):
         column = self.table[name]
         values = np.ma.asarray(column.value if hasattr(column, "to_value") else column)
         if values.ndim != 1:
-            raise TableProblem(f"column {name!r} of {self.name} holds an array in each row, not one value.")
+            raise TableProblem(
+                f"column {name!r} of {self.name} holds an array in each row, not one value: choose another column."
+            )
         missing = np.ma.getmaskarray(values)
         plain = values.data.astype(values.dtype.newbyteorder("="))  # FITS is big-endian
         if plain.dtype.kind in "USO":
