@@ -84,11 +84,10 @@ class SquaredAnswers(MeanLoss):
 
     def _forward(self, level: Level) -> Law:
         perfect = level is PERFECT
-        law = self._store.by_cumulants("squares", partial(many_labels.squared_law_of_many, perfect=perfect))
+        by_sums = partial(many_labels.squared_law_of_many, perfect=perfect)
+        law = self._store.law_of_many("squares", by_sums, partial(from_summary.squared_law_of_store, perfect=perfect))
         if law is not None:
             return law
-        if (summary := self._store.summary("squares")) is not None:
-            return from_summary.squared_law_of_store(summary, perfect=perfect)
         data = self._labels()
         errors = level.errors(data.errors).normal
         if errors is None:
