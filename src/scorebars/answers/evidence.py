@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,9 +44,6 @@ _CHANGED = (
 )
 _SUMS = {"engine sums": False, "engine sums of corrected errors": True}
 """Names under which data keep their sums, and whether these are the sums for absolute errors."""
-
-
-AnyLaw = TypeVar("AnyLaw", bound=Law)
 
 
 class Evidence:
@@ -117,18 +115,24 @@ class Evidence:
         assert self._summary is not None and self._summary.hits is not None
         return self._summary.hits
 
-    def by_cumulants(self, need: str, law: Callable[[HigherSums], AnyLaw | None]) -> AnyLaw | None:
-        """The distribution of a metric of very many labels, by sums that a second pass over these adds to the first.
+    def law_of_many(
+        self, need: str, by_sums: Callable[[HigherSums], Law | None], by_bins: Callable[[Store], Law]
+    ) -> Law | None:
+        """The distribution of a metric of very many labels; None where they are few or err in other ways.
 
-        None where labels are few or err in other ways, and where a few of them have most of the errors.
+        It comes from sums that a second pass over the labels adds to the first. Where a few labels have most of the errors,
+        or the labels are gone, it comes from bins.
         """
-        data = self.data
-        if data is None or not self._very_many:
-            return None
-        key = f"higher sums: {need}"
-        if key not in data.shelf:
-            data.shelf[key] = data.higher_sums(need) if isinstance(data, OnDevice) else self._higher_sums(data, need)
-        return None if data.shelf[key] is None else law(data.shelf[key])
+        data, law = self.data, None
+        if data is not None and self._very_many:
+            key = f"higher sums: {need}"
+            if key not in data.shelf:
+                ask = data.higher_sums if isinstance(data, OnDevice) else partial(self._higher_sums, data)
+                data.shelf[key] = ask(need)
+            law = None if data.shelf[key] is None else by_sums(data.shelf[key])
+        if law is None and (summary := self.summary(need)) is not None:
+            law = by_bins(summary)
+        return law
 
     def _higher_sums(self, data: Measured, need: str) -> HigherSums | None:
         """On the host; the pass tells also whether the arrays were changed since the score was made."""

@@ -323,11 +323,10 @@ class AbsoluteAnswers(MeanLoss):
 
     def _forward(self, level: Level) -> Law:
         perfect = level is PERFECT
-        law = self._store.by_cumulants("absolute", partial(from_cumulants.absolute_law_of_cumulants, perfect=perfect))
+        by_cumulants = partial(from_cumulants.absolute_law_of_cumulants, perfect=perfect)
+        law = self._store.law_of_many("absolute", by_cumulants, partial(from_summary.absolute_law, perfect=perfect))
         if law is not None:
             return law
-        if (summary := self._store.summary("absolute")) is not None:
-            return from_summary.absolute_law(summary, perfect=perfect)
         data = self._labels()
         residual = data.residual if level is EXPECTED else np.zeros(data.n)
         errors = (data.errors if level is EXPECTED else data.errors.absolute_level()).normal

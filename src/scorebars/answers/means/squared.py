@@ -82,11 +82,12 @@ class SquaredAnswers(MeanLoss):
 
     def _forward(self, level: Level) -> Law:
         perfect = level is PERFECT
-        law = self._store.by_cumulants("squares", partial(from_cumulants.squared_law_of_cumulants, perfect=perfect))
+        by_cumulants = partial(from_cumulants.squared_law_of_cumulants, perfect=perfect)
+        law = self._store.law_of_many(
+            "squares", by_cumulants, partial(from_summary.squared_law_of_store, perfect=perfect)
+        )
         if law is not None:
             return law
-        if (summary := self._store.summary("squares")) is not None:
-            return from_summary.squared_law_of_store(summary, perfect=perfect)
         data = self._labels()
         errors = level.errors(data.errors).normal
         if errors is None:

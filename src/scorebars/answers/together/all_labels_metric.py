@@ -317,11 +317,10 @@ class RatioAnswers(AllLabelsAnswers):
         if not self._store.kept and self._exact:
             return NormalLaw(self.observed, 0.0)
         if self.metric.ratio_law is not None:
-            law = self._store.by_cumulants("ratio", partial(explained_law, centred=self.metric.centred))
+            by_sums = partial(explained_law, centred=self.metric.centred)
+            law = self._store.law_of_many("ratio", by_sums, partial(ratio_law, self.metric.ratio_law))
             if law is not None:
                 return law
-            if (summary := self._store.summary("ratio")) is not None:
-                return ratio_law(self.metric.ratio_law, summary)
         return super()._own_law
 
     @cached_property
