@@ -20,7 +20,7 @@ from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.clustered import group_codes
 from scorebars.answers.combined import in_units
 from scorebars.answers.intervals import IntervalAt, Symmetric
-from scorebars.answers.limited import NO_REMEASURED, LimitedLoss, censored
+from scorebars.answers.limited import FRESH_LIMITS, LimitedLoss, censored
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.means.squared import RootAnswers, pulls
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
@@ -163,7 +163,7 @@ class LimitedDifference(DifferenceAnswers):
         return Interval(low - other_high, high - other_low)
 
     def _remeasured(self, repeats: float) -> Estimate:
-        raise UndefinedEstimate(NO_REMEASURED)
+        raise UndefinedEstimate(FRESH_LIMITS)
 
 
 class VerifiedDifference(DifferenceAnswers):
