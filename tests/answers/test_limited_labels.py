@@ -296,6 +296,21 @@ def test_what_is_published_says_limits():
     assert any("compare lower bounds" in text for text in compared.warnings)
 
 
+@pytest.mark.parametrize("metric", ["mae", "median_absolute_error", "kendall_correlation"])
+def test_bounds_of_differences(metric):
+    """All labels that the limits allow have differences within."""
+    rng = np.random.default_rng(1)
+    p, y = rng.normal(0.0, 1.0, 30), rng.normal(0.0, 1.0, 30)
+    labels, models = sb.Censored(np.where(y < 0, y - 1.0, y), np.where(y < 0, y + 0.5, y)), {"a": p, "b": p + 0.3}
+    difference = sb.compare(None, models, yerr=labels, metric=metric).difference("a", "b")
+    low, high = difference.bounds
+    for _ in range(50):
+        inside = sb.compare(rng.uniform(labels.lower, labels.upper), models, metric=metric).difference("a", "b")
+        assert low - 1e-12 <= inside.observed <= high + 1e-12
+    with pytest.raises(sb.UndefinedEstimate, match="where the limit comes from"):
+        difference.remeasured()
+
+
 def test_the_order_of_residuals_of_two_values():
     """Labels with errors do not show that residuals take two values only, and the interval reaches that far."""
     held = 0

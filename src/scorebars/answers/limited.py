@@ -57,7 +57,7 @@ _COMPARED = 1 << 20
 """Pairs compared at a time."""
 _DRAWS, _FEWEST_DRAWS, _PAIRED = 500, 50, 400_000_000
 _SEED = 20240517
-_NO_REMEASURED = (
+FRESH_LIMITS = (
     "what a new measurement of a limit would give depends on where the limit comes from (another detection limit, another "
     "range of the instrument), which the labels do not tell."
 )
@@ -88,7 +88,7 @@ class _Nearest(ChangedAnswers):
         return
 
     def _remeasured(self, repeats: float) -> Estimate:
-        raise UndefinedEstimate(_NO_REMEASURED)
+        raise UndefinedEstimate(FRESH_LIMITS)
 
     def _found(self, found: _Found | None) -> _Found:
         """What the numbers among the labels tell; refuses where they are too few."""
@@ -318,7 +318,7 @@ class LimitedOrder(Answers):
         return Interval(min(low, value), max(high, value))
 
     def _remeasured(self, repeats: float) -> Estimate:
-        raise UndefinedEstimate(_NO_REMEASURED)
+        raise UndefinedEstimate(FRESH_LIMITS)
 
     def perfect(self) -> Estimate:
         if self.std > 0:

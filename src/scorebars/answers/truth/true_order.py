@@ -30,16 +30,10 @@ from scorebars.losses import AbsoluteError
 from scorebars.measured import Measured
 from scorebars.moments.deconvolution import Deconvolution
 
-_PARTNERS = 500
-"""Each label is compared with about as many others."""
-_DRAWS = 8
-"""Of the partners' true values."""
-_MOST = 4000
-"""More labels are represented by every k-th."""
-_MOVED = 200_000
-"""Pairs that show how the share changes with the points; more are thinned out."""
-_MOVED_WEIGHT = 0.05
-"""This part of the smaller of two weights is moved to see how the share changes."""
+_MOST, _PARTNERS, _DRAWS = 4000, 500, 8
+"""Labels (of more every k-th stands for others), about how many others each is compared with, draws of their true values."""
+_MOVED, _MOVED_WEIGHT = 200_000, 0.05
+"""To see how the share changes: pairs at most, and the part of the smaller of two weights that is moved."""
 _SEED = 20240517
 
 

@@ -18,6 +18,7 @@ from scorebars.answers.base import Answers
 from scorebars.answers.clustered import group_codes
 from scorebars.answers.combined import in_units
 from scorebars.answers.intervals import IntervalAt, Symmetric
+from scorebars.answers.limited import FRESH_LIMITS
 from scorebars.answers.score import Declaration, Estimate, Interval, Score, UndefinedEstimate
 from scorebars.answers.verified_answers import NO_FRESH
 from scorebars.arrays import FloatArray
@@ -28,9 +29,9 @@ from scorebars.files.file_study import FILE_OPTIONS, study_in_file
 from scorebars.forecasts import Forecast
 from scorebars.laws.law import Law, StudentLaw
 from scorebars.studies.comparison.compared_data import ComparedMetric, compared_metric
-from scorebars.studies.comparison.models_on_same_labels import ModelsOnSameLabels
+from scorebars.studies.comparison.models_on_same_labels import ModelsOnLimits, ModelsOnSameLabels
 from scorebars.studies.comparison.paired_costs import models_of_classes
-from scorebars.studies.comparison.paired_means import PairedLosses, models_of_forecasts, models_of_numbers
+from scorebars.studies.comparison.paired_means import PairedLimits, PairedLosses, models_of_forecasts, models_of_numbers
 from scorebars.studies.comparison.verified_models import VerifiedModels
 
 _NO_PERFECT = "a difference of two models has no perfect value: ask each model's own score."
@@ -125,6 +126,29 @@ class DifferenceAnswers(Answers):
         if not (share := self._models.undefined_share(*self._pair)):
             return []
         return [f"the metric is not defined for {share:.1%} of the redrawn labels; these draws were left out."]
+
+
+class LimitedDifference(DifferenceAnswers):
+    """metric(a) - metric(b) where some labels are limits, which count for each model by the value nearest to its prediction."""
+
+    _models: PairedLimits | ModelsOnLimits
+    observed_is = "the difference of what is observed of each model"
+
+    @property
+    def limits_said(self) -> str:  # type: ignore[override]
+        return self._models.limits.said_of_them()
+
+    def bounds(self) -> Interval:
+        """No labels that the limits allow go beyond; they need not reach so far."""
+        models = self._models
+        (low, high), (other_low, other_high) = (
+            models.metric.score(None, models.predictions[name], models.limits, models.weight).bounds
+            for name in self._pair
+        )
+        return Interval(low - other_high, high - other_low)
+
+    def _remeasured(self, repeats: float) -> Estimate:
+        raise UndefinedEstimate(FRESH_LIMITS)
 
 
 class VerifiedDifference(DifferenceAnswers):
@@ -242,7 +266,11 @@ class Comparison(Shown):
         return Score(in_units(self._answers(a, b), *self._models.units))
 
     def _answers(self, a: str, b: str) -> DifferenceAnswers:
-        kind = VerifiedDifference if isinstance(self._models, VerifiedModels) else DifferenceAnswers
+        kind = DifferenceAnswers
+        if isinstance(self._models, VerifiedModels):
+            kind = VerifiedDifference
+        elif isinstance(self._models, PairedLimits | ModelsOnLimits):
+            kind = LimitedDifference
         return kind(self._models, a, b, self.sampling)
 
     def probability(self, a: str, b: str) -> float:

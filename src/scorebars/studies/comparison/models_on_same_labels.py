@@ -502,13 +502,13 @@ class ModelsOnLimits(ModelsOnSameLabels):
 
     def __init__(self, limits: Censored, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._limits = limits
+        self.limits = limits
 
     def values(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
         return np.array([self.value_of(row, name, ...) for row in rows])
 
     def value_of(self, row: NDArray[Any], name: str, index: Any) -> float:
         """Numbers are redrawn, limits stay as they are."""
-        low, high = (np.where(self._limits.limits, end, row)[index] for end in (self._limits.lower, self._limits.upper))
+        low, high = (np.where(self.limits.limits, end, row)[index] for end in (self.limits.lower, self.limits.upper))
         weight = None if self.weight is None else self.weight[index]
         return float(self.metric.score(None, self.predictions[name][index], Censored(low, high), weight).observed)

@@ -379,12 +379,12 @@ class PairedLimits(PairedLosses):
 
     def __init__(self, limits: Censored, loss: Loss, root: bool, *arguments: Any) -> None:
         super().__init__(loss, root, *arguments)
-        self._limits, self._squares = limits, False
+        self.limits, self._squares = limits, False
         self.same_order = PairedLimits(limits, loss, False, *arguments) if root else None
 
     def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
-        nearest = self._limits.nearest(best_label(self.loss, self.predictions[name]))
-        return super().items(np.where(self._limits.limits, nearest, rows), name)
+        nearest = self.limits.nearest(best_label(self.loss, self.predictions[name]))
+        return super().items(np.where(self.limits.limits, nearest, rows), name)
 
     def law(self, a: str, b: str) -> Law:
         return ModelsOnSameLabels.law(self, a, b)
