@@ -65,6 +65,8 @@ class Measured:
 
     plain_normal: bool = field(init=False)
     """Whether the errors are normal and independent."""
+    limited: bool = field(init=False)
+    """Whether some labels are limits instead of numbers."""
     n: int = field(init=False)
     """Number of labels."""
     items: int = field(init=False)
@@ -86,12 +88,7 @@ class Measured:
     def __post_init__(self) -> None:
         self.n, self.kind = len(self.y), self.errors.kind
         self.items, self.borrowed = self.n // self.outputs, self.n > self.COPIED
-        self.plain_normal = self.errors.plain_normal
-
-    @property
-    def limited(self) -> bool:
-        """Whether some labels are limits instead of numbers."""
-        return not self.plain_normal and self.errors.limited
+        self.plain_normal, self.limited = self.errors.plain_normal, self.errors.limited
 
     def require_valid(self) -> None:
         """Raise for the first argument that holds a value no score can be made of."""
