@@ -5,6 +5,7 @@ After a wanted change: ``SCOREBARS_GOLDEN=write python -m pytest tests/cli/test_
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def close(found, expected):
 def numbers_apart(text):
     """CSV cells, numbers as numbers."""
     cells = [cell for line in text.splitlines() for cell in line.split(",")]
-    return [float(cell) if cell.replace(".", "").replace("e-", "").isdigit() else cell for cell in cells]
+    return [float(cell) if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", cell) else cell for cell in cells]
 
 
 @pytest.mark.parametrize("name", CASES)
