@@ -441,5 +441,5 @@ def test_intervals_of_the_truth_hold(share, sigma, residuals, n, name):
     assert held / len(off) > 0.92 - 2.5 * np.sqrt(0.92 * 0.08 / len(off))
     hidden = sigma == 0.8 and residuals == "two points"
     tails = share == 0.6 and name == "mean_squared_error" and residuals != "normal"
-    most = 0.1 if hidden and n == 50 else 0.06 if hidden or tails else 0.02
+    most = 0.06 if hidden else 0.05 if tails else 0.02
     assert abs(np.mean(off)) < most * 0.8 + 3 * np.std(off) / np.sqrt(len(off))
