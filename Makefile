@@ -111,9 +111,10 @@ accuracy: $(VENV)/installed-test  ## every closed form against 50 digits: minute
 	$(BIN)/python -m pip install --quiet gx2 momentchi2
 	$(BIN)/python tests/accuracy/measure_accuracy.py
 
-line-coverage: $(VENV)/installed-test  ## which lines no test runs
+line-coverage: $(VENV)/installed-test  ## which lines no test runs; writes tests/line_coverage.csv
 	$(BIN)/python -m pip install --quiet pytest-cov
 	$(BIN)/python -m pytest -q -n 2 --cov=scorebars --cov-report=term:skip-covered
+	$(BIN)/python tools/line_coverage.py
 
 mutants: $(VENV)/installed-test  ## one change in the code at a time: does a test notice? goes on where it stopped
 	$(BIN)/python -m pip install --quiet pytest-cov

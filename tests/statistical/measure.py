@@ -135,6 +135,18 @@ def keys(sizes: Iterable[int], compare: bool) -> list[Key]:
     return sorted(found, key=lambda key: (key[1] not in FIRST, rank.get(key[2], len(rank))))
 
 
+def seconds_of(key: Key, known: dict[Key, float]) -> float:
+    """The time of a repetition: measured, or guessed from the same metric elsewhere; most grow with the number of labels."""
+    if key in known:
+        return known[key]
+
+    def per_label(keys: Iterable[Key]) -> list[float]:
+        return [known[one] / (1 + one[2] / 100) for one in keys]
+
+    alike = per_label(one for one in known if one[0] == key[0]) or per_label(known) or [0.1]
+    return median(alike) * (1 + key[2] / 100)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, nargs="+", default=SIZES)
@@ -162,8 +174,7 @@ def main() -> None:
     known = {key: number(key, "seconds") for key in table if number(key, "seconds")}
 
     def hours() -> float:
-        usual = median(known.values()) if known else 0.1
-        return sum((asked.most - number(key, "count")) * known.get(key, usual) for key in todo) / 3600
+        return sum((asked.most - number(key, "count")) * seconds_of(key, known) for key in todo) / 3600
 
     print(f"{len(todo)} situations: about {hours():.1f} hours of one processor", flush=True)
     if asked.estimate:

@@ -85,11 +85,19 @@ def trials(rows: Sequence[Row]) -> str:
     """On how much the table rests."""
     lines = []
     for n in sorted({int(row["n"]) for row in rows}):
-        counts = [int(row["count"]) for row in rows if int(row["n"]) == n]
+        mine = [row for row in rows if int(row["n"]) == n]
+        counts, models = [int(row["count"]) for row in mine], {row["model"] for row in mine}
         steps = [(FULL, 10**9), (SOME, FULL), (FEW, SOME), (0, FEW)]
-        lines.append([f"{n:,}", f"{len(counts):,}", *(f"{sum(a <= c < b for c in counts):,}" for a, b in steps)])
+        lines.append(
+            [
+                f"{n:,}",
+                str(len(models)),
+                f"{len(counts):,}",
+                *(f"{sum(a <= c < b for c in counts):,}" for a, b in steps),
+            ]
+        )
     names = [f"{FULL} and more", f"{SOME} to {FULL}", f"{FEW} to {SOME}", f"fewer than {FEW}"]
-    return table(["labels", "cells", *(f"with {name}" for name in names)], lines)
+    return table(["labels", "error models", "cells", *(f"with {name}" for name in names)], lines)
 
 
 def in_short(

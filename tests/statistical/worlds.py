@@ -50,6 +50,8 @@ class World:
     draw_single: Callable[[Rng, np.ndarray, Items], np.ndarray] | None = None
     """A single fresh label, where labels are means of repeats."""
     classes: int = 2
+    as_one: tuple[float, float] | None = None
+    """How probably an item of class 0, and of class 1, is shown as 1."""
 
     def measure(self, rng: Rng, items: Items) -> np.ndarray:
         """Labels of these items."""
@@ -361,7 +363,7 @@ def cut_values(rng: Rng, n: int) -> Items:
 
 
 CLASSES = [
-    World("Flip", "classification", classes, flipped, lambda y, i: sb.Flip(WRONG)),
+    World("Flip", "classification", classes, flipped, lambda y, i: sb.Flip(WRONG), as_one=(WRONG, 1 - WRONG)),
     World("Flip, 3 classes", "classification", three, flipped, lambda y, i: sb.Flip(WRONG), classes=3),
     World(
         "Flip(correlation)",
@@ -369,6 +371,7 @@ CLASSES = [
         classes,
         flipped_together,
         lambda y, i: sb.Flip(WRONG, correlation=CORRELATION),
+        as_one=(WRONG, 1 - WRONG),
     ),
     World(
         "Flip.from_counts",
@@ -376,9 +379,24 @@ CLASSES = [
         checked_by_some,
         flipped,
         lambda y, i: sb.Flip.from_counts(round(i.size[0] * CHECKED), CHECKED),
+        as_one=(WRONG, 1 - WRONG),
     ),
-    World("ClassFlip", "classification", classes, shown, lambda y, i: sb.ClassFlip({0: 0.05, 1: 0.15})),
-    World("Transition", "classification", classes, shown, lambda y, i: sb.Transition(TRANSITION, [0, 1])),
+    World(
+        "ClassFlip",
+        "classification",
+        classes,
+        shown,
+        lambda y, i: sb.ClassFlip({0: 0.05, 1: 0.15}),
+        as_one=tuple(TRANSITION[:, 1]),
+    ),
+    World(
+        "Transition",
+        "classification",
+        classes,
+        shown,
+        lambda y, i: sb.Transition(TRANSITION, [0, 1]),
+        as_one=tuple(TRANSITION[:, 1]),
+    ),
     World(
         "LabelProbabilities",
         "classification",
@@ -449,6 +467,7 @@ NOISE = {
                 partial(classes, wrong=share),
                 _flipped_at,
                 lambda y, i: sb.Flip(i.size[0]),
+                as_one=(share, 1 - share),
             )
             for share in (0.02, 0.3)
         ),
