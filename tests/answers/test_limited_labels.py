@@ -443,3 +443,12 @@ def test_intervals_of_the_truth_hold(share, sigma, residuals, n, name):
     tails = share == 0.6 and name == "mean_squared_error" and residuals != "normal"
     most = 0.06 if hidden else 0.05 if tails else 0.02
     assert abs(np.mean(off)) < most * 0.8 + 3 * np.std(off) / np.sqrt(len(off))
+
+
+@pytest.mark.parametrize("metric", [sb.mean_absolute_error, sb.median_absolute_error, sb.kendall_correlation])
+def test_exact_numbers_do_not_move(metric):
+    """Limits stay and exact numbers have no error bar: nothing is redrawn."""
+    labels = sb.Censored([1.0, 2.0, 3.0, -np.inf], [1.0, 3.0, 3.0, 1.0])
+    score = metric(None, [1.2, 2.9, 2.0, 0.5], yerr=labels)
+    assert score.std == 0.0
+    assert score.interval(0.9) == (score.observed, score.observed)
