@@ -87,8 +87,9 @@ def row_of(cell: Cell) -> Row:
     counts = {"count": cell.count, **held, "count99": cell.count, "outside": cell.outside, "batches": 1}
     row = {name: str(counts[name]) for name in COUNTS}
     some = len(cell.errors) > 0
-    row["bias"] = f"{np.mean(cell.errors):.6g}" if some else ""
-    row["scatter"] = f"{np.std(cell.errors):.6g}" if some else ""
+    with np.errstate(invalid="ignore"):  # an estimate may be infinite, with no scatter about it
+        row["bias"] = f"{np.mean(cell.errors):.6g}" if some else ""
+        row["scatter"] = f"{np.std(cell.errors):.6g}" if some else ""
     return row
 
 
