@@ -543,3 +543,9 @@ def test_class_arrays_may_be_changed_later(function, n):
             untouched.interval(),
         )
         y[:], p[:], q[:], w[:] = copies
+
+
+@pytest.mark.filterwarnings("ignore::scorebars.UndefinedMomentWarning")
+def test_a_correction_is_a_number_where_squares_overflow():
+    s = sb.mean_squared_error([1e200, 3e200], [2e200, 1e200], yerr=1e199)
+    assert s.observed == s.expected == s.correction == math.inf

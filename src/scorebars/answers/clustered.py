@@ -271,8 +271,7 @@ class ClusteredAnswers(ChangedAnswers):
             return answers._interval_of(self._inside.total_interval)(level)
         found: IntervalAt
         if type(answers).total_interval is not Answers.total_interval:
-            interval = getattr(answers, "_next_share", None)
-            found = answers.total_interval if interval is None else interval()
+            found = answers.total_interval
         else:
             found = answers._next_test_set(answers.std**2 / 2 if self._berkson else answers._shared_variance())
         return self._clusters.spread(found, answers._centre, self._range, sets=2.0)(level)

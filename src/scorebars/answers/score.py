@@ -298,8 +298,9 @@ class Score(float):
 
     @property
     def correction(self) -> float:
-        """expected - observed."""
-        return float(self) - self._answers.observed
+        """expected - observed; infinite where both leave the range of doubles."""
+        observed = self._answers.observed
+        return observed if math.isinf(observed) and observed == float(self) else float(self) - observed
 
     @property
     def std(self) -> float:

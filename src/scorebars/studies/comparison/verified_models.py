@@ -21,6 +21,7 @@ from scorebars.errors import Verified
 from scorebars.evaluation.study_data import StudyData
 from scorebars.laws.law import Law, StudentLaw
 from scorebars.metrics.call import require_no_prederr
+from scorebars.numerics.covariances import covariance_root
 from scorebars.studies.comparison.compared_data import ComparedMetric
 from scorebars.studies.comparison.models_on_same_labels import ModelsOnSameLabels, once
 
@@ -104,7 +105,6 @@ class VerifiedModels(ModelsOnSameLabels):
         spreads = [VerifiedSpread(one, subset, beta, self.groups) for one in apart(beta)]
         moved = np.stack([one.population_moves if sampling else one.moves for one in spreads])
         df = min(one.population_df if sampling else one.df for one in spreads)
-        values, vectors = np.linalg.eigh(moved @ moved.T)
-        drawn = rng.standard_normal((count, len(spreads))) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+        drawn = rng.standard_normal((count, len(spreads))) @ covariance_root(moved @ moved.T).T
         centres = np.array([one.found.value for one in spreads])
         return np.asarray(centres + drawn / np.sqrt(rng.chisquare(df, count) / df)[:, None])
