@@ -472,6 +472,13 @@ def test_scores_are_a_sequence_and_an_array():
     assert json.loads(json.dumps(scores)) == [0.75, 2.75]
     assert repr(scores) == "Scores(" + ", ".join(map(repr, scores)) + ")"
     assert scores[0].observed == 0.5
+    for index in (1, -1, np.int64(1), np.array(1)):
+        assert scores[index] is tuple(scores)[1]
+    for index in (slice(1, 2), [1], np.array([False, True])):
+        assert isinstance(scores[index], sb.Scores)
+        assert tuple(scores[index]) == tuple(scores)[1:]
+    with pytest.raises(IndexError, match="out of bounds"):
+        scores[2]
 
 
 # the user's arrays -------------------------------------------------------------------------------------------------

@@ -498,9 +498,10 @@ class Scores(tuple[Score, ...]):
 
     def __getitem__(self, index: Any) -> Any:
         """One Score, or several as arrays are indexed: by a slice, positions or booleans."""
-        if isinstance(index, int):
-            return super().__getitem__(index)
-        return Scores(super(Scores, self).__getitem__(int(k)) for k in np.arange(len(self))[index])
+        chosen = np.arange(len(self))[index]
+        if chosen.ndim == 0:
+            return super().__getitem__(int(chosen))
+        return Scores(super(Scores, self).__getitem__(int(k)) for k in chosen)
 
     def __repr__(self) -> str:
         return "Scores(" + ", ".join(map(repr, self)) + ")"
