@@ -51,10 +51,14 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
 os.environ["SCOREBARS_DOCS"] = str(DOCS)
-# Cells run under settings of their own, and kernels do not report that they listen on this machine.
+# Cells run under settings of their own. Kernels do not report that they listen on this machine, and warnings say what they
+# say, not in which file of this machine.
 _PROFILE = BUILD / "docs-ipython" / "profile_default"
 _PROFILE.mkdir(parents=True, exist_ok=True)
-(_PROFILE / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n", encoding="utf-8")
+_WARNINGS = 'import warnings; warnings.formatwarning = lambda said, kind, *where: f"{kind.__name__}: {said}\\n"'
+(_PROFILE / "ipython_kernel_config.py").write_text(
+    f"kernel = get_config().IPKernelApp\nkernel.log_level = 40\nkernel.exec_lines = [{_WARNINGS!r}]\n", encoding="utf-8"
+)
 os.environ["IPYTHONDIR"] = str(_PROFILE.parent)
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 3

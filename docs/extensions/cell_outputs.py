@@ -5,8 +5,8 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.application import Sphinx
 
-LONGEST_ROW = 140
-"""A printed line that is longer is no row of a table."""
+LONGEST_ROW = 96
+"""As many letters stand in a line beside the lists of pages. A printed line that is longer is no row of a table."""
 
 
 def tell_apart(app: Sphinx, document: nodes.document) -> None:

@@ -399,10 +399,10 @@ def median_absolute_error(data: Measured) -> Answers:
 
     .. math:: P(\mathrm{median} \le x) = P(N \ge (M+1)/2)
 
-    It is drawn with weights, and where labels without error make steps among others; `method` says which.
+    With weights, and where labels with small errors or none make it jump, the distribution is drawn; `method` says which.
 
-    Against the truth nothing is assumed of the shape of the residuals where errors are normal and independent and labels
-    are 30 or more: the interval holds every median that the labels allow. It is wide where they err as much as the model.
+    With normal and independent errors and 30 labels or more, nothing is assumed about the shape of the true residuals:
+    the interval of `truth` holds every median that the labels allow. It is wide where they err as much as the model.
 
     References
     ----------
