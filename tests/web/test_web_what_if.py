@@ -92,6 +92,17 @@ def test_a_glance_at_one_score(visitor):
     assert "whole number" in visitor.problem(f"{at}/quick.json", {**asked, "anew": "0"})
 
 
+def test_a_glance_has_the_unit_that_the_page_has(visitor):
+    asked = {
+        "pred": "pred_DZ28",
+        "shown_model": "DZ28",
+        "metric": "mean_squared_error",
+        "shown_metric": "mean_squared_error",
+    }
+    answers = visitor.json("/file/dataset:nuclear_masses/quick.json", asked)["answers"]
+    assert [answer["text"].rpartition(" ")[2] for answer in answers.values()] == ["MeV²"] * 5
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

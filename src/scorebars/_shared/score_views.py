@@ -149,10 +149,14 @@ def answers_of(score: Score, names: Iterable[str], level: float | None = None, r
     return score._record(names, level, repeats).answers
 
 
-def answer_records(answers: Mapping[str, Answer]) -> list[dict[str, float | str | None]]:
-    """All answers as plain data, in the order of the questions."""
+def answer_records(answers: Mapping[str, Answer], unit: str = "") -> list[dict[str, Any]]:
+    """All answers as plain data, in the order of the questions; texts end with the unit."""
     records = [answers[name].to_dict() for name in ANSWER_NAMES]
-    return [{**records[0], "text": number(answers["observed"].value, 6)}, *records[1:]]  # it has no error of its own
+    records[0]["text"] = number(answers["observed"].value, 6)  # it has no error of its own
+    for record in records:
+        if unit and record["value"] is not None:
+            record["text"] = f"{record['text']} {unit}"
+    return records
 
 
 _BARE = ("observed", "truth", "perfect", "noise_share")
@@ -555,12 +559,10 @@ def _data_of(score: Score, level: float, unit: str | None) -> ScoreData:
     total = score.truth.total_interval(level) if truth.sample and math.isfinite(truth.sample) else None
     law, std, sentences = score.distribution, score.std, score.explain().splitlines()
     noise = "" if share is None else percent(share)
-    records, tail, sentence = answer_records(answers), unit_of(record, unit), for_paper(record, unit)
+    records, sentence = answer_records(answers, unit_of(record, unit)), for_paper(record, unit)
     plain = rounded(record.observed, answers["expected"].std)
     for name, shown in zip(ANSWER_NAMES, records, strict=True):
         shown["cell"] = plain if name == "observed" else answers[name].cell
-        if shown["value"] is not None and tail:
-            shown["text"] = f"{shown['text']} {tail}"
     explained = [line for line in sentences if not line.startswith("Warning: ")]
     warnings = [line.removeprefix("Warning: ") for line in sentences if line.startswith("Warning: ")]
     values = {

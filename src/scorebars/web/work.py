@@ -15,7 +15,7 @@ from typing import Any
 
 import scorebars as sb
 from scorebars._shared.escaping import printable
-from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of
+from scorebars._shared.score_views import ANSWER_NAMES, answer_records, answers_of, unit_of
 from scorebars._shared.writing import as_json, write_text
 from scorebars.cli import compare_command, evaluate_command, plan_command
 from scorebars.cli import options as opt
@@ -181,7 +181,7 @@ def quick(asked: Inquiry) -> dict[str, Any]:
     if metric not in evaluation.metrics:
         raise TableProblem(f"the metric {metric} is not chosen.")
     score = evaluation[model, metric]
-    answers = answer_records(answers_of(score, ANSWER_NAMES, view.level, view.anew))
+    answers = answer_records(answers_of(score, ANSWER_NAMES, view.level, view.anew), unit_of(score, data.unit))
     return {"answers": dict(zip(ANSWER_NAMES, answers, strict=True)), "n": about["n"], "anew": view.anew}
 
 
