@@ -71,7 +71,9 @@ class Interval(NamedTuple):
     """
 
     low: float
+    """The lower end."""
     high: float
+    """The upper end."""
 
 
 @dataclass(frozen=True)
