@@ -241,6 +241,56 @@ class Labelled:
         likely = np.where(impossible, self._likelihoods, likely)
         return np.asarray(likely / np.add.reduce(likely, axis=1, keepdims=True))
 
+    # what stands behind the labels at hand, whatever a model says ------------------------------
+
+    def cases_of_truth(self) -> list[tuple[float, Labelled]]:
+        """The labels with independent errors, in the cases of `own_mixture` with their chances."""
+        if not self._correlation:
+            return [(1.0, self)]
+        chances, conditional = conditional_flip_probabilities(self._q, self._correlation)
+        flips = [Flip(np.clip(q, 0.0, 1.0)) for q in conditional]
+        return [(float(c), self._under(model)) for c, model in zip(chances, flips, strict=True) if c > 0]
+
+    def _under(self, model: ClassError) -> Labelled:
+        return Labelled(self.classes, self.shown, self.predicted, model, self.weight, self.count, self.binned)
+
+    @property
+    def alike_by_class(self) -> bool:
+        """Whether all labels of one shown class say the same."""
+        return self.rows is not None and self.own is self.model and self.weight is None
+
+    @cached_property
+    def class_shares(self) -> FloatArray:
+        """The share of each true class among the items, (K,), estimated from the labels; a negative one is 0."""
+        counts = np.maximum(self.masses @ self.indicators, 0.0)
+        return np.asarray(counts / np.add.reduce(counts))
+
+    @cached_property
+    def truth_given_label(self) -> FloatArray:
+        """Chance that the true class is k given the label, (n, K)."""
+        if self.kind == "berkson":
+            return self.own_probabilities
+        return np.asarray(self.class_shares * self._truth_against_average)
+
+    @cached_property
+    def _truth_against_average(self) -> FloatArray:
+        """How much likelier each true class is given the label than without it: L_k / average of L, (n, K)."""
+        likely = self._likelihoods
+        average = np.add.reduce(self.class_shares * likely, axis=1, keepdims=True)
+        return np.divide(likely, average, out=np.zeros_like(likely), where=average > 0)
+
+    def shares_variance(self, moved: FloatArray) -> float:
+        """Variance of the sum of moved (n, K) * truth_given_label, as `class_shares` are estimates.
+
+        A change of the share pi_k changes the chance of class j by (L_k / average) (1[j = k] - chance_j).
+        """
+        if self.kind == "berkson":
+            return 0.0
+        above = moved - np.add.reduce(moved * self.truth_given_label, axis=1, keepdims=True)
+        slopes = np.array([self.total(column) for column in (above * self._truth_against_average).T])
+        each = (self.indicators - self.class_shares) @ slopes
+        return self.total(np.square(self.weights / np.add.reduce(self.masses) * each))
+
     @cached_property
     def _likelihoods(self) -> FloatArray:
         """P(label at hand | true class k), (n, K)."""
