@@ -102,3 +102,42 @@ def test_labels_that_say_nothing_of_the_truth_are_taken_as_it():
     shown = np.repeat([1, 0], 50)
     assert "taken as the true ones" in sb.f1_score(shown, shown, yerr=0.5).perfect.note
     assert "taken as" not in sb.f1_score(shown, shown, yerr=0.2).perfect.note
+
+
+@pytest.mark.parametrize("name", ["accuracy_score", "recall_score", "f1_score", "roc_auc_score", "log_loss"])
+def test_counted_rates_widen_it(name):
+    """Rates from 50 checked labels a class: the expected score of a perfect model moves with them."""
+    rng, found, function = np.random.default_rng(2), [], getattr(sb, name)
+    truth = (rng.random(3000) < SICK).astype(int)
+    shown = shown_of(truth, rng)
+
+    def perfect(wrong, checked):
+        model = sb.ClassFlip.from_counts({0: (wrong[0], checked), 1: (wrong[1], checked)})
+        return function(shown, shown.astype(float), yerr=model).perfect
+
+    known = perfect((2000, 1000), 10_000).std
+    for wrong in rng.binomial(50, [0.2, 0.1], (80, 2)):
+        found.append(perfect(wrong, 50).value)
+    once = perfect((10, 5), 50).std
+    assert np.hypot(np.std(found), known) == pytest.approx(once, rel=0.3)
+    assert once > 1.5 * known
+
+
+def test_confusion_matrix_of_a_perfect_model_has_its_scores():
+    shown = np.repeat([0, 1, 2], [50, 100, 250])
+    model = sb.Transition([[0.8, 0.1, 0.1], [0.05, 0.9, 0.05], [0.1, 0.1, 0.8]], labels=[0, 1, 2])
+    matrix = sb.confusion_matrix(shown, shown, yerr=model).perfect
+    assert matrix.sum(axis=1) == pytest.approx([50, 100, 250])  # the labels stay as they are
+    per_class = sb.recall_score(shown, shown, yerr=model, average=None)
+    for k, score in enumerate(per_class):
+        assert score.perfect == pytest.approx(matrix[k, k] / matrix[k].sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_few_labels_of_nearly_one_class(n):
+    shown = np.array([1, *[0] * (n - 1)])
+    for name in METRICS:
+        perfect = getattr(sb, name)(shown, shown, yerr=0.2).perfect
+        low, high = perfect.interval()
+        assert low <= perfect <= high
+        assert np.isfinite(perfect.std)

@@ -96,8 +96,8 @@ class ClassAnswers(Answers):
         """The metric under independent labels with probabilities p (n, K)."""
 
     @abstractmethod
-    def _perfect_spread(self, p: FloatArray) -> Spread:
-        """The same for a perfect model, under the errors of the labels at hand."""
+    def _perfect_model(self) -> ClassAnswers:
+        """The answers of a perfect model, which takes the shown classes as the true ones."""
 
     @abstractmethod
     def _at(self, indicators: FloatArray) -> float:
@@ -280,7 +280,12 @@ class ClassAnswers(Answers):
 
     def _perfect_cases(self) -> tuple[list[tuple[float, Spread, float]], str]:
         """What a perfect model scores: the chance of each case, the metric in it, and variance to add to that. Then a note."""
-        return [(chance, self._perfect_spread(p), 0.0) for chance, p in self.data.own_mixture()], self._perfect_note
+        best, cases = self._perfect_model(), self.data.own_mixture()
+        counted = self.data.checked is not None
+        return [
+            (chance, best._spread(p), best.data.variance_of_errors(best._slopes(p)) if counted else 0.0)
+            for chance, p in cases
+        ], self._perfect_note
 
     def _ideal(self) -> float:
         self._defined(self.observed)

@@ -159,10 +159,10 @@ class ShareAverage(ColumnAverage):
         parts = [ConfusionAnswers(declaration, column, OfPositives(share), undefined) for column in columns]
         super().__init__(declaration, data, parts, average, math.isnan(undefined))
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
+    def _perfect_model(self) -> ClassAnswers:
         best = self.data.predicting_shown()
         assert isinstance(best, LabelMatrix)
-        return ShareAverage(self.declaration, best, self._share, self._average, self._undefined)._spread(p)
+        return ShareAverage(self.declaration, best, self._share, self._average, self._undefined)
 
     def _perfect_cases(self) -> tuple[list[tuple[float, Spread, float]], str]:
         """The labels at hand say how much each column counts, unless columns are left out."""
@@ -196,9 +196,9 @@ class RankingAverage(ColumnAverage):
         self._conditional, self._negatives_count = parts[0]._conditional, parts[0]._negatives_count
         super().__init__(declaration, data, parts, average, left_out=False)
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
+    def _perfect_model(self) -> ClassAnswers:
         own = self.data.positives(self.data.own_probabilities)
-        return RankingAverage(self.declaration, self.data, own, self._average, self._max_fpr)._spread(p)
+        return RankingAverage(self.declaration, self.data, own, self._average, self._max_fpr)
 
     def _at(self, indicators: FloatArray) -> float:
         return self._columns[0]._at(_pair(indicators.ravel())) if self._average == "micro" else super()._at(indicators)
@@ -305,5 +305,5 @@ class PairwiseAuc(ClassAnswers):
     def _spread(self, p: FloatArray) -> Spread:
         return UncertainLabels(self._of_labels, p, draws=_draws(p))
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
-        return PairwiseAuc(self.declaration, self.data, self.data.own_probabilities, self._weighted)._spread(p)
+    def _perfect_model(self) -> ClassAnswers:
+        return PairwiseAuc(self.declaration, self.data, self.data.own_probabilities, self._weighted)

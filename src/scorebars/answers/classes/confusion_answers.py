@@ -249,9 +249,9 @@ class ConfusionAnswers(ClassAnswers):
             p, count = data.rows[shown], cell[cell > 0].astype(np.float64)
         return UncertainConfusion(self._metric, p, predicted, data.weight, count, self._undefined)
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
+    def _perfect_model(self) -> ClassAnswers:
         undefined = math.nan if self._undefined is None else self._undefined
-        return ConfusionAnswers(self.declaration, self.data.predicting_shown(), self._metric, undefined)._spread(p)
+        return ConfusionAnswers(self.declaration, self.data.predicting_shown(), self._metric, undefined)
 
     def _perfect_cases(self) -> tuple[list[tuple[float, Spread, float]], str]:
         try:
@@ -262,10 +262,10 @@ class ConfusionAnswers(ClassAnswers):
             return super()._perfect_cases()
 
     def _behind(self, data: Labelled) -> tuple[Spread, float]:
-        """The labels at hand against the true classes behind them, and the variance that unknown class shares add."""
+        """The labels at hand against the true classes behind them, and the variance of what is estimated for that."""
         metric, chances = Swapped(self._metric), data.truth_given_label
         c = confusion(chances, data.shown, data.masses)
-        more = data.shares_variance(cell_gradient(metric, c).T[data.shown] * data.weights[:, None])
+        more = data.variance_behind(cell_gradient(metric, c).T[data.shown] * data.weights[:, None])
         shown, count = data.shown, data.count
         if data.alike_by_class:
             shown, first = np.unique(shown, return_index=True)
