@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.base import Answers
-from scorebars.answers.classes.labelled import Cases, Labelled
+from scorebars.answers.classes.labelled import Labelled
 from scorebars.answers.classes.over_rates import OverRates, said_of_rates
 from scorebars.answers.intervals import OfLaw, ScoreInterval, Symmetric, next_share
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
@@ -74,7 +74,9 @@ class ClassAnswers(Answers):
     def expected(self) -> float:  # type: ignore[override]
         return self._redrawn[2]
 
-    def _mixed(self, cases: Cases, moments: list[MetricMoments]) -> tuple[list[float], float, float]:
+    def _mixed(
+        self, cases: Sequence[tuple[float, Any]], moments: list[MetricMoments]
+    ) -> tuple[list[float], float, float]:
         """Chances, mean and variance over cases. A conditional metric weighs a case by how often it is defined there."""
         pairs = [(c * m.p_defined if self._conditional else c, m) for (c, _), m in zip(cases, moments, strict=True)]
         total = math.fsum(c for c, _ in pairs)
@@ -94,8 +96,8 @@ class ClassAnswers(Answers):
         """The metric under independent labels with probabilities p (n, K)."""
 
     @abstractmethod
-    def _perfect_spread(self, p: FloatArray) -> Spread:
-        """The same for a perfect model, under the errors of the labels at hand."""
+    def _perfect_model(self) -> ClassAnswers:
+        """The answers of a perfect model, which takes the shown classes as the true ones."""
 
     @abstractmethod
     def _at(self, indicators: FloatArray) -> float:
@@ -267,11 +269,23 @@ class ClassAnswers(Answers):
         if self.data.without_error:
             best = self.declaration.perfect
             return Estimate(best, 0.0, method="exact", note="labels without error", interval=OfLaw(_constant(best)))
-        cases = self.data.own_mixture()
-        parts = [self._perfect_spread(p) for _, p in cases]
-        chances, mean, var = self._mixed(cases, [part.moments() for part in parts])
+        cases, note = self._perfect_cases()
+        parts = [part for _, part, _ in cases]
+        chances, mean, var = self._mixed([case[:2] for case in cases], [part.moments() for part in parts])
+        more = math.fsum(chance * variance for chance, (*_, variance) in zip(chances, cases, strict=True))
+        if more > 0:
+            return of_share(mean, var + more, "delta", self._range)._changed(note=note)
         law = _mixture(parts, chances)
-        return Estimate(mean, math.sqrt(var), method=law.method, note=self._perfect_note, interval=OfLaw(law, mean))
+        return Estimate(mean, math.sqrt(var), method=law.method, note=note, interval=OfLaw(law, mean))
+
+    def _perfect_cases(self) -> tuple[list[tuple[float, Spread, float]], str]:
+        """What a perfect model scores: the chance of each case, the metric in it, and variance to add to that. Then a note."""
+        best, cases = self._perfect_model(), self.data.own_mixture()
+        counted = self.data.checked is not None
+        return [
+            (chance, best._spread(p), best.data.variance_of_errors(best._slopes(p)) if counted else 0.0)
+            for chance, p in cases
+        ], self._perfect_note
 
     def _ideal(self) -> float:
         self._defined(self.observed)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scorebars.answers.classes.class_answers import ENTROPY, ClassAnswers, Spread
 from scorebars.answers.classes.confusion_answers import (
+    KNOWS_TRUTH,
     ConfusionAnswers,
     OfPositives,
     Share,
@@ -23,7 +24,7 @@ from scorebars.answers.classes.confusion_answers import (
 )
 from scorebars.answers.classes.labelled import Labelled, LabelMatrix
 from scorebars.answers.classes.ranking_answers import RankingAnswers, ranking_answers, require_both_classes
-from scorebars.answers.score import Declaration
+from scorebars.answers.score import Declaration, UndefinedEstimate
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import Flip
 from scorebars.laws.discrete import MetricMoments
@@ -40,23 +41,23 @@ _TOGETHER = 4_000_000
 
 
 class MeanSpread:
-    """The mean of independent metrics: mean and variance from theirs, the distribution drawn."""
+    """The mean of independent metrics, each with its share: mean and variance from theirs, the distribution drawn."""
 
-    def __init__(self, parts: Sequence[Spread]) -> None:
-        self._parts = parts
+    def __init__(self, parts: Sequence[Spread], shares: FloatArray) -> None:
+        self._parts, self._shares = parts, shares
 
     def moments(self) -> MetricMoments:
-        found, number = [part.moments() for part in self._parts], len(self._parts)
+        found = [part.moments() for part in self._parts]
         return MetricMoments(
-            math.fsum(m.mean for m in found) / number,
-            math.fsum(m.var for m in found) / number**2,
+            math.fsum(share * m.mean for share, m in zip(self._shares, found, strict=True)),
+            math.fsum(share**2 * m.var for share, m in zip(self._shares, found, strict=True)),
             math.prod(m.p_defined for m in found),
             next((m.method for m in found if m.method != "exact"), "exact"),
         )
 
     def law(self) -> Law:
         rng = np.random.default_rng(_SEED)
-        drawn = np.mean([part.law().rvs(_COLUMN_DRAWS, rng) for part in self._parts], axis=0)
+        drawn = self._shares @ np.array([part.law().rvs(_COLUMN_DRAWS, rng) for part in self._parts])
         moments = self.moments()
         return SampleLaw(drawn, mean=moments.mean, var=moments.var)
 
@@ -142,7 +143,8 @@ class ColumnAverage(ClassAnswers):
         separate = self._average == "macro" and not self._left_out
         if separate and not few_outcomes(p):
             columns = self.data.positives(p).T
-            return MeanSpread([part._spread(_pair(y)) for part, y in zip(self._columns, columns, strict=True)])
+            parts = [part._spread(_pair(y)) for part, y in zip(self._columns, columns, strict=True)]
+            return MeanSpread(parts, np.full(len(parts), 1.0 / len(parts)))
         return UncertainLabels(self.values, p, self._slopes(p))
 
 
@@ -157,10 +159,22 @@ class ShareAverage(ColumnAverage):
         parts = [ConfusionAnswers(declaration, column, OfPositives(share), undefined) for column in columns]
         super().__init__(declaration, data, parts, average, math.isnan(undefined))
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
+    def _perfect_model(self) -> ClassAnswers:
         best = self.data.predicting_shown()
         assert isinstance(best, LabelMatrix)
-        return ShareAverage(self.declaration, best, self._share, self._average, self._undefined)._spread(p)
+        return ShareAverage(self.declaration, best, self._share, self._average, self._undefined)
+
+    def _perfect_cases(self) -> tuple[list[tuple[float, Spread, float]], str]:
+        """The labels at hand say how much each column counts, unless columns are left out."""
+        columns = [part for part in self._columns if isinstance(part, ConfusionAnswers)]
+        if self._left_out:
+            return super()._perfect_cases()
+        try:
+            parts, more = zip(*(part._behind(part.data) for part in columns), strict=True)
+        except UndefinedEstimate:
+            return super()._perfect_cases()
+        shares = self._shares(np.zeros(len(parts)), self._weights @ self.data.positives(self.data.one_hot))
+        return [(1.0, MeanSpread(parts, shares), float(np.square(shares) @ more))], KNOWS_TRUTH
 
 
 class RankingAverage(ColumnAverage):
@@ -182,9 +196,9 @@ class RankingAverage(ColumnAverage):
         self._conditional, self._negatives_count = parts[0]._conditional, parts[0]._negatives_count
         super().__init__(declaration, data, parts, average, left_out=False)
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
+    def _perfect_model(self) -> ClassAnswers:
         own = self.data.positives(self.data.own_probabilities)
-        return RankingAverage(self.declaration, self.data, own, self._average, self._max_fpr)._spread(p)
+        return RankingAverage(self.declaration, self.data, own, self._average, self._max_fpr)
 
     def _at(self, indicators: FloatArray) -> float:
         return self._columns[0]._at(_pair(indicators.ravel())) if self._average == "micro" else super()._at(indicators)
@@ -291,5 +305,5 @@ class PairwiseAuc(ClassAnswers):
     def _spread(self, p: FloatArray) -> Spread:
         return UncertainLabels(self._of_labels, p, draws=_draws(p))
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
-        return PairwiseAuc(self.declaration, self.data, self.data.own_probabilities, self._weighted)._spread(p)
+    def _perfect_model(self) -> ClassAnswers:
+        return PairwiseAuc(self.declaration, self.data, self.data.own_probabilities, self._weighted)

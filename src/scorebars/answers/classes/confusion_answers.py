@@ -22,6 +22,7 @@ from scorebars.laws.counts.confusion_law import UncertainConfusion
 from scorebars.moments.confusion_moments import ConfusionMetric
 
 CONSTRAINED = "of the most likely true label counts: carried back directly, some of them would be negative"
+KNOWS_TRUTH = "expected score of a model that always knows the true class"
 _ROUNDING = 1e-13
 
 
@@ -170,6 +171,16 @@ class Kappa:
         return 1 - ratio(np.sum(cost * c, axis=(-2, -1)) * np.sum(c, axis=(-2, -1)), chance)
 
 
+@dataclass(frozen=True)
+class Swapped:
+    """A metric of matrices whose rows are predictions and whose columns are labels."""
+
+    metric: ConfusionMetric
+
+    def __call__(self, c: FloatArray) -> Any:
+        return self.metric(np.swapaxes(c, -1, -2))
+
+
 def cell_gradient(f: ConfusionMetric, c: FloatArray, step: float = 1e-4) -> FloatArray:
     """The derivative of f with respect to each cell of c (K, K), by central differences.
 
@@ -238,9 +249,28 @@ class ConfusionAnswers(ClassAnswers):
             p, count = data.rows[shown], cell[cell > 0].astype(np.float64)
         return UncertainConfusion(self._metric, p, predicted, data.weight, count, self._undefined)
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
+    def _perfect_model(self) -> ClassAnswers:
         undefined = math.nan if self._undefined is None else self._undefined
-        return ConfusionAnswers(self.declaration, self.data.predicting_shown(), self._metric, undefined)._spread(p)
+        return ConfusionAnswers(self.declaration, self.data.predicting_shown(), self._metric, undefined)
+
+    def _perfect_cases(self) -> tuple[list[tuple[float, Spread, float]], str]:
+        try:
+            return [(chance, *self._behind(data)) for chance, data in self.data.cases_of_truth()], KNOWS_TRUTH
+        except (
+            UndefinedEstimate
+        ):  # the labels do not tell the shares of the true classes: those shown are taken for them
+            return super()._perfect_cases()
+
+    def _behind(self, data: Labelled) -> tuple[Spread, float]:
+        """The labels at hand against the true classes behind them, and the variance of what is estimated for that."""
+        metric, chances = Swapped(self._metric), data.truth_given_label
+        c = confusion(chances, data.shown, data.masses)
+        more = data.variance_behind(cell_gradient(metric, c).T[data.shown] * data.weights[:, None])
+        shown, count = data.shown, data.count
+        if data.alike_by_class:
+            shown, first = np.unique(shown, return_index=True)
+            chances, count = chances[first], np.bincount(data.shown, count, minlength=data.k)[shown].astype(np.float64)
+        return UncertainConfusion(metric, chances, shown, data.weight, count, self._undefined), more
 
     def values(self, y: FloatArray) -> FloatArray:
         """The metric of several sets of labels (d, n) of two classes; nan where it is 0/0 and conditioned away."""

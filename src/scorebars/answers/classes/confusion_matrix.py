@@ -264,9 +264,13 @@ class ConfusionMatrix(NDArrayOperatorsMixin):
 
     @cached_property
     def perfect(self) -> FloatArray:
-        """The expected matrix of a model that knows the true class, the shown labels taken as the true ones."""
-        own = self._data.own_probabilities
-        return self._normalized(self._kept(confusion(own, self._data.shown, self._data.weights)))
+        """The expected matrix of a model that knows the true class."""
+        data = self._data
+        try:
+            behind = confusion(data.truth_given_label, data.shown, data.weights).T
+        except UndefinedEstimate:  # the shown classes are taken as the true ones
+            behind = confusion(data.own_probabilities, data.shown, data.weights)
+        return self._normalized(self._kept(behind))
 
     # as an array --------------------------------------------------------------------------------
 

@@ -246,11 +246,11 @@ class ItemMean(LabelLossAnswers):
     def _best(self) -> tuple[FloatArray, FloatArray]:
         """What each state is worth to a perfect model, and the probabilities of the states then."""
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
-        """The states of a perfect model's hits are others than those of the model at hand, so p does not serve."""
+    def _perfect_cases(self) -> tuple[list[tuple[float, Spread, float]], str]:
+        """The states of a perfect model's hits are others than those of the model at hand."""
         worth, own = self._best()
         table, counted = self._tables(worth)
-        return self._spread_of(table, own, counted)
+        return [(1.0, self._spread_of(table, own, counted), 0.0)], self._perfect_note
 
 
 class SubsetAccuracy(ItemMean):

@@ -140,8 +140,9 @@ class LabelLossAnswers(ClassAnswers):
     def _spread(self, p: FloatArray) -> Spread:
         return self._spread_of(self._table, p, self._counted)
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
-        return self._spread_of(self.data.one_hot if self._perfect_table is None else self._perfect_table, p)
+    def _perfect_model(self) -> ClassAnswers:
+        table = self.data.one_hot if self._perfect_table is None else self._perfect_table
+        return LabelLossAnswers(self.declaration, self.data, table)
 
     def _at(self, indicators: FloatArray) -> float:
         costs, counted = self._sums(indicators)

@@ -241,6 +241,75 @@ class Labelled:
         likely = np.where(impossible, self._likelihoods, likely)
         return np.asarray(likely / np.add.reduce(likely, axis=1, keepdims=True))
 
+    # what stands behind the labels at hand, whatever a model says ------------------------------
+
+    def cases_of_truth(self) -> list[tuple[float, Labelled]]:
+        """The labels with independent errors, in the cases of `own_mixture` with their chances."""
+        if not self._correlation:
+            return [(1.0, self)]
+        chances, conditional = conditional_flip_probabilities(self._q, self._correlation)
+        flips = [Flip(np.clip(q, 0.0, 1.0)) for q in conditional]
+        return [(float(c), self._under(model)) for c, model in zip(chances, flips, strict=True) if c > 0]
+
+    def _under(self, model: ClassError) -> Labelled:
+        return Labelled(self.classes, self.shown, self.predicted, model, self.weight, self.count, self.binned)
+
+    @property
+    def alike_by_class(self) -> bool:
+        """Whether all labels of one shown class say the same."""
+        return self.rows is not None and self.own is self.model and self.weight is None
+
+    @cached_property
+    def class_shares(self) -> FloatArray:
+        """The share of each true class among the items, (K,), estimated from the labels.
+
+        Classes of which next to nothing is left share half an item: none is impossible.
+        """
+        least = 0.5 / self.k * np.add.reduce(self.masses) / self.n
+        counts = np.maximum(self.masses @ self.indicators, least)
+        return np.asarray(counts / np.add.reduce(counts))
+
+    @cached_property
+    def truth_given_label(self) -> FloatArray:
+        """Chance that the true class is k given the label, (n, K)."""
+        if self.kind == "berkson":
+            return self.own_probabilities
+        return np.asarray(self.class_shares * self._likelihoods / self._chance_shown)
+
+    @cached_property
+    def _chance_shown(self) -> FloatArray:
+        """P(label at hand), whatever the true class, (n, 1); 1 for labels that cannot be."""
+        chance = np.add.reduce(self.class_shares * self._likelihoods, axis=1, keepdims=True)
+        return np.where(chance > 0, chance, 1.0)
+
+    def variance_behind(self, moved: FloatArray) -> float:
+        """Variance of the sum of moved (n, K) * truth_given_label, as the shares of the classes are estimates.
+
+        A change of the share pi_k changes the chance of class j by L_k / P(label) (1[j = k] - chance_j), one of T[k, shown]
+        does so pi_k / L_k times, and pi moves with T. Rates that were counted are estimates, too.
+        """
+        if self.kind == "berkson":
+            return self._rates_variance(self._by_shown(moved))
+        above = (moved - np.add.reduce(moved * self.truth_given_label, axis=1, keepdims=True)) / self._chance_shown
+        slopes = np.array([self.total(column) for column in (above * self._likelihoods).T])
+        each = (self.indicators - self.class_shares) @ slopes
+        found = self.total(np.square(self.weights / np.add.reduce(self.masses) * each))
+        if self.checked is None:
+            return found
+        return found + self._rates_variance(
+            self.class_shares[:, None] * (self._by_shown(above).T - self._inverse @ slopes)
+        )
+
+    def variance_of_errors(self, slopes: FloatArray) -> float:
+        """Variance of the sum of slopes (n, K) * own_probabilities where their rates were counted."""
+        return 0.0 if self.checked is None else self._rates_variance(self._by_shown(slopes))
+
+    def _rates_variance(self, slopes: FloatArray) -> float:
+        """Variance of what moves by slopes (K, K) with the entries of T, from rates that were counted."""
+        if self.checked is None:
+            return 0.0
+        return self.checked.variance(self._known(self.own).rate_slopes(slopes, self.classes))
+
     @cached_property
     def _likelihoods(self) -> FloatArray:
         """P(label at hand | true class k), (n, K)."""
@@ -451,6 +520,7 @@ class OneAgainstRest(Labelled):
     own_probabilities = _paired("own_probabilities")
     indicators = _paired("indicators")
     posterior = _paired("posterior")
+    truth_given_label = _paired("truth_given_label")
 
     def __init__(self, parent: Labelled, index: int) -> None:
         self._parent, self._index = parent, index
@@ -475,6 +545,15 @@ class OneAgainstRest(Labelled):
         if not self._correlation:
             return [(1.0, self.probabilities)]
         return [(chance, self._pair(p)) for chance, p in self._parent.mixture()]
+
+    def cases_of_truth(self) -> list[tuple[float, Labelled]]:
+        return [(chance, OneAgainstRest(case, self._index)) for chance, case in self._parent.cases_of_truth()]
+
+    def variance_behind(self, moved: FloatArray) -> float:
+        return self._parent.variance_behind(self._of_parent(moved))
+
+    def variance_of_errors(self, slopes: FloatArray) -> float:
+        return self._parent.variance_of_errors(self._of_parent(slopes))
 
     def most_likely_confusion(self) -> FloatArray:
         return self._pair(self._pair(self._parent.most_likely_confusion().T).T)

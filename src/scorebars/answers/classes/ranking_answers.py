@@ -71,8 +71,8 @@ class RankingAnswers(ClassAnswers):
     def _moved(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What more weight of each item does to the metric if it is negative, and if it is positive, times its weight."""
 
-    def _perfect_spread(self, p: FloatArray) -> Spread:
-        return type(self)(self.declaration, self.data, self.data.own_probabilities[:, 1], self._max_fpr)._spread(p)
+    def _perfect_model(self) -> ClassAnswers:
+        return type(self)(self.declaration, self.data, self.data.own_probabilities[:, 1], self._max_fpr)
 
     def _at(self, indicators: FloatArray) -> float:
         return float(self.values(indicators[None, :, 1])[0])
