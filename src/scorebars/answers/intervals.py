@@ -189,7 +189,6 @@ class ScoreInterval:
             return Interval(self.low, self.high)
         reach = math.sqrt(max(curve * (x * (1.0 - bent * x) + curve / 4) + fixed * (1.0 + bent * curve), 0.0))
         ends = ((x + curve / 2 - reach) / (1.0 + bent * curve), (x + curve / 2 + reach) / (1.0 + bent * curve))
-        # rounding must not push the estimate itself out
         if self.lean:
             down, up = leaning_quantiles(z, self.lean)
             std = math.sqrt(max(self.fixed / width**2 + self.curve * x * (1.0 - bent * x), 0.0))
@@ -197,6 +196,7 @@ class ScoreInterval:
                 min(ends[0], x - down * std) if down > z else ends[0],
                 max(ends[1], x + up * std) if up > z else ends[1],
             )
+        # rounding must not push the estimate itself out
         low, high = max(min(ends[0], x), 0.0), min(max(ends[1], x), most)
         return Interval(self.low + width * low, self.low + width * high)
 

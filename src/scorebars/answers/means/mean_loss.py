@@ -73,7 +73,7 @@ _NOT_TOLD_APART = "a bias common to all labels cannot be distinguished from a bi
 
 
 def in_their_unit(make: Callable[[Evidence], Answers], loss: Loss, data: Measured, degree: int | None) -> Answers:
-    """Answers made of labels in a unit of ordinary size, as the user's unit has them: they grow with its degree-th power."""
+    """The answers in the user's unit, made in one in which powers stay in range; they grow with its degree-th power."""
     data = data if data.plain_normal or not loss.of_residual else data.of_difference()
     unit, sums = unit_and_sums(loss, data)
     if unit == 1.0:
@@ -375,7 +375,7 @@ class SignedAnswers(MeanLoss):
     _items_hold_sizes = True
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """None: the estimate does not ask for the sizes."""
+        """Nothing: the estimate does not depend on the sizes."""
         return 0.0
 
     def _forward(self, level: Level) -> Law:

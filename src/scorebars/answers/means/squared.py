@@ -77,7 +77,7 @@ class SquaredAnswers(MeanLoss):
         return weight * a, float(np.sum(data.shares * a)), float(np.sum(data.shares * c))
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """None: `truth_variance` holds what single sizes add."""
+        """Nothing more: `truth_variance` holds what single sizes add."""
         return 0.0
 
     def _forward(self, level: Level) -> Law:
@@ -325,10 +325,9 @@ class RootAnswers(TransformedAnswers):
         return type(self)(self.declaration, self.inner._resized(factor))  # type: ignore[arg-type]
 
     def warnings(self) -> list[str]:
-        # by its own floor, which is found already
         if isinstance(self.inner, LimitedLoss):
             return self.inner.warnings_within(self.bounds())
-        return Answers.warnings(self)
+        return Answers.warnings(self)  # by the floor of the root, which is found already
 
     def _root(self, level: Level) -> Law:
         law = root_law(self.inner._forward(level))

@@ -339,7 +339,7 @@ class RatioAnswers(AllLabelsAnswers):
             super()._check()
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """None: the covariance of the sums holds it."""
+        """Nothing more: the covariance of the sums holds it."""
         return 0.0
 
     def _corrected(self) -> Estimate:

@@ -97,9 +97,8 @@ class _Allowed:
             return None
         part = self.share / float(self.share.sum())
         reach = float(grid[-1] - grid[0])
-        sd = np.where(
-            number, np.maximum(s, _EXACT * reach), 1e6 * reach
-        )  # a limit says nothing within a step of the grid
+        # a limit says nothing within a step of the grid
+        sd = np.where(number, np.maximum(s, _EXACT * reach), 1e6 * reach)
         cells = Cells(np.where(number, low, 0.0), sd, part, np.square(part), sd)
         fit = Deconvolution.of_cells(cells, grid, _likelihood(low, high, s, number, grid))
         nothing = np.zeros(0)

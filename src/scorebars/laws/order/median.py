@@ -174,9 +174,8 @@ class _MiddleErrors(Law):
         value[1] = 1.0
         over, density = folded_sf(t, *self.labels).T, folded_pdf(t, *self.labels).T if degree <= self.rank else None
         for label, (p, q) in enumerate(zip(under.T, over, strict=True)):
-            first = (
-                0 if density is None else max(self.rank - (len(over) - 1 - label), 0)
-            )  # what can still reach the rank
+            # powers below can no longer reach the rank
+            first = 0 if density is None else max(self.rank - (len(over) - 1 - label), 0)
             row, before = slice(1 + first, 2 + min(label + 1, degree)), slice(first, 1 + min(label + 1, degree))
             if density is not None:
                 slope[row] = slope[row] * q + slope[before] * p + value[row] * density[label]
