@@ -43,6 +43,7 @@ from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors import MeasurementError
 from scorebars.measured import Measured
+from scorebars.numerics import FIXED_SEED
 
 _FEW = 5
 """With fewer groups their scatter is hardly known."""
@@ -322,12 +323,11 @@ Values = Callable[[NDArray[np.intp]], float]
 _MOST_LEFT_OUT = 200
 """More groups than these are left out several at a time."""
 _DRAWN_AGAIN = 200
-_SEED = 20240517
 
 
 def groups_drawn_again(value_of: Values, codes: NDArray[np.intp]) -> float:
     """The same from groups drawn with replacement."""
-    rng, count = np.random.default_rng(_SEED), int(codes.max()) + 1
+    rng, count = np.random.default_rng(FIXED_SEED), int(codes.max()) + 1
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     drawn = (rng.integers(0, count, count) for _ in range(_DRAWN_AGAIN))
     return float(np.var([value_of(np.concatenate([members[g] for g in groups])) for groups in drawn]))
@@ -340,7 +340,7 @@ def left_out_groups(value_of: Values, codes: NDArray[np.intp]) -> float:
     """
     count = int(codes.max()) + 1
     if count > _MOST_LEFT_OUT:
-        codes = (np.random.default_rng(_SEED).permutation(count) % _MOST_LEFT_OUT)[codes]
+        codes = (np.random.default_rng(FIXED_SEED).permutation(count) % _MOST_LEFT_OUT)[codes]
         count = _MOST_LEFT_OUT
     values = np.array([value_of(np.flatnonzero(codes != g)) for g in range(count)])
     if not np.all(np.isfinite(values)):

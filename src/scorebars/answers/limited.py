@@ -37,6 +37,7 @@ from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, Crps, LogScore, Loss, SignedError
 from scorebars.measured import Measured
 from scorebars.moments.statistics import weighted_median
+from scorebars.numerics import FIXED_SEED
 
 _Found = TypeVar("_Found")
 
@@ -56,7 +57,6 @@ _MOST_ORDERED = 20_000
 _COMPARED = 1 << 20
 """Pairs compared at a time."""
 _DRAWS, _FEWEST_DRAWS, _PAIRED = 500, 50, 400_000_000
-_SEED = 20240517
 FRESH_LIMITS = (
     "what a new measurement of a limit would give depends on where the limit comes from (another detection limit, another "
     "range of the instrument), which the labels do not tell."
@@ -263,7 +263,7 @@ class LimitedOrder(Answers):
         labels, own = self.limits, self.limits.of_numbers
         if own.error_free(labels.labels()):
             return NormalLaw(self.observed, 0.0)
-        rng, limit = np.random.default_rng(_SEED), labels.limits
+        rng, limit = np.random.default_rng(FIXED_SEED), labels.limits
         draws = own.sample(labels.labels(), int(min(_DRAWS, max(_PAIRED // self.n**2, _FEWEST_DRAWS))), rng)
         values = []
         for row in draws:

@@ -29,10 +29,11 @@ from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
 from scorebars.laws.fourier import REACHES, Addends, FourierLaw, addends, joined
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.loss_nodes import has_nodes, loss_nodes
-from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
+from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.losses import Covered, IntervalScore, Loss, RootLoss, Within
 from scorebars.moments import label_moments
 from scorebars.moments.representatives import Representatives
+from scorebars.numerics import FIXED_SEED
 
 _DRAWS = 50_000
 _FEWEST_DRAWS = 2_000

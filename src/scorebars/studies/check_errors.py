@@ -26,6 +26,7 @@ from scorebars.losses import SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import call
 from scorebars.metrics.chi_squared import CHI_SQUARED
+from scorebars.numerics import FIXED_SEED
 
 _DEFAULT_SHARE = 0.2
 _DOUBT = 0.01
@@ -137,7 +138,6 @@ class ErrorCheck(Shown):
         return View(f"label errors of {counted(self.n, 'label')}: {self.verdict}", notes=lines, warnings=self.warnings)
 
 
-_SEED = 20240517
 _DRAWN = "each was replaced by a number drawn within it as a perfect model would have it (fixed seed)"
 
 
@@ -251,7 +251,7 @@ def _drawn_within(limits: Censored, data: Measured) -> Measured:
     low, high = (limits.lower - p) / scale, (limits.upper - p) / scale
     flip = low > 0  # the tail that keeps its digits
     first, last = ndtr(np.where(flip, -high, low)), ndtr(np.where(flip, -low, high))
-    drawn = ndtri(first + (last - first) * np.random.default_rng(_SEED).random(data.n))
+    drawn = ndtri(first + (last - first) * np.random.default_rng(FIXED_SEED).random(data.n))
     z = np.clip(np.where(flip, -drawn, drawn), low, high)
     inside = np.where(s > 0, p + scale * np.where(np.isfinite(z), z, 0.0), limits.nearest(p))
     y = np.where(limits.limits, np.clip(inside, limits.lower, limits.upper), limits.labels())

@@ -23,11 +23,11 @@ from scorebars.evaluation.scoring import Evaluation
 from scorebars.evaluation.study_data import errors_of, rows
 from scorebars.metrics.class_inputs import Given, aligned_labels
 from scorebars.metrics.registry import entry_of
+from scorebars.numerics import FIXED_SEED
 from scorebars.studies.evaluate import evaluate
 
 _REDRAWS = 12
 """How often the labels of a fold are redrawn."""
-_SEED = 20240517
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TestedFold:
 
     def _redrawn(self) -> tuple[Any, list[np.ndarray]]:
         """The errors of the labels at hand, and labels redrawn with them."""
-        labels, rng = self.labels, np.random.default_rng(_SEED)
+        labels, rng = self.labels, np.random.default_rng(FIXED_SEED)
         if self.task == "classification":
             named = labels if np.asarray(self.predicted).dtype.kind == "f" else self.predicted  # not probabilities
             data, _ = aligned_labels(Given(labels, named, self.yerr))

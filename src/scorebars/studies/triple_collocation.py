@@ -18,6 +18,7 @@ from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
 from scorebars.measured import near_one
+from scorebars.numerics import FIXED_SEED
 
 _NAMES = ("a", "b", "c")
 _FEWEST = 5
@@ -27,7 +28,6 @@ _MOST = 2_000
 _DRAWS = 1_000
 _CELLS = 500_000
 """Draws times items that are looked at in one go."""
-_SEED = 20240517
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _NEGATIVE = "negative: an error this small cannot be told from none with so few items"
 _BELOW = "no error is seen: the variance is estimated as {:.3g}, and a standard deviation cannot be below 0"
@@ -186,7 +186,7 @@ class Covariances:
         """(drawn - estimated) / (drawn standard error) of each error variance, items drawn again; None for very many."""
         if self.n > _MOST:
             return None
-        rng, n, found = np.random.default_rng(_SEED), self.n, []
+        rng, n, found = np.random.default_rng(FIXED_SEED), self.n, []
         step = max(1, _CELLS // n)
         for start in range(0, _DRAWS, step):
             times = rng.multinomial(n, np.full(n, 1.0 / n), min(step, _DRAWS - start)) / n

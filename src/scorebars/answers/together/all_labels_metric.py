@@ -46,8 +46,8 @@ from scorebars.laws.quadratic.ratio import RatioLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.measured import Measured, between, near_one
 from scorebars.moments.label_noise import RatioKind, SumPair
+from scorebars.numerics import FIXED_SEED
 
-_SEED = 20240517
 _DRAWS = 20_000
 _PERFECT_DRAWS = 1_000
 _CELLS = 20_000_000
@@ -163,7 +163,7 @@ class AllLabelsAnswers(Answers):
             return NormalLaw(float(self.metric.values(y[None], p, weight)[0]), 0.0)
         if errors.plain_normal and errors.normal is not None and self.metric.law is not None:
             return self.metric.law(Measured(y, p, errors, weight), errors.normal)
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(FIXED_SEED)
         count = int(min(_DRAWS, max(_CELLS // y.size, 1000)))
         step = max(1, _CELLS // 10 // y.size)
         sizes = (min(step, count - start) for start in range(0, count, step))
@@ -223,7 +223,7 @@ class AllLabelsAnswers(Answers):
     def _perfect_law(self) -> Law:
         data = self._data
         errors, y, weight = data.errors, data.labels, data.weight
-        rng, lost = np.random.default_rng(_SEED), self.metric.scale == "lost"
+        rng, lost = np.random.default_rng(FIXED_SEED), self.metric.scale == "lost"
         count = int(min(_PERFECT_DRAWS, max(_CELLS // y.size, 100)))
         if lost or not np.all(np.isfinite(errors.variance(y))):
             own = errors.absolute_level() if lost else errors.label_level()

@@ -37,8 +37,8 @@ from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal
 from scorebars.measured import Measured
 from scorebars.moments.label_noise import PEARSON_SUMS, LabelNoise, RatioKind
+from scorebars.numerics import FIXED_SEED
 
-_SEED = 20240517
 _CELLS = 20_000_000
 _MOST, _FEWEST = 200, 30
 _TOGETHER = 1_000_000
@@ -210,7 +210,7 @@ class StandIns:
     def _moved(self, errors: MeasurementError) -> FloatArray:
         """How far the estimate moves on labels measured again with such errors, the sum that is left apart."""
         apart = []
-        for rows, predictions in self._labels_again(errors, self._count, np.random.default_rng(_SEED)):
+        for rows, predictions in self._labels_again(errors, self._count, np.random.default_rng(FIXED_SEED)):
             found = [
                 shrunk(labels, p, self._errors, self._w, self._follows)
                 for labels, p in zip(rows, np.broadcast_to(predictions, rows.shape), strict=True)
@@ -248,7 +248,7 @@ class StandIns:
 
     def _items_drawn(self) -> tuple[float, float, float]:
         """`_over_items` of all labels, by drawing them."""
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(FIXED_SEED)
         n, step, rows = self._y.size, max(1, _TOGETHER // self._y.size), []
         for start in range(0, self._count, step):
             picks = rng.integers(0, n, (min(step, self._count - start), n))
@@ -297,7 +297,7 @@ class StandIns:
         self, repeats: float | None, errors: MeasurementError, seed: int, count: int | None = None
     ) -> FloatArray:
         """The classical metric on stand-ins that are measured again."""
-        count, rng = count or min(10 * self._count, 1000), np.random.default_rng((_SEED, seed))
+        count, rng = count or min(10 * self._count, 1000), np.random.default_rng((FIXED_SEED, seed))
         again = self._labels_again(errors, count, rng, repeats)
         return np.concatenate([self._values(labels, predictions, self._w) for labels, predictions in again])
 

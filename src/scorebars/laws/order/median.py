@@ -33,6 +33,7 @@ from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.losses import Within
 from scorebars.moments.representatives import representatives
+from scorebars.numerics import FIXED_SEED
 from scorebars.numerics.integration import integral, moments_of_tail
 from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf
@@ -50,7 +51,7 @@ _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
 _DEPTH = 23.0  # logarithm of the probability beyond the ends of a table for few labels
 _SMOOTH = 1e-9  # a table that misses its own points by more is not used
-_DRAWS, _FEWEST_DRAWS, _ENTRIES, _SEED = 100_000, 2_000, 16_000_000, 20240520
+_DRAWS, _FEWEST_DRAWS, _ENTRIES = 100_000, 2_000, 16_000_000
 
 
 def median_law(delta: Any, sigma: Any) -> Law:
@@ -222,7 +223,7 @@ class _MiddleErrors(Law):
             return np.asarray(np.partition(errors, middle, axis=1)[:, middle].mean(axis=1))
 
         count = int(np.clip(_ENTRIES // size.size, _FEWEST_DRAWS, _DRAWS))
-        return SampleLaw(drawn_in_blocks(draw, count, size.size, _SEED))
+        return SampleLaw(drawn_in_blocks(draw, count, size.size, FIXED_SEED + 3))
 
 
 class _Tabulated(Law):

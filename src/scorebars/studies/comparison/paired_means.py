@@ -33,10 +33,10 @@ from scorebars.measured import Measured
 from scorebars.metrics import call
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import absolute_difference, squared_difference
+from scorebars.numerics import FIXED_SEED
 from scorebars.numerics.covariances import covariance_root
 from scorebars.studies.comparison.compared_data import ComparedMetric, ComparedNumbers, PredictionErrors
 from scorebars.studies.comparison.models_on_same_labels import (
-    SEED,
     ModelsOnLimits,
     ModelsOnSameLabels,
     once,
@@ -209,7 +209,7 @@ class PairedLosses(PairedMeans):
 
     def _law_of_many_roots(self, a: str, b: str) -> Law:
         """The means under the roots are normal together."""
-        drawn = self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(SEED)))
+        drawn = self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(FIXED_SEED)))
         names = list(self.predictions)
         return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
 
