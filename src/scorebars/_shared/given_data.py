@@ -15,8 +15,6 @@ from scorebars.forecasts.given_forecast import forecast_of, is_forecast
 
 _MOST_CORRELATED = 5_000
 """Correlations of `uncertainties` variables become a covariance matrix up to this many labels."""
-_ONE_SIGMA = 0.15865525393145707
-"""Probability of falling more than one standard deviation below the mean, for a normal error."""
 
 
 def named_predictions(y_pred: Any) -> dict[str, Any]:
@@ -244,5 +242,5 @@ def _error_bars(y: FloatArray, yerr: Any) -> FloatArray | None:
         return np.broadcast_to(quoted.ravel() if quoted.size == len(y) else quoted, (2, len(y)))
     if np.any(np.not_equal(yerr.repeats, 1)):
         return np.broadcast_to(np.sqrt(yerr.label_variance(y)), (2, len(y)))
-    low, high = (yerr.ppf(y, np.full_like(y, q)) for q in (_ONE_SIGMA, 1 - _ONE_SIGMA))
+    low, high = yerr.central_68(y)
     return np.maximum(np.stack([y - low, high - y]), 0.0)

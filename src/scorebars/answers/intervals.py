@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.special import betaln, gammaln, log_ndtr, ndtri, ndtri_exp, stdtr, stdtrit
 
-from scorebars.answers.score import Declaration, Interval
+from scorebars.answers.score import ONE_SIGMA, Declaration, Interval
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
 
@@ -272,6 +272,12 @@ def less_error(value: float, errors: FloatArray, low: float, high: float, level:
     """value - error, for errors between their quantiles; always with the value, kept in the range."""
     most, least = np.quantile(errors, [(1.0 + level) / 2, (1.0 - level) / 2])
     return kept_between(value - max(most, 0.0), value - min(least, 0.0), low, high)
+
+
+def std_of(interval: IntervalAt, value: float) -> float:
+    """The standard error of a value of at least 0: half of its interval at one standard deviation; of 0 all of it."""
+    low, high = interval(ONE_SIGMA)
+    return high if value == 0 else (high - low) / 2
 
 
 def root_of(squared: IntervalAt, level: float) -> Interval:

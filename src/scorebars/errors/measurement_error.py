@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ErrorKind = Literal["classical", "berkson"]
 _KINDS = ("classical", "berkson")
+_BELOW_ONE_SIGMA = float(ndtr(1.0))
 
 
 def check_kind(kind: str) -> ErrorKind:
@@ -310,6 +311,11 @@ class MeasurementError(ErrorModel):
     @abstractmethod
     def ppf(self, y: FloatArray, q: FloatArray) -> FloatArray:
         """The value below which a fresh label falls with probability q."""
+
+    def central_68(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which values the middle 68 % of fresh labels lie: one standard deviation to either side for normal errors."""
+        low, high = (self.ppf(y, np.full(len(y), q)) for q in (1.0 - _BELOW_ONE_SIGMA, _BELOW_ONE_SIGMA))
+        return low, high
 
     def draws(self, y: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """The values that fresh labels take and their probabilities, each (draws, n); None where no draws are held."""

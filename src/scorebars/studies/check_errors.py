@@ -33,8 +33,6 @@ _DOUBT = 0.01
 """p-values below this are doubted."""
 _FEWEST = 5
 """At least this many of the noisiest labels are looked at."""
-_ONE_SIGMA = 0.8413447460685429
-"""P(a standard normal variable < 1)."""
 _ANY_SCALE = Interval(0.0, math.inf)
 
 
@@ -274,8 +272,8 @@ def _error_sizes(errors: MeasurementError, y: FloatArray) -> FloatArray:
     variance = errors.label_variance(y)
     if np.all(np.isfinite(variance)):
         return np.sqrt(variance)
-    half = (errors.ppf(y, np.asarray(_ONE_SIGMA)) - errors.ppf(y, np.asarray(1.0 - _ONE_SIGMA))) / 2.0
-    return np.where(np.isfinite(variance), np.sqrt(variance), half)
+    low, high = errors.central_68(y)
+    return np.where(np.isfinite(variance), np.sqrt(variance), (high - low) / 2.0)
 
 
 def _of_both_errors(data: Measured, repeats: Repeats | None) -> Measured:
