@@ -330,7 +330,7 @@ class AbsoluteAnswers(MeanLoss):
         data = self._labels()
         residual = data.residual if level is EXPECTED else np.zeros(data.n)
         errors = (data.errors if level is EXPECTED else data.errors.absolute_level()).normal
-        if errors is None or errors.batch is not None:
+        if errors is None or errors.batches is not None:
             return super()._forward(level)
         if errors.cov is not None:
             return correlated_law(residual, errors.cov, data.weight)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,22 +57,30 @@ _NODES = 400
 _HINT = "Drop labels without error, or give them the error they have."
 
 
+class Parabola(NamedTuple):
+    """Losses c + a (y - m)^2: numbers, or arrays of one for each label."""
+
+    a: Any
+    c: Any
+    m: Any
+
+
 class SquaredAnswers(MeanLoss):
     """Mean of (y - p)^2; a subclass may give each square a factor, and a constant besides."""
 
     _items_hold_sizes = True
 
-    def _terms(self, p: Any) -> tuple[Any, Any, Any]:
-        """a, c and m of each label's loss c + a (y - m)^2."""
-        return 1.0, 0.0, p
+    def _parabola(self, p: Any) -> Parabola:
+        """The loss of each label."""
+        return Parabola(1.0, 0.0, p)
 
     def _factors(self, data: Measured) -> FloatArray:
         """How much the square of each label counts: its share times a."""
-        return np.asarray(data.shares * self._terms(data.predictions)[0])
+        return np.asarray(data.shares * self._parabola(data.predictions).a)
 
     def _weighted(self, data: Measured, p: Any) -> tuple[FloatArray, float, float]:
         """Weights of the squares, what they add up to relative to those of the labels, and the mean of the constants."""
-        a, c, _ = self._terms(p)
+        a, c, _ = self._parabola(p)
         weight = np.ones(data.n) if data.weight is None else data.weight
         return weight * a, float(np.sum(data.shares * a)), float(np.sum(data.shares * c))
 
@@ -137,7 +145,7 @@ class SquaredAnswers(MeanLoss):
 
     def _unbiased_term(self, y: FloatArray, p: Any, errors: MeasurementError) -> FloatArray:
         """The unbiased estimate from each label."""
-        a, c, m = self._terms(p)
+        a, c, m = self._parabola(p)
         return np.asarray(c + a * errors.unbiased_square(y, m))
 
     def _unbiased_truth(self) -> Estimate:
@@ -147,7 +155,7 @@ class SquaredAnswers(MeanLoss):
             self._require_variance(data)
             value = weighted_mean(data, self._unbiased_term)
             scatter = sampling_variance(data, self._unbiased_term, value)
-            least = self._weighted(data, data.predictions)[2]
+            least = float(np.sum(data.shares * self._parabola(data.predictions).c))
         else:
             s = self._store.sums
             value = (s.sq - s.var) / s.w
@@ -170,7 +178,7 @@ class SquaredAnswers(MeanLoss):
         """Unbiased variance of the truth's estimate given the true residuals, never below that of zero residuals."""
         if self._store.kept:
             data = self._labels()
-            return data.errors.truth_variance(data.labels, self._terms(data.predictions)[2], self._factors(data))
+            return data.errors.truth_variance(data.labels, self._parabola(data.predictions).m, self._factors(data))
         s = self._store.sums
         return max(4.0 * s.sqvar_w2 - 2.0 * s.var2_w2, 2.0 * s.var2_w2) / s.w**2
 
@@ -183,7 +191,7 @@ class SquaredAnswers(MeanLoss):
             new = max(least + 4.0 * (s.sqvar_w2 - s.var2_w2) / k, least) / s.w**2
             return self.observed + (1.0 / k - 1.0) * s.var / s.w, new + self._truth_variance()
         data = self._labels("of labels with other errors")
-        y, a, m = data.labels, self._factors(data), self._terms(data.predictions)[2]
+        y, a, m = data.labels, self._factors(data), self._parabola(data.predictions).m
         # errors that push labels to one side push fresh ones to the same side
         old = data.errors.truth_variance(y, m + (y - data.errors.mean(y)), a)
         if data.errors.normal is None and np.all(np.equal(data.errors.repeats, level.repeats)):
@@ -229,9 +237,9 @@ def squared_law(errors: Normal, residual: FloatArray, weight: FloatArray | None)
     if errors.shared is not None:
         variance = np.broadcast_to(np.square(errors.sigma), residual.shape)
         return GeneralizedChiSquare.low_rank(residual, variance, errors.shared, weight)
-    if errors.batch is not None and errors.batch_shift is not None:
+    if errors.batches is not None:
         variance = np.broadcast_to(np.square(errors.sigma), residual.shape)
-        return GeneralizedChiSquare.in_batches(residual, variance, errors.batch_shift, errors.batch, weight)
+        return GeneralizedChiSquare.in_batches(residual, variance, errors.batches.shift, errors.batches.of, weight)
     return GeneralizedChiSquare.independent(residual, errors.sigma, weight)
 
 
@@ -543,11 +551,11 @@ def require_positive(sigma: FloatArray) -> None:
 
 def _whitened(z: FloatArray, errors: Normal, sigma: FloatArray) -> FloatArray:
     """C^-1 z with S = C C': as many independent unit normals as there are labels, from residuals in units of their errors."""
-    if errors.batch is not None and errors.batch_shift is not None:  # labels of a batch share one shift: each by itself
-        v = errors.batch_shift / sigma
-        square, along = (np.bincount(errors.batch, x) for x in (v * v, v * z))
+    if errors.batches is not None:  # labels of a batch share one shift: each by itself
+        batch, v = errors.batches.of, errors.batches.shift / sigma
+        square, along = (np.bincount(batch, x) for x in (v * v, v * z))
         shrunk = np.where(square > 0, (1.0 - 1.0 / np.sqrt(1.0 + square)) / np.where(square > 0, square, 1.0), 0.0)
-        return np.asarray(z - v * (shrunk * along)[errors.batch])
+        return np.asarray(z - v * (shrunk * along)[batch])
     if errors.shared is not None:  # (I + V V')^(-1/2) z with V the k shared shifts, in O(k^2 n)
         _, size, directions = np.linalg.svd(errors.shared / sigma, full_matrices=False)
         return np.asarray(z - directions.T @ ((1.0 - 1.0 / np.hypot(1.0, size)) * (directions @ z)))

@@ -293,7 +293,7 @@ class PairedLosses(PairedMeans):
         if not self._squares:
             return super().common_std(a, b)
         if self.labels.batches is not None:
-            return float(np.linalg.norm(self.labels.batches.batch_sums(self._levers(a, b))))
+            return float(np.linalg.norm(self.labels.batches.sums(self._levers(a, b))))
         rows = self.labels.common
         return 0.0 if rows is None else float(np.linalg.norm(rows @ self._levers(a, b)))
 
