@@ -73,7 +73,7 @@ class ForecastAnswers(MeanLoss):
     @property
     def claims(self) -> str:
         """Whether the forecasts speak of the "truth" or of the "label"."""
-        data = self._store.data
+        data = self._evidence.data
         return "truth" if data is None else str(data.p.claims)
 
     def truth(self) -> Estimate:

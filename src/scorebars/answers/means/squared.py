@@ -91,7 +91,7 @@ class SquaredAnswers(MeanLoss):
     def _forward(self, level: Level) -> Law:
         perfect = level is PERFECT
         by_cumulants = partial(from_cumulants.squared_law_of_cumulants, perfect=perfect)
-        law = self._store.law_of_many(
+        law = self._evidence.law_of_many(
             "squares", by_cumulants, partial(from_summary.squared_law_of_store, perfect=perfect)
         )
         if law is not None:
@@ -104,10 +104,10 @@ class SquaredAnswers(MeanLoss):
 
     def root_moments(self) -> tuple[float, float] | None:
         """Mean and std of the root from the sums, where there are enough labels; None where the distribution must give them."""
-        return root_moments(self._store.sums) if self._store.plain and self._store.sums.scale == 1.0 else None
+        return root_moments(self._evidence.sums) if self._evidence.plain and self._evidence.sums.scale == 1.0 else None
 
     def _label_variance(self) -> float:
-        if not self._store.kept:
+        if not self._evidence.kept:
             return self._truth_variance()
         data = self._labels()
         errors = data.errors.label_level().normal
@@ -150,17 +150,17 @@ class SquaredAnswers(MeanLoss):
 
     def _unbiased_truth(self) -> Estimate:
         least = 0.0
-        if self._store.kept:
+        if self._evidence.kept:
             data = self._labels("against the truth")
             self._require_variance(data)
             value = weighted_mean(data, self._unbiased_term)
             scatter = sampling_variance(data, self._unbiased_term, value)
             least = float(np.sum(data.shares * self._parabola(data.predictions).c))
         else:
-            s = self._store.sums
+            s = self._evidence.sums
             value = (s.sq - s.var) / s.w
             square, single = s.fourth_w2 - 2.0 * s.sqvar_w2 + s.var2_w2, s.sq_w2 - s.var_w2
-            scatter = self._store.scatter_of_sums(square, single, value)
+            scatter = self._evidence.scatter_of_sums(square, single, value)
         std, total = math.sqrt(self._truth_variance()), math.sqrt(scatter + self._shared_variance())
         low, high = least if value < least else self._range[0], self._range[1]
         population = Skewed(value, total, low, high, self._df, self.observed - value - least)
@@ -176,17 +176,17 @@ class SquaredAnswers(MeanLoss):
 
     def _truth_variance(self) -> float:
         """Unbiased variance of the truth's estimate given the true residuals, never below that of zero residuals."""
-        if self._store.kept:
+        if self._evidence.kept:
             data = self._labels()
             return data.errors.truth_variance(data.labels, self._parabola(data.predictions).m, self._factors(data))
-        s = self._store.sums
+        s = self._evidence.sums
         return max(4.0 * s.sqvar_w2 - 2.0 * s.var2_w2, 2.0 * s.var2_w2) / s.w**2
 
     def _fresh(self, level: Level) -> tuple[float, float]:
         """The score expected on fresh labels, and its variance over these and over the labels at hand."""
         assert level.repeats is not None
-        if not self._store.kept:
-            s, k = self._store.sums, float(np.max(level.repeats))
+        if not self._evidence.kept:
+            s, k = self._evidence.sums, float(np.max(level.repeats))
             least = 2.0 * s.var2_w2 / k**2
             new = max(least + 4.0 * (s.sqvar_w2 - s.var2_w2) / k, least) / s.w**2
             return self.observed + (1.0 / k - 1.0) * s.var / s.w, new + self._truth_variance()
@@ -211,9 +211,9 @@ class SquaredAnswers(MeanLoss):
 
     def _truth_interval(self, value: float, std: float, least: float) -> IntervalAt:
         """By inverting the distribution of the observed score, where that is known; else symmetric."""
-        if not self._store.plain or std <= _NORMAL * abs(value - least):
+        if not self._evidence.plain or std <= _NORMAL * abs(value - least):
             return Symmetric(value, std, least)
-        summary = self._store.summary("squares")
+        summary = self._evidence.summary("squares")
         if summary is not None:
             assert summary.squares is not None and summary.certain is not None
             v, columns = summary.squares.nodes()
@@ -304,8 +304,8 @@ class RootAnswers(TransformedAnswers):
             found.observed_is, found.limits_said = square.observed_is, square.limits_said
             return found
 
-        def make(store: Evidence) -> Answers:
-            return cls(declaration, family(declaration, loss, store))
+        def make(evidence: Evidence) -> Answers:
+            return cls(declaration, family(declaration, loss, evidence))
 
         return in_their_unit(make, loss, data, 1 if loss.degree else 0)
 
@@ -388,11 +388,11 @@ class ChiSquaredAnswers(SquaredAnswers):
     @cached_property
     def pvalues(self) -> tuple[float, float]:
         """Probabilities that a perfect model's chi-squared is at most, and at least, the observed one."""
-        if self._store.kept and (scale := self._labels().errors.common_scale) is not None:
+        if self._evidence.kept and (scale := self._labels().errors.common_scale) is not None:
             return self._with_uncertain_scale(scale)
-        known = not self._store.kept or (self._store.plain and not self._labels().errors.estimated)
-        if known and self._store.unweighted:
-            size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n)))) if self._store.kept else 1.0
+        known = not self._evidence.kept or (self._evidence.plain and not self._labels().errors.estimated)
+        if known and self._evidence.unweighted:
+            size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n)))) if self._evidence.kept else 1.0
             total = self.n * self.observed / size if size > 0 else math.inf
             return float(chdtr(float(self.n), total)), float(chdtrc(float(self.n), total))
         law = self._forward(PERFECT)
@@ -400,7 +400,7 @@ class ChiSquaredAnswers(SquaredAnswers):
 
     def _with_uncertain_scale(self, scale: CommonScale) -> tuple[float, float]:
         """The p-values averaged over the factors that all errors may have; with plain errors Fisher's F."""
-        if self._store.plain and self._store.unweighted:
+        if self._evidence.plain and self._evidence.unweighted:
             law: Law = VarianceRatio(self.n, scale.degrees)
             size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n))))
             return float(law.cdf(self.observed / size)), float(law.sf(self.observed / size))
@@ -410,7 +410,7 @@ class ChiSquaredAnswers(SquaredAnswers):
         return low, float(np.mean([law.sf(self.observed * x) for x in ratio]))
 
     def _forward(self, level: Level) -> Law:
-        if level is not PERFECT or not self._store.kept:
+        if level is not PERFECT or not self._evidence.kept:
             return super()._forward(level)
         data = self._labels()
         errors = data.errors
@@ -428,7 +428,10 @@ class ChiSquaredAnswers(SquaredAnswers):
 
     def _back(self, level: Level) -> Estimate:
         """Labels that are means of repeats are treated as single measurements with the error of the mean."""
-        if not self._store.kept or (single := (data := self._labels()).errors.as_single_measurements()) is data.errors:
+        if (
+            not self._evidence.kept
+            or (single := (data := self._labels()).errors.as_single_measurements()) is data.errors
+        ):
             return super()._back(level)
         answers = SquaredAnswers(self.declaration, self.loss, Evidence(Measured(data.y, data.p, single, data.weight)))
         return answers._back(level if level.repeats is None else Level(level.name, level.repeats / data.errors.repeats))
