@@ -91,7 +91,7 @@ def evaluate(
             result, unit = _streamed(source, roles, columns, asked, out.quiet), None
             omitted = result.omitted
         else:
-            data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of(asked))
+            data = opt.checked_labels(source, roles, columns, out.quiet, opt.asked_task(asked))
             data = data if positive is None else binary(data, positive)
             result, omitted, unit = evaluation_of(data, asked or data.metrics), data.omitted, data.unit
             checks = output.note_doubts(data, out.quiet)

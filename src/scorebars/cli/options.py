@@ -337,7 +337,7 @@ def _metric_option(name: str, text: str, known: list[str]) -> tuple[str, Any]:
         return option, value
 
 
-def task_of(metrics: Sequence[AskedMetric] | None) -> str | None:
+def asked_task(metrics: Sequence[AskedMetric] | None) -> str | None:
     """What the first of the metrics that were asked for says about the labels."""
     if not metrics:
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, ndtr, ndtri
 
 from scorebars._shared.score_views import counted, left_out
-from scorebars._shared.shown import Shown, View
+from scorebars._shared.shown import Printout, Shown
 from scorebars.answers.base import PER_CENT
 from scorebars.answers.means.squared import chi_squared_answers, perfect_chi_squared, pvalues_of, squared_law
 from scorebars.answers.score import Interval
@@ -118,7 +118,7 @@ class ErrorCheck(Shown):
             )
         return "The residuals are as large as the label errors alone would make them."
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         lines = [
             f"pulls: mean {np.nanmean(self.pulls):.3g}, std {np.nanstd(self.pulls):.3g} (a perfect model: 0 and "
@@ -133,7 +133,9 @@ class ErrorCheck(Shown):
             lines.append(f"error grows as |label|^{self.growth:.2f}")
         if self.omitted:
             lines.append(left_out(self.omitted))
-        return View(f"label errors of {counted(self.n, 'label')}: {self.verdict}", notes=lines, warnings=self.warnings)
+        return Printout(
+            f"label errors of {counted(self.n, 'label')}: {self.verdict}", notes=lines, warnings=self.warnings
+        )
 
 
 _DRAWN = "each was replaced by a number drawn within it as a perfect model would have it (fixed seed)"

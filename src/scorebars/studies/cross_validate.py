@@ -13,7 +13,7 @@ import numpy as np
 
 from scorebars import tables
 from scorebars._shared.score_views import with_error
-from scorebars._shared.shown import Shown, View
+from scorebars._shared.shown import Printout, Shown
 from scorebars.answers.clustered import group_codes
 from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import to_host
@@ -134,14 +134,14 @@ class CrossValidation(Shown):
         """The part of the spread between folds that label errors do not explain; 0 where they explain all of it."""
         return math.sqrt(max(self.spread(metric) ** 2 - self.label_std(metric) ** 2, 0.0))
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         lines = [
             f"{name}: {with_error(self.mean(name), self.spread(name))} between folds, of which label errors "
             f"{self.label_std(name):.2g}, items and models {self.beyond_labels(name):.2g}"
             for name in self.metrics
         ]
-        return View(f"{len(self.folds)} folds", notes=lines)
+        return Printout(f"{len(self.folds)} folds", notes=lines)
 
 
 def cross_validate(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from scorebars import checks, tables
 from scorebars._shared.score_views import counted
-from scorebars._shared.shown import Shown, Table, View
+from scorebars._shared.shown import Printout, Shown, Table
 from scorebars.answers.intervals import half_width_in_std, root_of
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
@@ -68,7 +68,7 @@ class TripleCollocation(Shown):
         """
         return tuple(_known_so_well(*both) for both in zip(self.variance, self.sigma, strict=True))  # type: ignore[return-value]
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         rows = []
         for name, variance, sigma in zip(_NAMES, self.variance, self.sigma, strict=True):
@@ -76,7 +76,7 @@ class TripleCollocation(Shown):
             rows.append([name, f"{variance:.4g}", f"{sigma:.4g}", f"{low:.4g} to {high:.4g}"])
         header = ["measurement", "error variance", "sigma", "95 % interval of sigma"]
         notes = [f"Warning: {name}: {s.note}." for name, s in zip(_NAMES, self.sigma, strict=True) if s.note]
-        return View(f"errors of three measurements of {counted(self.n, 'item')}", [Table(header, rows)], notes)
+        return Printout(f"errors of three measurements of {counted(self.n, 'item')}", [Table(header, rows)], notes)
 
 
 def triple_collocation(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> TripleCollocation:

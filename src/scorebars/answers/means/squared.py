@@ -458,7 +458,7 @@ class ChiSquaredOfBoth(ChiSquaredAnswers):
                 "reduced chi-squared takes prederr only with label errors whose sizes are known, not estimated (Repeats, dof, "
                 "scale_error): pass yerr=sigma, or Repeats.from_means(sigma=..., n=...)."
             )
-        found = cls(declaration, loss, Evidence(pulls(data.of_difference())))
+        found = cls(declaration, loss, Evidence(pulls_of(data.of_difference())))
         if label.independent:
             bar: Any = data.errors.label_level().error_bar(data.labels)
             units = found._labels()
@@ -479,7 +479,7 @@ def chi_squared_answers(declaration: Declaration, data: Measured) -> Answers:
         raise ValueError(NO_LIMITS.format(declaration.name))
     if data.errors.of_predictions() is not None:
         return ChiSquaredOfBoth.of_both(declaration, SquaredError(), data)
-    return ChiSquaredAnswers.of(declaration, SquaredError(), pulls(data))
+    return ChiSquaredAnswers.of(declaration, SquaredError(), pulls_of(data))
 
 
 def perfect_chi_squared(answers: Answers) -> Law:
@@ -520,7 +520,7 @@ def pvalues_of(answers: Answers) -> tuple[float, float]:
     return _of_pulls(answers).pvalues
 
 
-def pulls(data: Measured) -> Measured:
+def pulls_of(data: Measured) -> Measured:
     """Residuals in units of the errors of their labels, with the errors that this leaves them."""
     own = data.errors.in_units_of_labels(data.n)
     if own is None:

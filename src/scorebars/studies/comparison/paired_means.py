@@ -15,7 +15,7 @@ from scorebars.answers.clustered import moves_of_groups, unequal_groups
 from scorebars.answers.intervals import Symmetric
 from scorebars.answers.limited import LimitedLoss, best_label, censored
 from scorebars.answers.means.mean_loss import MeanLoss
-from scorebars.answers.means.squared import RootAnswers, pulls
+from scorebars.answers.means.squared import RootAnswers, pulls_of
 from scorebars.answers.score import Estimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored, Normal
@@ -432,7 +432,7 @@ def models_of_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: 
 
 def _in_units_of_errors(metric: ComparedMetric, data: Mapping[str, Measured]) -> ModelsOnSameLabels:
     """Reduced chi-squared: mean squares, with labels and predictions in units of the label errors."""
-    seen = {name: pulls(one) for name, one in data.items()}
+    seen = {name: pulls_of(one) for name, one in data.items()}
     first = next(iter(seen.values()))
     predictions = {name: first.labels - one.labels for name, one in seen.items()}
     return PairedLosses(

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars._shared.score_views import counted
-from scorebars._shared.shown import Shown, View
+from scorebars._shared.shown import Printout, Shown
 from scorebars.arrays import FloatArray
 from scorebars.evaluation.study_data import StudyData, assumed_task, study_data
 from scorebars.files.file_study import require_known, study_in_file
@@ -76,14 +76,14 @@ class Plan(Shown):
         """
         return self.budget.labels_for(self.target_variance, repeats, self.checks if checks is None else checks)
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         power = "" if self.power is None else f", power {self.power:.3f}"
         needed = f"{counted(self.labels, 'label')} with {counted(self.repeats, 'repeat')} each"
         if self.checks is not None and isinstance(self.budget, CheckingBudget):
             needed = f"{counted(self.labels, 'label')}, and {self.budget.said_of(self.checks)}"
         notes = [f"Note: {self.assumed}."] if self.assumed else []
-        return View(f"{needed} (cost {self.cost:g}{power}) {self.goal}", notes=notes)
+        return Printout(f"{needed} (cost {self.cost:g}{power}) {self.goal}", notes=notes)
 
 
 def plan(
