@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from scipy.special import betaln, gammaln, log_ndtr, ndtri, ndtri_exp, stdtr, stdtrit
@@ -216,9 +215,20 @@ class OfLaw:
         return Interval(min(low, estimate), max(high, estimate))
 
 
+@dataclass(frozen=True)
+class NextShare:
+    """Where a share falls on the next test set: mirrored about the observed one, from the interval of the mean of both."""
+
+    mean: ScoreInterval
+
+    def __call__(self, level: float) -> Interval:
+        (low, high), observed = self.mean(level), self.mean.value
+        return kept_between(2.0 * low - observed, 2.0 * high - observed, self.mean.low, self.mean.high)
+
+
 def next_share(
     observed: float, curve: float, declaration: Declaration, shared_variance: float = 0.0, df: float = math.inf
-) -> IntervalAt:
+) -> NextShare:
     """Where a share falls on the next test set: all values that do not differ too much from the observed one.
 
     Both shares scatter about one population value, and their mean x is the best guess of it:
@@ -229,14 +239,7 @@ def next_share(
     `curve` is one over the number of items that the share is taken of; `shared_variance` what errors common to all
     labels add.
     """
-    return partial(
-        _mirrored_about, ScoreInterval(observed, shared_variance / 2, curve / 2, declaration.low, declaration.high, df)
-    )
-
-
-def _mirrored_about(middle: ScoreInterval, level: float) -> Interval:
-    low, high = middle(level)
-    return kept_between(2.0 * low - middle.value, 2.0 * high - middle.value, middle.low, middle.high)
+    return NextShare(ScoreInterval(observed, shared_variance / 2, curve / 2, declaration.low, declaration.high, df))
 
 
 def next_order_statistic(ordered: FloatArray, k: float, level: float) -> tuple[float, float]:
