@@ -213,6 +213,13 @@ class MeasurementError(ErrorModel):
         """One standard deviation for each label at hand; of asymmetric errors the mean of lower and upper."""
         return np.sqrt(self.label_variance(y))
 
+    def error_bars(self, y: FloatArray) -> FloatArray:
+        """Lower and upper error of each label at hand, (2, n), as figures draw them: those quoted, else the middle 68 %."""
+        if np.any(np.not_equal(self.repeats, 1)):
+            return np.broadcast_to(np.sqrt(self.label_variance(y)), (2, len(y)))
+        low, high = self.central_68(y)
+        return np.maximum(np.stack([y - low, high - y]), 0.0)
+
     def largest(self, y: FloatArray) -> float:
         """Largest standard deviation of a label."""
         return float(np.sqrt(np.max(self.variance(y))))
