@@ -211,7 +211,7 @@ class ComparedOptions(_ForecastColumns, WeightedOptions):
 
 @dataclass(frozen=True)
 class GroupedOptions(ComparedOptions):
-    """The same with groups."""
+    """The same with scores for each of several groups of rows."""
 
     by: Annotated[  # type: ignore[misc]
         str | None, _column("Column of groups: scores for each of them too; or none.")

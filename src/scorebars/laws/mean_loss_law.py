@@ -236,7 +236,7 @@ def _range_of_losses(
 def _listed(
     loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray, std: float
 ) -> tuple[Addends, float]:
-    """The same with more values of labels that matter much."""
+    """`_values`, with more of them for labels that matter much."""
     found, lowest = _values(loss, errors, y, p, shares, std)
     much = np.flatnonzero(found.cumulants[2] > _MUCH)
     if much.size and (pieces := _PIECES // much.size) > 1:

@@ -235,19 +235,19 @@ def plan(
     reached = None if difference is None else _power(difference, budget.variance(labels, repeats, checked), level)
     best = budget.best_repeats(costs)
     return Plan(
-        labels,
-        repeats,
-        costs.of(labels, repeats, checked),
-        reached,
-        budget.allocation,
-        repeats if best is None else best,
-        str(goal),
-        budget,
-        target,
-        difference,
-        level,
-        said,
-        checked,
+        labels=labels,
+        repeats=repeats,
+        cost=costs.of(labels, repeats, checked),
+        power=reached,
+        allocation=budget.allocation,
+        repeats_continuous=repeats if best is None else best,
+        goal=str(goal),
+        budget=budget,
+        target_variance=target,
+        difference=difference,
+        level=level,
+        assumed=said,
+        checks=checked,
     )
 
 
