@@ -123,7 +123,9 @@ def select(table: Any, names: dict[str, Hashable]) -> dict[str, Any]:
         )
     for argument, name in names.items():
         if name not in known:
-            raise ValueError(f"{argument} names a column {name!r} that the table does not have. {near_names(name, known)}")
+            raise ValueError(
+                f"{argument} names a column {name!r} that the table does not have. {near_names(name, known)}"
+            )
         if known.count(name) > 1:
             raise ValueError(f"{argument} names a column {name!r} that occurs {known.count(name)} times: rename them.")
     if hasattr(table, "collect"):  # a lazy table of polars: read only what is needed

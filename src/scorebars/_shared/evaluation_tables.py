@@ -16,6 +16,7 @@ _SHOWN = ("observed", "expected", "truth", "perfect", "noise_share")
 
 
 def header(evaluation: Evaluation) -> list[str]:
+    """The names of the columns."""
     group = [] if evaluation.groups == [None] else ["group"]
     errors = ("expected ± labels", "truth ± labels ± sample", "perfect ± labels")
     return ["model", *group, "metric", "observed", *errors, "noise share"]
