@@ -51,7 +51,8 @@ _MOST = 4000
 """More labels than this are represented by every k-th."""
 _SWEEPS = 30
 """Iterations of the normal fit, which only decides how far the grid reaches."""
-_FEW = 8.0
+_WIDER = 8.0
+"""Divided by the number of labels without error: by how much of their width intervals for the items at hand are wider."""
 FEWEST_NUMBERS = 5
 """Fewer numbers among the labels do not show a distribution."""
 
@@ -85,7 +86,7 @@ class _Allowed:
     def widening(self) -> float:
         """How much wider intervals for the items at hand are than the likelihood says."""
         number = self.low == self.high
-        return 1.0 + _FEW * float(np.mean(self.sd[number] == 0)) / int(number.sum())
+        return 1.0 + _WIDER * float(np.mean(self.sd[number] == 0)) / int(number.sum())
 
     def residuals(self, room: bool) -> TrueResiduals | None:
         """The most likely distribution, with room beyond what was seen or not; None where few labels are numbers."""
