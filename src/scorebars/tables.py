@@ -123,7 +123,9 @@ def select(table: Any, names: dict[str, Hashable]) -> dict[str, Any]:
         )
     for argument, name in names.items():
         if name not in known:
-            raise ValueError(f"{argument} names a column {name!r} that the table does not have. {_hint(name, known)}")
+            raise ValueError(
+                f"{argument} names a column {name!r} that the table does not have. {near_names(name, known)}"
+            )
         if known.count(name) > 1:
             raise ValueError(f"{argument} names a column {name!r} that occurs {known.count(name)} times: rename them.")
     if hasattr(table, "collect"):  # a lazy table of polars: read only what is needed
@@ -131,7 +133,8 @@ def select(table: Any, names: dict[str, Hashable]) -> dict[str, Any]:
     return {argument: table[name] for argument, name in names.items()}
 
 
-def _hint(name: Hashable, known: list[Any]) -> str:
+def near_names(name: Hashable, known: list[Any]) -> str:
+    """For a message about a column that is not there: those whose names are near, and what columns there are."""
     near = get_close_matches(str(name).lower(), [str(k).lower() for k in known], n=3, cutoff=0.6)
     alike = [repr(k) for k in known if str(k).lower() in near]
     listed = ", ".join(map(repr, known[:20])) + (f" and {len(known) - 20} more" if len(known) > 20 else "")

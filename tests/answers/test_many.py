@@ -70,7 +70,7 @@ def test_counted_hits_give_the_law_of_the_labels(case, monkeypatch):
 
 def _shelf(score):
     answers = score._answers
-    return getattr(answers, "inner", answers)._store.data.shelf
+    return getattr(answers, "inner", answers)._evidence.data.shelf
 
 
 def test_other_arrays_take_the_other_way():

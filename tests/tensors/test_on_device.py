@@ -37,7 +37,7 @@ def both(name: str, to: To, weighted: bool = True, n: int = 6000, **options: Any
 
 
 def data_of(score: sb.Score) -> OnDevice:
-    data = score._answers._store.data  # type: ignore[attr-defined]
+    data = score._answers._evidence.data  # type: ignore[attr-defined]
     assert isinstance(data, OnDevice)
     return data
 
@@ -92,7 +92,7 @@ def test_bins_of_torch_tensors_are_those_of_the_host(name: str, weighted: bool, 
     for level in (0.5, 0.999):
         assert score.interval(level) == pytest.approx(plain.interval(level), rel=1e-12)
     answers = score._answers
-    data = getattr(answers, "inner", answers)._store.data
+    data = getattr(answers, "inner", answers)._evidence.data
     assert isinstance(data, OnDevice)
     assert "_host" not in vars(data)
 
@@ -107,7 +107,7 @@ def test_the_sums_of_very_many_labels_give_more(to: To, name: str) -> None:
     for answer in ("observed", "expected", "std"):
         assert getattr(score, answer) == pytest.approx(getattr(plain, answer), rel=1e-13 if answer != "std" else 1e-11)
     answers = score._answers
-    data = answers._store.data if name == "r2_score" else answers.inner._store.data
+    data = answers._evidence.data if name == "r2_score" else answers.inner._evidence.data
     assert isinstance(data, OnDevice)
     assert "_host" not in vars(data)
 

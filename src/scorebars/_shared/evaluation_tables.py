@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scorebars._shared.escaping import latex_text, markdown_text, printable
 from scorebars._shared.score_views import answers_of, left_out, number, percent
-from scorebars._shared.shown import Table, View
+from scorebars._shared.shown import Printout, Table
 
 if TYPE_CHECKING:
     from scorebars.evaluation.scoring import Evaluation
@@ -16,6 +16,7 @@ _SHOWN = ("observed", "expected", "truth", "perfect", "noise_share")
 
 
 def header(evaluation: Evaluation) -> list[str]:
+    """The names of the columns."""
     group = [] if evaluation.groups == [None] else ["group"]
     errors = ("expected ± labels", "truth ± labels ± sample", "perfect ± labels")
     return ["model", *group, "metric", "observed", *errors, "noise share"]
@@ -34,12 +35,12 @@ def cells(evaluation: Evaluation) -> list[list[str]]:
     return rows
 
 
-def view(evaluation: Evaluation) -> View:
+def view(evaluation: Evaluation) -> Printout:
     """The scores as a table, what was left out, and what was assumed."""
     head = header(evaluation)
     notes = [left_out(evaluation.omitted)] if evaluation.omitted else []
     notes += [f"Note: {evaluation.assumed}."] if evaluation.assumed else []
-    return View(tables=[Table(head, cells(evaluation), head.index("metric") + 1)], notes=notes)
+    return Printout(tables=[Table(head, cells(evaluation), head.index("metric") + 1)], notes=notes)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from scorebars import checks, tables
 from scorebars.arrays import PLAIN, FloatArray, has_unit, to_host
-from scorebars.errors import ClassError, ErrorModel, MeasurementError, Normal, SplitNormal
+from scorebars.errors import ClassError, ErrorModel, MeasurementError, Normal
 from scorebars.forecasts.given_forecast import forecast_of, is_forecast
 
 _MOST_CORRELATED = 5_000
 """Correlations of `uncertainties` variables become a covariance matrix up to this many labels."""
-_ONE_SIGMA = 0.15865525393145707
-"""Probability of falling more than one standard deviation below the mean, for a normal error."""
 
 
 def named_predictions(y_pred: Any) -> dict[str, Any]:
@@ -234,15 +232,10 @@ def plain_array(values: Any, unit: Any = None) -> NDArray[Any]:
 
 
 def _error_bars(y: FloatArray, yerr: Any) -> FloatArray | None:
-    """What was quoted, else the middle 68 % of a fresh label, which is one sigma of a normal error."""
+    """Lower and upper errors, (2, n); None for exact labels and for classes."""
     if yerr is None or isinstance(yerr, ClassError):
         return None
-    if isinstance(yerr, SplitNormal):
-        return np.stack([np.broadcast_to(yerr.lower, y.shape), np.broadcast_to(yerr.upper, y.shape)])
-    if not isinstance(yerr, MeasurementError):
-        quoted = np.asarray(plain_array(yerr), dtype=np.float64)
-        return np.broadcast_to(quoted.ravel() if quoted.size == len(y) else quoted, (2, len(y)))
-    if np.any(np.not_equal(yerr.repeats, 1)):
-        return np.broadcast_to(np.sqrt(yerr.label_variance(y)), (2, len(y)))
-    low, high = (yerr.ppf(y, np.full_like(y, q)) for q in (_ONE_SIGMA, 1 - _ONE_SIGMA))
-    return np.maximum(np.stack([y - low, high - y]), 0.0)
+    if isinstance(yerr, MeasurementError):
+        return yerr.error_bars(y)
+    quoted = np.asarray(plain_array(yerr), dtype=np.float64)
+    return np.broadcast_to(quoted.ravel() if quoted.size == len(y) else quoted, (2, len(y)))

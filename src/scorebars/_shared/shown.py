@@ -23,7 +23,7 @@ class Table(NamedTuple):
     names: int = 1
 
 
-class View(NamedTuple):
+class Printout(NamedTuple):
     """What a result shows: a title, tables, remarks, and warnings."""
 
     title: str = ""
@@ -36,7 +36,7 @@ class Shown(ABC):
     """A result that prints as text, also where a terminal shows its repr, and as HTML in notebooks."""
 
     @abstractmethod
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What is shown."""
 
     def __str__(self) -> str:

@@ -272,9 +272,8 @@ class Answers(ABC):
         return self._with_size_errors(found, methodcaller("_remeasured", repeats), of_truth=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in vars(self).items() if name != "against_truth"
-        }  # cached values are computed again after unpickling
+        """All but the estimate against the truth, which is computed again after unpickling."""
+        return {name: value for name, value in vars(self).items() if name != "against_truth"}
 
     @cached_property
     def against_truth(self) -> Estimate:

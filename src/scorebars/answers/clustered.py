@@ -26,11 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorebars import checks, tables
-from scorebars.answers.base import Answers, ChangedAnswers
+from scorebars.answers.base import Answers, ChangedAnswers, asked_of
 from scorebars.answers.combined import TransformedAnswers
 from scorebars.answers.intervals import (
     LEAST_SKEWNESS,
     IntervalAt,
+    NextShare,
     ScoreInterval,
     Skewed,
     Symmetric,
@@ -39,10 +40,8 @@ from scorebars.answers.intervals import (
     leaning_quantiles,
 )
 from scorebars.answers.score import Estimate, Interval, Score, Scores, UndefinedEstimate
-from scorebars.answers.size_errors import NumberOf
 from scorebars.arrays import FloatArray, to_host
-from scorebars.errors import MeasurementError
-from scorebars.measured import Measured
+from scorebars.numerics import FIXED_SEED
 
 _FEW = 5
 """With fewer groups their scatter is hardly known."""
@@ -105,20 +104,18 @@ class Clusters:
         if isinstance(interval, Symmetric):
             std = math.sqrt(max(interval.std**2 + sets * self.more, 0.0)) if math.isfinite(self.more) else math.inf
             found = replace(interval, std=std, df=self.df, lean=self.lean if sets == 1 else 0.0)
-            return (
-                replace(found, skewness=self.skewness, sets=sets, least=LEAST_SKEWNESS)
-                if isinstance(found, Skewed)
-                else found
-            )
+            if isinstance(found, Skewed):
+                return replace(found, skewness=self.skewness, sets=sets, least=LEAST_SKEWNESS)
+            return found
         if isinstance(interval, ScoreInterval):
-            ratio = self.ratio if sets > 1 else self.ratio_of_truth
-            lean = self.lean if sets == 1 else 0.0
-            return replace(interval, curve=interval.curve * ratio, df=self.df, lean=lean)
-        if (
-            isinstance(interval, partial) and interval.args and isinstance(interval.args[0], ScoreInterval)
-        ):  # a next share
-            return partial(interval.func, self.spread(interval.args[0], value, limits, sets), *interval.args[1:])
+            return self._spread_share(interval, sets)
+        if isinstance(interval, NextShare):
+            return NextShare(self._spread_share(interval.mean, sets))
         return partial(_farther, interval, self, value, limits, sets)
+
+    def _spread_share(self, interval: ScoreInterval, sets: float) -> ScoreInterval:
+        ratio, lean = (self.ratio, 0.0) if sets > 1 else (self.ratio_of_truth, self.lean)
+        return replace(interval, curve=interval.curve * ratio, df=self.df, lean=lean)
 
 
 def _farther(
@@ -147,21 +144,11 @@ class ClusteredAnswers(ChangedAnswers):
 
     # what groups do not change -----------------------------------------------------------------
 
-    def present_repeats(self) -> int:
-        return self.inner.present_repeats()
-
-    def _in_memory(self) -> Measured | None:
-        return self.inner._in_memory()
-
-    def _resized(self, factor: FloatArray | float) -> Answers:
-        return self.inner._resized(factor)
-
-    @property
-    def _items_hold_sizes(self) -> bool:  # type: ignore[override]
-        return self.inner._items_hold_sizes
-
-    def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        return self.inner._size_std_apart(errors, ask)
+    present_repeats = asked_of("inner.present_repeats")
+    _in_memory = asked_of("inner._in_memory")
+    _resized = asked_of("inner._resized")
+    _items_hold_sizes = asked_of("inner._items_hold_sizes")
+    _size_std_apart = asked_of("inner._size_std_apart")
 
     def warnings(self) -> list[str]:
         few = f"the items come in {self.groups} groups only, whose scatter is hardly known: intervals for other items are wide."
@@ -244,16 +231,7 @@ class ClusteredAnswers(ChangedAnswers):
             total = self.inner._interval_of(inside)
         else:
             total = self._clusters.spread(found._total, float(found), self._range)
-        return Estimate(
-            float(found),
-            found._std,
-            method=found.method,
-            note=found.note,
-            interval=found._interval,
-            total_interval=total,
-            bootstrap=found._bootstrap,
-            sampled=found._sampled,
-        )
+        return found._changed(total_interval=total)
 
     def sampling_std(self) -> float:
         """What the label errors add is the same as for independent items."""
@@ -322,12 +300,11 @@ Values = Callable[[NDArray[np.intp]], float]
 _MOST_LEFT_OUT = 200
 """More groups than these are left out several at a time."""
 _DRAWN_AGAIN = 200
-_SEED = 20240517
 
 
 def groups_drawn_again(value_of: Values, codes: NDArray[np.intp]) -> float:
-    """The same from groups drawn with replacement."""
-    rng, count = np.random.default_rng(_SEED), int(codes.max()) + 1
+    """Variance of a metric over test sets, from groups drawn with replacement: where leaving groups out does not show it."""
+    rng, count = np.random.default_rng(FIXED_SEED), int(codes.max()) + 1
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     drawn = (rng.integers(0, count, count) for _ in range(_DRAWN_AGAIN))
     return float(np.var([value_of(np.concatenate([members[g] for g in groups])) for groups in drawn]))
@@ -340,7 +317,7 @@ def left_out_groups(value_of: Values, codes: NDArray[np.intp]) -> float:
     """
     count = int(codes.max()) + 1
     if count > _MOST_LEFT_OUT:
-        codes = (np.random.default_rng(_SEED).permutation(count) % _MOST_LEFT_OUT)[codes]
+        codes = (np.random.default_rng(FIXED_SEED).permutation(count) % _MOST_LEFT_OUT)[codes]
         count = _MOST_LEFT_OUT
     values = np.array([value_of(np.flatnonzero(codes != g)) for g in range(count)])
     if not np.all(np.isfinite(values)):

@@ -22,11 +22,11 @@ from scorebars.errors.label_and_prediction import LabelAndPrediction
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
-from scorebars.measured import Measured
+from scorebars.measured import Measured, near_one
+from scorebars.numerics import FIXED_SEED
 
 _TOO_LARGE = "it is above the largest double. Choose another unit for y_true, y_pred and yerr."
 _DRAWS = 20_000
-_SEED = 20240517
 
 
 # a function of a metric ----------------------------------------------------------------------------
@@ -200,9 +200,9 @@ class AverageAnswers(Answers):
         return self._hypot([part.std for part in self._parts])
 
     def law(self) -> Law:
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(FIXED_SEED)
         draws = np.dot(self._weights, [np.asarray(part.law().rvs(_DRAWS, rng)) for part in self._parts])
-        unit = math.ldexp(1.0, math.frexp(max(abs(self.expected), self.std))[1] - 1)  # keeps the variance in range
+        unit = near_one(max(abs(self.expected), self.std))  # keeps the variance in range
         law = SampleLaw(draws / unit, mean=self.expected / unit, var=(self.std / unit) ** 2)
         return law if unit == 1.0 else ScaledLaw(law, unit)
 

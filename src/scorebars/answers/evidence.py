@@ -1,6 +1,6 @@
 """What is kept of the labels for the answers: the labels themselves, or only sums and bins of them.
 
-A family asks its store for sums, bins or labels and does not care where these came from: arrays in memory or on a device
+A family asks its evidence for sums, bins or labels and does not care where these came from: arrays in memory or on a device
 are a `Measured`, streamed labels are a `Store`. Whatever needs labels that are gone fails here, in one place.
 """
 
@@ -55,6 +55,7 @@ class Evidence:
     """Whether errors are normal and independent; labels stay on their device."""
     repeats: FloatArray | float
     _trace: tuple[str | None, tuple[float, ...]] | None
+    """What shows whether the user's own arrays were changed: the sums kept under a name, or (None) the arrays' fingerprint."""
 
     def __init__(self, kept: Measured | Store, kind: str = "classical", totals: NormalSums | None = None) -> None:
         """`totals`: the sums of the metric that asks, where they are known already."""
@@ -72,7 +73,7 @@ class Evidence:
         self.repeats = 1.0 if data.on_device else data.errors.repeats
         if data.borrowed:  # sums or the arrays themselves show whether they were changed
             key = next((name for name in _SUMS if name in data.shelf), None)
-            self._trace = key, data.fingerprint() if key is None else _few(data.shelf[key])
+            self._trace = key, data.fingerprint() if key is None else _fingerprint(data.shelf[key])
 
     def labels(self, what: str) -> Measured:
         """The labels, for an answer that needs them; refuses arrays that were changed since the score was made."""
@@ -81,7 +82,7 @@ class Evidence:
             raise UndefinedEstimate(NOT_KEPT.format(what=what))
         if self._trace is not None:
             key, seen = self._trace
-            if seen != (data.fingerprint() if key is None else _few(_sums_again(data, key))):
+            if seen != (data.fingerprint() if key is None else _fingerprint(_sums_again(data, key))):
                 raise RuntimeError(_CHANGED)
         return data
 
@@ -137,7 +138,7 @@ class Evidence:
     def _higher_sums(self, data: Measured, need: str) -> HigherSums | None:
         """On the host; the pass tells also whether the arrays were changed since the score was made."""
         sums, errors = sums_of(data, labels=need == "ratio"), cast(Normal, data.errors.normal)
-        if self._trace is not None and (self._trace[0] is None or self._trace[1][:3] != _few(sums)[:3]):
+        if self._trace is not None and (self._trace[0] is None or self._trace[1][:3] != _fingerprint(sums)[:3]):
             self.labels(need)
         try:
             return higher_sums(data.y, data.p, errors.sigma, data.weight, need, sums)
@@ -387,7 +388,8 @@ def _sums_again(data: Measured, key: str) -> NormalSums:
     return sums_of(data.changed(), _SUMS[key], labels=not math.isnan(data.shelf[key].y_shift))
 
 
-def _few(sums: NormalSums) -> tuple[float, ...]:
+def _fingerprint(sums: NormalSums) -> tuple[float, ...]:
+    """Sums that differ once an array was changed, as `Measured.fingerprint` has them of the arrays themselves."""
     return tuple(x for x in (sums.d, sums.sq, sums.var, sums.y1, sums.y2) if not math.isnan(x))
 
 

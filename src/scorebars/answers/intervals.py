@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from scipy.special import betaln, gammaln, log_ndtr, ndtri, ndtri_exp, stdtr, stdtrit
 
-from scorebars.answers.score import Declaration, Interval
+from scorebars.answers.score import ONE_SIGMA, Declaration, Interval
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
 
@@ -189,7 +188,6 @@ class ScoreInterval:
             return Interval(self.low, self.high)
         reach = math.sqrt(max(curve * (x * (1.0 - bent * x) + curve / 4) + fixed * (1.0 + bent * curve), 0.0))
         ends = ((x + curve / 2 - reach) / (1.0 + bent * curve), (x + curve / 2 + reach) / (1.0 + bent * curve))
-        # rounding must not push the estimate itself out
         if self.lean:
             down, up = leaning_quantiles(z, self.lean)
             std = math.sqrt(max(self.fixed / width**2 + self.curve * x * (1.0 - bent * x), 0.0))
@@ -197,6 +195,7 @@ class ScoreInterval:
                 min(ends[0], x - down * std) if down > z else ends[0],
                 max(ends[1], x + up * std) if up > z else ends[1],
             )
+        # rounding must not push the estimate itself out
         low, high = max(min(ends[0], x), 0.0), min(max(ends[1], x), most)
         return Interval(self.low + width * low, self.low + width * high)
 
@@ -216,9 +215,20 @@ class OfLaw:
         return Interval(min(low, estimate), max(high, estimate))
 
 
+@dataclass(frozen=True)
+class NextShare:
+    """Where a share falls on the next test set: mirrored about the observed one, from the interval of the mean of both."""
+
+    mean: ScoreInterval
+
+    def __call__(self, level: float) -> Interval:
+        (low, high), observed = self.mean(level), self.mean.value
+        return kept_between(2.0 * low - observed, 2.0 * high - observed, self.mean.low, self.mean.high)
+
+
 def next_share(
     observed: float, curve: float, declaration: Declaration, shared_variance: float = 0.0, df: float = math.inf
-) -> IntervalAt:
+) -> NextShare:
     """Where a share falls on the next test set: all values that do not differ too much from the observed one.
 
     Both shares scatter about one population value, and their mean x is the best guess of it:
@@ -229,14 +239,7 @@ def next_share(
     `curve` is one over the number of items that the share is taken of; `shared_variance` what errors common to all
     labels add.
     """
-    return partial(
-        _mirrored_about, ScoreInterval(observed, shared_variance / 2, curve / 2, declaration.low, declaration.high, df)
-    )
-
-
-def _mirrored_about(middle: ScoreInterval, level: float) -> Interval:
-    low, high = middle(level)
-    return kept_between(2.0 * low - middle.value, 2.0 * high - middle.value, middle.low, middle.high)
+    return NextShare(ScoreInterval(observed, shared_variance / 2, curve / 2, declaration.low, declaration.high, df))
 
 
 def next_order_statistic(ordered: FloatArray, k: float, level: float) -> tuple[float, float]:
@@ -272,6 +275,12 @@ def less_error(value: float, errors: FloatArray, low: float, high: float, level:
     """value - error, for errors between their quantiles; always with the value, kept in the range."""
     most, least = np.quantile(errors, [(1.0 + level) / 2, (1.0 - level) / 2])
     return kept_between(value - max(most, 0.0), value - min(least, 0.0), low, high)
+
+
+def std_of(interval: IntervalAt, value: float) -> float:
+    """The standard error of a value of at least 0: half of its interval at one standard deviation; of 0 all of it."""
+    low, high = interval(ONE_SIGMA)
+    return high if value == 0 else (high - low) / 2
 
 
 def root_of(squared: IntervalAt, level: float) -> Interval:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from scorebars.answers.base import Answers, ChangedAnswers, Level, of_law
+from scorebars.answers.base import Answers, ChangedAnswers, asked_of, of_law
 from scorebars.answers.intervals import IntervalAt, Symmetric
 from scorebars.answers.score import ONE_SIGMA, Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.truth.limited_residuals import (
@@ -37,6 +37,7 @@ from scorebars.laws.samples import SampleLaw
 from scorebars.losses import AbsoluteError, Crps, LogScore, Loss, SignedError
 from scorebars.measured import Measured
 from scorebars.moments.statistics import weighted_median
+from scorebars.numerics import FIXED_SEED
 
 _Found = TypeVar("_Found")
 
@@ -56,7 +57,6 @@ _MOST_ORDERED = 20_000
 _COMPARED = 1 << 20
 """Pairs compared at a time."""
 _DRAWS, _FEWEST_DRAWS, _PAIRED = 500, 50, 400_000_000
-_SEED = 20240517
 FRESH_LIMITS = (
     "what a new measurement of a limit would give depends on where the limit comes from (another detection limit, another "
     "range of the instrument), which the labels do not tell."
@@ -74,14 +74,9 @@ class _Nearest(ChangedAnswers):
         """Which bound `observed` is; none for a bias, which the nearest values make too small on both sides."""
         self.observed_is = ", ".join(filter(None, (f"the classical metric with {NEAREST}", self._bound)))
 
-    def _item_variance(self) -> float:
-        return self.inner._item_variance()
-
-    def _label_variance(self) -> float:
-        return self.inner._label_variance()
-
-    def total_interval(self, level: float) -> Interval:
-        return self.inner.total_interval(level)
+    _item_variance = asked_of("inner._item_variance")
+    _label_variance = asked_of("inner._label_variance")
+    total_interval = asked_of("inner.total_interval")
 
     def noise_share(self) -> None:
         """Observed holds less than the whole error, so that no share of it has a meaning."""
@@ -139,16 +134,10 @@ class LimitedLoss(_Nearest):
             raise ValueError(NO_LIMITS.format("a loss that is not one of the residual alone"))
         return cls(family(nearest(data, loss)), loss, data)
 
-    def root_moments(self) -> tuple[float, float] | None:
-        """Mean and variance of the root of the plain metric, as its family finds them."""
-        return self.inner.root_moments()  # type: ignore[attr-defined]
-
-    def _forward(self, level: Level) -> Law:
-        return self.inner._forward(level)  # type: ignore[attr-defined]
-
-    def root_exists(self) -> bool:
-        """Whether the root has a mean, as the plain metric finds it."""
-        return self.inner.root_exists()  # type: ignore[attr-defined]
+    # of the plain metric, which the root of this one asks for
+    root_moments = asked_of("inner.root_moments")
+    root_exists = asked_of("inner.root_exists")
+    _forward = asked_of("inner._forward")
 
     def bounds(self) -> Interval:
         losses = _losses(self.loss, self.limits, self.data.predictions, best_label(self.loss, self.data.predictions))
@@ -263,7 +252,7 @@ class LimitedOrder(Answers):
         labels, own = self.limits, self.limits.of_numbers
         if own.error_free(labels.labels()):
             return NormalLaw(self.observed, 0.0)
-        rng, limit = np.random.default_rng(_SEED), labels.limits
+        rng, limit = np.random.default_rng(FIXED_SEED), labels.limits
         draws = own.sample(labels.labels(), int(min(_DRAWS, max(_PAIRED // self.n**2, _FEWEST_DRAWS))), rng)
         values = []
         for row in draws:

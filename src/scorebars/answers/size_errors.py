@@ -20,13 +20,13 @@ from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
 from scorebars.errors.estimated_sizes import CommonScale, EstimatedSizes
+from scorebars.numerics import FIXED_SEED
 
 if TYPE_CHECKING:
     from scorebars.answers.base import Answers
 
 _DIRECTIONS = 12
 """How often the sizes of all errors are changed at once, each up or down at random."""
-_SEED = 20240517
 
 NumberOf = Callable[["Answers"], float]
 """Reads one number off the answers, such as the truth; it can be pickled."""
@@ -116,7 +116,7 @@ def from_single_sizes(sizes: EstimatedSizes, halved: Callable[[FloatArray], floa
     Single sizes err independently. Move all at once, each up or down at random: the mean square of the change is the sum of
     the squares that each size would give alone.
     """
-    rng = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(FIXED_SEED)
     signs = rng.choice([-1.0, 1.0], (_DIRECTIONS, len(sizes.sigma)))
     square = float(np.mean([halved(row * sizes.own_steps) ** 2 for row in signs])) if np.any(sizes.weight) else 0.0
     if (common := sizes.common_steps) is not None:

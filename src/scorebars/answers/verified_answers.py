@@ -16,13 +16,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.base import Answers
+from scorebars.answers.base import Answers, asked_of
 from scorebars.answers.clustered import moves_of_groups, unequal_groups
 from scorebars.answers.combined import TransformedAnswers
 from scorebars.answers.intervals import ScoreInterval, Symmetric
-from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.score import Declaration, Estimate, UndefinedEstimate
 from scorebars.arrays import BoolArray, FloatArray
-from scorebars.laws.law import Law
 
 _NOTHING_ASSUMED = (
     "from {checked} checked items of {n}, nothing assumed about how labels err; the labels of the others count by "
@@ -347,8 +346,11 @@ class VerifiedAnswers(Answers):
     def std(self) -> float:
         return 0.0
 
-    def law(self) -> Law:
-        return self.plain.law()
+    law = asked_of("plain.law")
+    influences = asked_of("plain.influences")
+    _item_variance = asked_of("plain._item_variance")
+    sampling_std = asked_of("plain.sampling_std")
+    total_interval = asked_of("plain.total_interval")
 
     @property
     def _why_not(self) -> str:
@@ -410,18 +412,6 @@ class VerifiedAnswers(Answers):
 
     def _remeasured(self, repeats: float) -> Estimate:
         raise UndefinedEstimate(NO_FRESH)
-
-    def influences(self) -> FloatArray:
-        return self.plain.influences()
-
-    def _item_variance(self) -> float:
-        return self.plain._item_variance()
-
-    def sampling_std(self) -> float:
-        return self.plain.sampling_std()
-
-    def total_interval(self, level: float) -> Interval:
-        return self.plain.total_interval(level)
 
     def warnings(self) -> list[str]:
         try:

@@ -32,7 +32,7 @@ _NO_MEMORY = (
 )
 
 
-class Guard(TyperGroup):
+class Verbs(TyperGroup):
     """The commands, with every failure turned into a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -40,7 +40,7 @@ class Guard(TyperGroup):
         output.stand_in_for_closed_streams()
         with _terminated_cleanly(), warnings.catch_warnings():
             warnings.simplefilter("default")
-            warnings.showwarning = lambda message, *_, **__: output.warn(str(message))
+            warnings.showwarning = lambda message, *_, **__: output.note_warning(str(message))
             try:
                 done = super().invoke(ctx)
                 sys.stdout.flush()
@@ -89,7 +89,7 @@ def _terminated_cleanly() -> Iterator[None]:
 
 app = typer.Typer(
     name="scorebars",
-    cls=Guard,
+    cls=Verbs,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     epilog=output.EXIT_CODES,

@@ -53,7 +53,7 @@ def compare(
     """
     output.keep_apart([*file, columns.cov], out, report)
     asked = opt.asked_metric(metric) if metric else None
-    data = opt.labels_in(file, columns, out.quiet, opt.task_of([asked] if asked else None))
+    data = opt.labels_in(file, columns, out.quiet, opt.asked_task([asked] if asked else None))
     checks = output.note_doubts(data, out.quiet)
     chosen = asked or default_metric(data)
     options: dict[str, Any] = {"sampling": sampling, "rope": rope, "level": level}
@@ -80,7 +80,7 @@ def compare(
     )
     if not out.quiet:
         for warning in found.warnings:
-            output.warn(f"{warning}.")
+            output.note_warning(f"{warning}.")
 
 
 def default_metric(data: TableLabels) -> str:
@@ -92,7 +92,7 @@ def default_metric(data: TableLabels) -> str:
 
 def comparison_of(data: TableLabels, metric: opt.AskedMetric, **options: Any) -> sb.Comparison:
     """The comparison of all models of the checked arrays."""
-    models = data.models if opt.task_of([metric]) == "forecast" else data.predictions
+    models = data.models if opt.asked_task([metric]) == "forecast" else data.predictions
     return sb.compare(
         data.y, models, yerr=data.yerr, metric=metric, sample_weight=data.weight, groups=data.groups, **options
     )

@@ -91,7 +91,7 @@ def evaluate(
             result, unit = _streamed(source, roles, columns, asked, out.quiet), None
             omitted = result.omitted
         else:
-            data = opt.checked_labels(source, roles, columns, out.quiet, opt.task_of(asked))
+            data = opt.checked_labels(source, roles, columns, out.quiet, opt.asked_task(asked))
             data = data if positive is None else binary(data, positive)
             result, omitted, unit = evaluation_of(data, asked or data.metrics), data.omitted, data.unit
             checks = output.note_doubts(data, out.quiet)
@@ -180,36 +180,16 @@ def _streamed(
     files = files_in_pieces(source)
     if files is None:
         raise output.Failure(f"{source.name} cannot be streamed: only CSV, Parquet and Feather files can.")
-    if isinstance(roles.yerr, tuple) or roles.percent or roles.in_cells or roles.cov or roles.model or roles.y is None:
-        raise output.Failure(
-            "--stream takes labels with one column of errors or one number: add --no-stream for anything else."
-        )
-    if marks_limits(source, roles.y):
-        raise output.Failure(
-            f"a column of {source.name} may mark which labels are limits, which tell about the truth only all together: add "
-            "--no-stream."
-        )
-    if roles.members or not roles.predictions:
-        raise output.Failure(
-            "--stream takes a column of predictions for each model: add --no-stream, or say --members none."
-        )
-    if roles.by is not None:
-        raise output.Failure("--by needs all labels in memory: leave it out (--by none), or add --no-stream.")
-    if roles.gold is not None:
-        raise output.Failure(
-            f"gold labels ({roles.gold}) need all labels in memory: add --no-stream, or say --gold none."
-        )
-    if roles.groups is not None:
-        raise output.Failure("--groups needs all labels in memory: leave it out, or add --no-stream.")
+    labels = _labels_to_stream(source, roles)
     models = {printable(model): column for column, model in roles.models().items()}
     if len(models) < len(roles.predictions):
         raise output.Failure("two models have names that look the same. Rename their columns.")
     # whole numbers of a few values are measured here, for later rows may hold others
-    task = options.task or task_of({roles.y: source.first_rows()[roles.y]}, roles)[0]
+    task = options.task or task_of({labels: source.first_rows()[labels]}, roles)[0]
     try:
         result = sb.evaluate(
             dataset_of(files, roles.numbers(task)),
-            y=roles.y,
+            y=labels,
             pred=models,
             yerr=roles.yerr,
             sample_weight=roles.weight,
@@ -233,6 +213,32 @@ def _streamed(
     if result.omitted and not quiet:
         opt.note_omitted(result.omitted, result.n)
     return result
+
+
+def _labels_to_stream(source: TableSource, roles: Roles) -> str:
+    """The column of labels; refuses what needs more than one pass, or more than one column of errors."""
+    if isinstance(roles.yerr, tuple) or roles.percent or roles.in_cells or roles.cov or roles.model or roles.y is None:
+        raise output.Failure(
+            "--stream takes labels with one column of errors or one number: add --no-stream for anything else."
+        )
+    if marks_limits(source, roles.y):
+        raise output.Failure(
+            f"a column of {source.name} may mark which labels are limits, which tell about the truth only all together: add "
+            "--no-stream."
+        )
+    if roles.members or not roles.predictions:
+        raise output.Failure(
+            "--stream takes a column of predictions for each model: add --no-stream, or say --members none."
+        )
+    if roles.by is not None:
+        raise output.Failure("--by needs all labels in memory: leave it out (--by none), or add --no-stream.")
+    if roles.gold is not None:
+        raise output.Failure(
+            f"gold labels ({roles.gold}) need all labels in memory: add --no-stream, or say --gold none."
+        )
+    if roles.groups is not None:
+        raise output.Failure("--groups needs all labels in memory: leave it out, or add --no-stream.")
+    return roles.y
 
 
 def _as_shown_here(why: str, files: Sequence[ArrowFile]) -> str:

@@ -211,7 +211,7 @@ class ComparedOptions(_ForecastColumns, WeightedOptions):
 
 @dataclass(frozen=True)
 class GroupedOptions(ComparedOptions):
-    """The same with groups."""
+    """The same with scores for each of several groups of rows."""
 
     by: Annotated[  # type: ignore[misc]
         str | None, _column("Column of groups: scores for each of them too; or none.")
@@ -337,7 +337,7 @@ def _metric_option(name: str, text: str, known: list[str]) -> tuple[str, Any]:
         return option, value
 
 
-def task_of(metrics: Sequence[AskedMetric] | None) -> str | None:
+def asked_task(metrics: Sequence[AskedMetric] | None) -> str | None:
     """What the first of the metrics that were asked for says about the labels."""
     if not metrics:
         return None

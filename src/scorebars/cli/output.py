@@ -94,7 +94,7 @@ def note(text: str, style: str = "dim") -> None:
     sys.stderr.flush()
 
 
-def warn(text: str) -> None:
+def note_warning(text: str) -> None:
     """A warning, on standard error."""
     note(f"Warning: {text}", style="yellow")
 
@@ -297,7 +297,7 @@ def note_doubts(data: TableLabels, quiet: bool) -> dict[str, sb.ErrorCheck]:
         with suppress(ValueError):  # errors that are all zero; what cannot be scored the score says
             checks[model] = sb.check_errors(data.y, p, yerr=data.yerr)
     for doubt in said_of({model: checks[model].doubts if model in checks else [] for model in data.predictions}):
-        warn(doubt)
+        note_warning(doubt)
     return checks
 
 

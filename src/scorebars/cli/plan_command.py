@@ -78,6 +78,7 @@ def plan(
 
 
 def plan_from_pilot(data: TableLabels, difference: float | None, std: float | None, goal: dict[str, Any]) -> Any:
+    """The plan that the labels of a file suggest as a pilot; refuses another number of models than the goal is about."""
     wanted = 1 if std is not None else 2
     if len(data.predictions) != wanted:
         what = "one model (--std)" if wanted == 1 else "two models (--difference)"

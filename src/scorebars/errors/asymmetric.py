@@ -65,6 +65,9 @@ class SplitNormal(Continuous):
     def error_bar(self, y: FloatArray) -> FloatArray:
         return np.broadcast_to((np.asarray(self.lower) + self.upper) / 2, y.shape)
 
+    def error_bars(self, y: FloatArray) -> FloatArray:
+        return np.stack([np.broadcast_to(self.lower, y.shape), np.broadcast_to(self.upper, y.shape)])
+
     def in_units_of_labels(self, n: int) -> MeasurementError:
         bar = self.error_bar(np.zeros(n))
         return self.scaled(1.0 / np.where(bar > 0, bar, 1.0))

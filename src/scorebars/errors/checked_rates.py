@@ -12,10 +12,10 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from scorebars.arrays import FloatArray
+from scorebars.numerics import FIXED_SEED
 
 PRIOR = 0.5
 """Added to the number of right ones and, divided among the ways to be wrong, to that of wrong ones, where rates are drawn."""
-_SEED = 20240517
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class CheckedRates:
 
     def draws(self, count: int) -> FloatArray:
         """Rates that go with these counts, (count, c, j): Dirichlet, spread evenly (a Latin hypercube) with a fixed seed."""
-        grid = evenly_spread(count, self.counts.size, np.random.default_rng(_SEED))
+        grid = evenly_spread(count, self.counts.size, np.random.default_rng(FIXED_SEED))
         parts = np.maximum(gammaincinv(self._shape.ravel(), grid).reshape(count, *self.counts.shape), 1e-300)
         return np.asarray(parts / np.add.reduce(parts, axis=2, keepdims=True))
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ErrorKind = Literal["classical", "berkson"]
 _KINDS = ("classical", "berkson")
+_BELOW_ONE_SIGMA = float(ndtr(1.0))
 
 
 def check_kind(kind: str) -> ErrorKind:
@@ -212,6 +213,13 @@ class MeasurementError(ErrorModel):
         """One standard deviation for each label at hand; of asymmetric errors the mean of lower and upper."""
         return np.sqrt(self.label_variance(y))
 
+    def error_bars(self, y: FloatArray) -> FloatArray:
+        """Lower and upper error of each label at hand, (2, n), as figures draw them: those quoted, else the middle 68 %."""
+        if np.any(np.not_equal(self.repeats, 1)):
+            return np.broadcast_to(np.sqrt(self.label_variance(y)), (2, len(y)))
+        low, high = self.central_68(y)
+        return np.maximum(np.stack([y - low, high - y]), 0.0)
+
     def largest(self, y: FloatArray) -> float:
         """Largest standard deviation of a label."""
         return float(np.sqrt(np.max(self.variance(y))))
@@ -310,6 +318,11 @@ class MeasurementError(ErrorModel):
     @abstractmethod
     def ppf(self, y: FloatArray, q: FloatArray) -> FloatArray:
         """The value below which a fresh label falls with probability q."""
+
+    def central_68(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Between which values the middle 68 % of fresh labels lie: one standard deviation to either side for normal errors."""
+        low, high = (self.ppf(y, np.full(len(y), q)) for q in (1.0 - _BELOW_ONE_SIGMA, _BELOW_ONE_SIGMA))
+        return low, high
 
     def draws(self, y: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """The values that fresh labels take and their probabilities, each (draws, n); None where no draws are held."""

@@ -61,9 +61,41 @@ class QuadraticTerms(NamedTuple):
         return max(4.0 * self.form - 2.0 * self.trace, 2.0 * self.trace)
 
 
+class Batches(NamedTuple):
+    """Labels that were measured together: all of a batch share one error."""
+
+    of: NDArray[np.intp]
+    """The number of the batch of each label."""
+    shift: FloatArray
+    """How far each label moves when the error of its batch is one standard deviation."""
+
+    @property
+    def number(self) -> int:
+        """How many batches there are."""
+        return int(self.of.max()) + 1
+
+    def sums(self, a: FloatArray) -> FloatArray:
+        """sum a_i b_i over the labels of each batch, b_i the shifts: how far it moves a sum of labels."""
+        return np.asarray(np.bincount(self.of, a * self.shift), dtype=np.float64)
+
+    def part(self, index: Any) -> Batches:
+        """Some of the labels, their batches numbered anew."""
+        return Batches(np.unique(self.of[index], return_inverse=True)[1].reshape(-1), self.shift[index])
+
+    def covariance(self) -> FloatArray:
+        """What the batches add to the covariance of the labels, (n, n)."""
+        return np.where(np.equal.outer(self.of, self.of), np.outer(self.shift, self.shift), 0.0)
+
+    def as_rows(self) -> FloatArray:
+        """A row of shifts for each batch, (number, n)."""
+        rows = np.zeros((self.number, len(self.of)))
+        rows[self.of, np.arange(len(self.of))] = self.shift
+        return rows
+
+
 _MOST_CELLS = 20_000_000
 """Batches times labels that are laid out as rows of shifts."""
-_MANY = 100
+_MANY_DEGREES = 100
 """From this many degrees of freedom on, Student's t is taken as normal."""
 NEGATIVE_YERR = "yerr is a standard deviation (not a variance): it cannot be below 0."
 
@@ -135,10 +167,8 @@ class Normal(LocationScale):
     sigma: FloatArray | float
     cov: FloatArray | None
     shared: FloatArray | None
-    batch: NDArray[np.intp] | None = None
-    """The number of the batch of each label; None where no batches share an error."""
-    batch_shift: FloatArray | None = None
-    """How far each label moves when the error of its batch is one standard deviation."""
+    batches: Batches | None = None
+    """None where no batches share an error."""
     scatter: EstimatedSizes | None = None
     """How well the error of each label is known; None where it is known exactly, or up to a factor that all share."""
 
@@ -175,12 +205,12 @@ class Normal(LocationScale):
             require_common_size(sigma=self.sigma, shared=rows[0])
             self.shared = rows
         if batch is not None or batch_sigma is not None:
-            self._set_batches(batch, batch_sigma)
+            self.batches = self._checked_batches(batch, batch_sigma)
         if dof is not None or (scale_error == 0) is not True:
             self._set_sizes(dof, scale_error)
 
-    def _set_batches(self, batch: Any, batch_sigma: Any) -> None:
-        """Errors that the labels of each batch share."""
+    def _checked_batches(self, batch: Any, batch_sigma: Any) -> Batches:
+        """Errors that the labels of each batch share, from what the user passes."""
         if batch is None or batch_sigma is None:
             raise ValueError("batch and batch_sigma belong together: which labels share an error, and how large it is.")
         if self.shared is not None:
@@ -193,8 +223,8 @@ class Normal(LocationScale):
             raise tables.missing_values("batch", ids, missing)
         shift = standard_deviations(batch_sigma, "batch_sigma")
         require_common_size(sigma=self.sigma, batch=ids, batch_sigma=shift)
-        self.batch = np.unique(ids.astype(str) if ids.dtype.kind == "O" else ids, return_inverse=True)[1].reshape(-1)
-        self.batch_shift = np.array(np.broadcast_to(shift, ids.shape))
+        number = np.unique(ids.astype(str) if ids.dtype.kind == "O" else ids, return_inverse=True)[1].reshape(-1)
+        return Batches(number, np.array(np.broadcast_to(shift, ids.shape)))
 
     def _set_sizes(self, dof: Any, scale_error: Any) -> None:
         """How well the sizes of the errors are known."""
@@ -234,7 +264,7 @@ class Normal(LocationScale):
 
     @property
     def independent(self) -> bool:
-        return self.cov is None and self.shared is None and self.batch is None
+        return self.cov is None and self.shared is None and self.batches is None
 
     plain_normal = independent
 
@@ -248,15 +278,15 @@ class Normal(LocationScale):
 
     @property
     def size(self) -> int | None:
-        if self.batch is not None:
-            return len(self.batch)
+        if self.batches is not None:
+            return len(self.batches.of)
         return super().size if self.shared is None else int(self.shared.shape[1])
 
     @property
     def total(self) -> FloatArray | float:
         """Standard deviation of each label, shared shifts included."""
-        if self.batch_shift is not None:
-            return np.hypot(self.sigma, self.batch_shift)
+        if self.batches is not None:
+            return np.hypot(self.sigma, self.batches.shift)
         if self.shared is None:
             return self.sigma
         return np.sqrt(np.square(self.sigma) + np.square(self.shared).sum(axis=0))
@@ -280,9 +310,8 @@ class Normal(LocationScale):
         part.shared = None if self.shared is None else self.shared[:, index]
         if self.scatter is not None:
             part.scatter = self.scatter[index]
-        if self.batch is not None and self.batch_shift is not None:
-            part.batch = np.unique(self.batch[index], return_inverse=True)[1].reshape(-1)
-            part.batch_shift = self.batch_shift[index]
+        if self.batches is not None:
+            part.batches = self.batches.part(index)
         return part
 
     def scaled(self, factor: float) -> Self:
@@ -292,8 +321,8 @@ class Normal(LocationScale):
         )
         if self.scatter is not None:
             found.scatter = self.scatter.scaled(factor)
-        if self.batch_shift is not None:
-            found.batch_shift = self.batch_shift * factor
+        if self.batches is not None:
+            found.batches = self.batches._replace(shift=self.batches.shift * factor)
         return found
 
     def resized(self, factor: FloatArray | float) -> Self:
@@ -303,9 +332,7 @@ class Normal(LocationScale):
         """Errors of the mean of `repeats` labels; shared shifts do not average out."""
         part = Normal.trusted(self.sigma / np.sqrt(repeats), self.kind)
         part.cov = None if self.cov is None else self.cov / np.sqrt(np.multiply.outer(repeats, repeats))
-        part.shared = self.shared
-        if self.batch is not None:
-            part.batch, part.batch_shift = self.batch, self.batch_shift
+        part.shared, part.batches = self.shared, self.batches
         return part
 
     def label_level(self) -> Normal:
@@ -327,7 +354,7 @@ class Normal(LocationScale):
         return unit
 
     def around_truth(self) -> MeasurementError:
-        if self.scatter is None or (self.scatter.common and self.scatter.pooled_degrees > _MANY):
+        if self.scatter is None or (self.scatter.common and self.scatter.pooled_degrees > _MANY_DEGREES):
             return self.label_level()
         scale = self.scatter.sigma * self.scatter.stretch / np.sqrt(self.repeats)
         return StudentT(scale, self.scatter.degrees, kind=self.kind)
@@ -357,9 +384,8 @@ class Normal(LocationScale):
         """The covariance matrix of labels whose errors are correlated."""
         if self.cov is not None:
             return self.cov
-        if self.batch is not None and self.batch_shift is not None:
-            same = np.equal.outer(self.batch, self.batch)
-            cov = np.where(same, np.outer(self.batch_shift, self.batch_shift), 0.0)
+        if self.batches is not None:
+            cov = self.batches.covariance()
         else:
             assert self.shared is not None
             cov = self.shared.T @ self.shared
@@ -371,36 +397,29 @@ class Normal(LocationScale):
         if self.cov is not None:
             return np.asarray(a @ self.cov @ a.T)
         out = (a * np.square(self.sigma)) @ a.T
-        if self.batch is not None:
-            sums = np.stack([self.batch_sums(row) for row in a])
+        if self.batches is not None:
+            sums = np.stack([self.batches.sums(row) for row in a])
             return np.asarray(out + sums @ sums.T)
         return np.asarray(out if self.shared is None else out + (a @ self.shared.T) @ (self.shared @ a.T))
 
     def variance_of_sum(self, y: FloatArray, a: FloatArray, repeats: FloatArray | float = 1.0) -> float:
         return float(self.averaged(repeats).covariance_of_sums(a[None])[0, 0])
 
-    def batch_sums(self, a: FloatArray) -> FloatArray:
-        """sum a_i b_i over the labels of each batch: how far it moves a sum of labels."""
-        assert self.batch is not None and self.batch_shift is not None
-        return np.asarray(np.bincount(self.batch, a * self.batch_shift), dtype=np.float64)
-
     def as_shifts(self) -> FloatArray | None:
         """All that labels share as rows of shifts, (k, n): one for each batch, as long as these fit into memory."""
-        if self.batch is None or self.batch_shift is None:
+        if self.batches is None:
             return self.shared
-        count, n = int(self.batch.max()) + 1, len(self.batch)
+        count, n = self.batches.number, len(self.batches.of)
         if count * n > _MOST_CELLS:
             raise ValueError(
                 f"{count} batches of {n} labels are too many for this metric, which needs a row of shifts for each: compare "
                 "or score fewer labels at a time, or use mean_squared_error, mean_absolute_error or mean_error."
             )
-        rows = np.zeros((count, n))
-        rows[self.batch, np.arange(n)] = self.batch_shift
-        return rows
+        return self.batches.as_rows()
 
     def common_shifts(self) -> FloatArray | None:
         """The shared shifts, or what is left of the covariance off its diagonal."""
-        if self.batch is not None:
+        if self.batches is not None:
             return self.as_shifts()
         if self.cov is None:
             return self.shared
@@ -420,10 +439,10 @@ class Normal(LocationScale):
             s = self.shared
             trace += 2.0 * float(np.sum(v * np.square(s).sum(axis=0))) + float(np.sum(np.square((s * a) @ s.T)))
             form += float(np.sum(np.square(s @ (a * d))))
-        if self.batch is not None and self.batch_shift is not None and not alone:
-            trace += 2.0 * float(np.sum(v * np.square(self.batch_shift)))
-            trace += float(np.sum(np.square(self.batch_sums(a * self.batch_shift))))
-            form += float(np.sum(np.square(self.batch_sums(a * d))))
+        if self.batches is not None and not alone:
+            shift, sums = self.batches.shift, self.batches.sums
+            trace += 2.0 * float(np.sum(v * np.square(shift))) + float(np.sum(np.square(sums(a * shift))))
+            form += float(np.sum(np.square(sums(a * d))))
         return QuadraticTerms(trace, form)
 
     def truth_variance(self, y: FloatArray, p: FloatArray, a: FloatArray) -> float:
@@ -463,7 +482,7 @@ class Normal(LocationScale):
         return (self.label_level() if repeats is None else self.averaged(repeats)).sample(truth, size, rng)
 
     def largest(self, y: FloatArray) -> float:
-        if self.batch_shift is not None:
+        if self.batches is not None:
             return float(np.max(self.total))
         if self.shared is None:
             return float(np.max(self.sigma))
@@ -478,8 +497,8 @@ class Normal(LocationScale):
         draws = y + self.sigma * rng.standard_normal((size, len(y)))
         if self.shared is not None:
             draws += rng.standard_normal((size, len(self.shared))) @ self.shared
-        if self.batch is not None and self.batch_shift is not None:
-            draws += rng.standard_normal((size, int(self.batch.max()) + 1))[:, self.batch] * self.batch_shift
+        if self.batches is not None:
+            draws += rng.standard_normal((size, self.batches.number))[:, self.batches.of] * self.batches.shift
         return draws
 
     def __repr__(self) -> str:
@@ -491,8 +510,8 @@ class Normal(LocationScale):
         if self.cov is not None:
             return self._text(f"cov=<{len(self.cov)} x {len(self.cov)}>", *sizes)
         shared = [] if self.shared is None else [f"shared=<{self.shared.shape[0]} x {self.shared.shape[1]}>"]
-        if self.batch is not None:
-            shared = [f"batch=<{int(self.batch.max()) + 1} batches>"]
+        if self.batches is not None:
+            shared = [f"batch=<{self.batches.number} batches>"]
         return self._text(shown_parameter("sigma", self.sigma), *shared, *sizes)
 
 

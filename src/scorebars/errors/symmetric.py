@@ -14,8 +14,7 @@ from scorebars.arrays import FloatArray
 from scorebars.errors.continuous import LocationScale
 from scorebars.errors.measurement_error import MeasurementError, check_kind
 from scorebars.errors.parameters import non_negative, positive_parameter, require_common_size
-
-_SEED = 20240517
+from scorebars.numerics import FIXED_SEED
 
 
 class OneWidth(LocationScale):
@@ -135,7 +134,7 @@ class Rounding(Uniform):
 
         That is independent of the true value, as rounding alone is not, and leaves no ties.
         """
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(FIXED_SEED)
         return y + self.halfwidth * rng.uniform(-1.0, 1.0, len(y)), Triangular(self.step, kind=self.kind)
 
 

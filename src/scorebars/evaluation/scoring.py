@@ -19,7 +19,7 @@ from scorebars import checks
 from scorebars._shared import evaluation_tables as tables
 from scorebars._shared.metric_names import SHORT_NAMES, needed_options, options_of
 from scorebars._shared.score_views import LIMITS_COUNT, for_trackers
-from scorebars._shared.shown import Shown, View
+from scorebars._shared.shown import Printout, Shown
 from scorebars._shared.writing import as_json
 from scorebars.answers.clustered import grouped
 from scorebars.answers.score import Declaration, Score
@@ -149,7 +149,7 @@ class Evaluation(Shown):
         """An HTML table."""
         return self._repr_html_()
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         return tables.view(self)
 

@@ -201,10 +201,21 @@ def study_data(
     arguments |= {"yerr": yerr, "sample_weight": sample_weight, "by": by, "groups": groups}
     arguments |= {f"prederr[{name!r}]": errors for name, errors in of_predictions.items()}
     data = StudyData(y_true, models, yerr, sample_weight, by, prederr=of_predictions, groups=groups)
-    omit, missing = nan_policy == "omit", np.array(False)
+    omit = nan_policy == "omit"
     if not omit and by is None and groups is None and all(type(value) in PLAIN for value in arguments.values()):
         return data  # the metrics look in their one pass
     tables.same_rows(**arguments)
+    missing = _missing_rows(arguments, omit)
+    if not missing.any():
+        return data
+    if missing.all():
+        raise nothing_left(len(missing))
+    return data.rows(np.flatnonzero(~missing))._replace(omitted=int(missing.sum()))
+
+
+def _missing_rows(arguments: Mapping[str, Any], omit: bool) -> NDArray[np.bool_]:
+    """Which rows miss a value in any argument; refuses these unless they are to be left out."""
+    missing, y_true = np.array(False), arguments["y_true"]
     for argument, value in arguments.items():
         if value is None or isinstance(value, ErrorModel):
             continue
@@ -224,11 +235,7 @@ def study_data(
                 "its own entry in both."
             )
         missing = missing | bad if omit else missing
-    if not missing.any():
-        return data
-    if missing.all():
-        raise nothing_left(len(missing))
-    return data.rows(np.flatnonzero(~missing))._replace(omitted=int(missing.sum()))
+    return missing
 
 
 def nothing_left(rows: int) -> ValueError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from scorebars.cells import name_and_unit, reads_as_number
 from scorebars.files import column_names as known
@@ -245,18 +245,13 @@ def assign(
     made = next((name for name, names in several.items() if names), None)
     made_from = several[made] if made is not None else () if labels is None else (labels,)
     found_gold = _gold(columns, guess, labels, gold, said, made or in_rows)
-    predicted = _given_columns(columns, pred, "--pred") if pred else None
+    given_pred = _given_columns(columns, pred, "--pred") if pred else None
     errors = _said_errors(columns, said)
     if made is not None or (gold is not None and found_gold is not None) or (errors is None and in_rows):
-        errors = ErrorRoles()
-    errors = errors or guess.errors(str(labels), predicted or ())
-    if found_gold is not None and (errors.yerr is not None or errors.in_cells):
-        where = "the cells of the labels" if errors.in_cells else " and ".join(errors.error_columns)
-        raise TableProblem(
-            f"{found_gold!r} looks like gold labels of some items, and {where} like label errors: say --gold {found_gold}, or "
-            "--yerr and --gold none."
-        )
-    long = _one(columns, model, "--model", None if predicted and len(predicted) > 1 else guess.model_column())
+        errors = ErrorRoles()  # the labels themselves show how they err
+    errors = errors or guess.errors(str(labels), given_pred or ())
+    _require_gold_or_errors(found_gold, errors)
+    long = _one(columns, model, "--model", None if given_pred and len(given_pred) > 1 else guess.model_column())
     others: dict[str, Any] = {
         "weight": _one(columns, weight, "--weight", guess.first(known.WEIGHT_NAMES)),
         "by": _one(columns, by, "--by", guess.first(["group"]) if groups is None else None),
@@ -265,24 +260,12 @@ def assign(
     }
     others |= {"gold": found_gold, "gold_probability": _chance_of_gold(columns, guess, found_gold, gold_probability)}
     taken = {*made_from, *errors.error_columns, *others.values(), long}
-    ensembles = _given_members(columns, members) if members else []
-    given_stds = _given_columns(columns, [name for name in std if name != _NONE], "--std") if std else []
-    taken |= {*(name for group in ensembles for name in group), *given_stds}
-    taken.discard(None)
-    left_over = False
-    if predicted is None and not ensembles:
-        predicted, left_over = guess.predictions(taken, made_from, made)
-        if members is None:
-            ensembles = guess.members(predicted)
-            predicted = [name for name in predicted if not any(name in group for group in ensembles)]
-    elif predicted is None:
-        predicted = guess.named_predictions(taken)
-    stds = guess.stds(predicted, taken) if std is None else _paired(predicted, std, columns)
-    if long is not None and (len(predicted) != 1 or ensembles):
+    predicted = _predicted(guess, given_pred, members, std, taken, made_from, made)
+    if long is not None and (len(predicted.columns) != 1 or predicted.ensembles):
         if model is not None:
             raise TableProblem(
-                f"--model {model} means a long table with one column of predictions, but there are {len(predicted)}: "
-                f"{', '.join(predicted)}. Choose one with --pred COLUMN."
+                f"--model {model} means a long table with one column of predictions, but there are {len(predicted.columns)}: "
+                f"{', '.join(predicted.columns)}. Choose one with --pred COLUMN."
             )
         long = None
     if in_rows and others["id"] is None:
@@ -290,15 +273,15 @@ def assign(
     return Roles(
         **vars(errors),
         y=labels if made is None else None,
-        predictions=tuple(predicted),
+        predictions=tuple(predicted.columns),
         **others,
         model=long,
         **several,
         repeated_rows=in_rows,
         cov=cov,
-        stds=tuple(stds),
-        members=tuple(tuple(group) for group in ensembles),
-        left_over=left_over,
+        stds=tuple(predicted.stds),
+        members=tuple(tuple(group) for group in predicted.ensembles),
+        left_over=predicted.left_over,
         guessed_id=id is None,
     )
 
@@ -326,6 +309,54 @@ def _gold(
             f"--gold {given}: this is the column of the labels. Say --y COLUMN for those that were shown."
         )
     return found
+
+
+def _require_gold_or_errors(gold: str | None, errors: ErrorRoles) -> None:
+    """Ask where one column looks like gold labels and others like errors."""
+    if gold is not None and (errors.yerr is not None or errors.in_cells):
+        where = "the cells of the labels" if errors.in_cells else " and ".join(errors.error_columns)
+        raise TableProblem(
+            f"{gold!r} looks like gold labels of some items, and {where} like label errors: say --gold {gold}, or --yerr and "
+            "--gold none."
+        )
+
+
+class _Predicted(NamedTuple):
+    """The columns of predictions, and those that make forecasts of them."""
+
+    columns: list[str]
+    ensembles: list[list[str]]
+    stds: list[tuple[str, str]]
+    left_over: bool
+
+
+def _predicted(
+    guess: Guess,
+    given: list[str] | None,
+    members: Sequence[str] | None,
+    std: Sequence[str] | None,
+    taken: set[str | None],
+    labels: Sequence[str],
+    made: str | None,
+) -> _Predicted:
+    """Predictions as the options say, else guessed from the columns that nothing else has `taken`."""
+    ensembles = _given_members(guess.columns, members) if members else []
+    given_stds = _given_columns(guess.columns, [name for name in std if name != _NONE], "--std") if std else []
+    used = {
+        name for name in (*taken, *(name for group in ensembles for name in group), *given_stds) if name is not None
+    }
+    left_over = False
+    if given is not None:
+        columns = given
+    elif ensembles:
+        columns = guess.named_predictions(used)
+    else:
+        columns, left_over = guess.predictions(used, labels, made)
+        if members is None:
+            ensembles = guess.members(columns)
+            columns = [name for name in columns if not any(name in group for group in ensembles)]
+    stds = guess.stds(columns, used) if std is None else _paired(columns, std, guess.columns)
+    return _Predicted(columns, ensembles, stds, left_over)
 
 
 def _chance_of_gold(columns: Sequence[str], guess: Guess, gold: str | None, given: str | None) -> str | None:

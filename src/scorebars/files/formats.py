@@ -281,6 +281,7 @@ def dataset_of(files: Sequence[ArrowFile], numbers: Sequence[str] = ()) -> Any:
 
 
 def no_rows(source: TableSource) -> TableProblem:
+    """The complaint about a table that has names of columns and nothing below."""
     return TableProblem(f"{source.name} has column names but no rows. Add the rows, or name another file.")
 
 

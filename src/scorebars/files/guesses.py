@@ -537,6 +537,7 @@ def missing(values: Column) -> NDArray[np.bool_]:
 
 
 def as_floats(values: Column) -> Any:
+    """The numbers of a column, whether stored as such or written as text."""
     return values.astype(np.float64) if values.dtype.kind in "iubf" else read_cells(values).values
 
 

@@ -36,9 +36,8 @@ def _each_in_its_line(text: bytes, delimiter: str) -> bool:
         return False
     ends = np.zeros(256, bool)
     ends[[*delimiter.encode(), *b"\r\n"]] = True
-    alone = (
-        ends[letters[first - 1]].all() and ends[letters[last + 1]].all()
-    )  # before the first letter is the last, a line end
+    # at the first letter of all, index -1 is the last one, a line end
+    alone = ends[letters[first - 1]].all() and ends[letters[last + 1]].all()
     return bool(alone and np.array_equal(np.searchsorted(lines, first), np.searchsorted(lines, last)))
 
 

@@ -240,13 +240,14 @@ def _with_common_part(errors: Any, size: float, data: TableLabels) -> Any:
     _require_numbers(data, "--systematic")
     _refuse_gold(errors, "--systematic")
     model: MeasurementError = error_model(errors, data.y.shape)
-    if not isinstance(model, Normal) or isinstance(model, Repeats) or model.labels() is not None:
+    normal = model.normal
+    if normal is None or isinstance(model, Repeats) or model.labels() is not None:
         raise TableProblem(
             f"--systematic needs normal errors (--yerr COLUMN or a number, or --cov), not with {type(model).__name__}."
         )
-    if model.cov is not None:
-        return Normal(cov=model.cov + size * size, kind=model.kind)
-    return Normal(model.sigma, shared=np.full((1, len(data.y)), size), kind=model.kind)
+    if normal.cov is not None:
+        return Normal(cov=normal.cov + size * size, kind=model.kind)
+    return Normal(normal.sigma, shared=np.full((1, len(data.y)), size), kind=model.kind)
 
 
 def _cut(data: TableLabels, errors: Any, cut: float) -> TableLabels:

@@ -30,6 +30,7 @@ _FIX_CELL = "Correct the cell, empty it and use --nan-policy omit, or choose ano
 
 
 def no_complete_rows(source: TableSource, roles: Roles) -> TableProblem:
+    """The complaint where every row misses a value."""
     return TableProblem(f"every row of {source.name} misses a value in one of the columns {', '.join(roles.used)}.")
 
 
@@ -431,6 +432,7 @@ def _odd_values(columns: Mapping[str, Column], roles: Roles) -> list[str]:
 
 
 def as_texts(values: Column) -> Column:
+    """Names in a column, as texts that can be shown."""
     return np.array([printable(value) for value in values])
 
 

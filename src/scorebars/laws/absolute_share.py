@@ -19,10 +19,11 @@ from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.loss_nodes import loss_nodes
-from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
+from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.losses import AbsoluteError, ItsLabel
 from scorebars.moments import label_moments
 from scorebars.moments.statistics import d2_absolute, explained, weighted_median
+from scorebars.numerics import FIXED_SEED
 
 _FEW = 99
 """Up to this many labels, all of them are drawn."""

@@ -3,9 +3,9 @@
 A law answers where a metric falls if every label were redrawn from its error bar. Subclasses give the formulas; this
 base class turns a distribution function into quantiles and draws.
 
-The normal distribution and Student's are here too: what a mean follows whose standard error is known, or estimated.
-SciPy's special functions serve one number at a time; `scipy.stats` is slow to import. So is the square root of a value that
-is nowhere negative.
+Three distributions that all families need are here too. The normal one and Student's are what a mean follows whose standard
+error is known, or estimated; they use SciPy's special functions, since `scipy.stats` is slow to import. `SquareRoot` is the
+distribution of the square root of a value that is nowhere negative.
 """
 
 from __future__ import annotations

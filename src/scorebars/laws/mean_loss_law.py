@@ -29,10 +29,11 @@ from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
 from scorebars.laws.fourier import REACHES, Addends, FourierLaw, addends, joined
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.loss_nodes import has_nodes, loss_nodes
-from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
+from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.losses import Covered, IntervalScore, Loss, RootLoss, Within
 from scorebars.moments import label_moments
 from scorebars.moments.representatives import Representatives
+from scorebars.numerics import FIXED_SEED
 
 _DRAWS = 50_000
 _FEWEST_DRAWS = 2_000
@@ -235,7 +236,7 @@ def _range_of_losses(
 def _listed(
     loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray, std: float
 ) -> tuple[Addends, float]:
-    """The same with more values of labels that matter much."""
+    """`_values`, with more of them for labels that matter much."""
     found, lowest = _values(loss, errors, y, p, shares, std)
     much = np.flatnonzero(found.cumulants[2] > _MUCH)
     if much.size and (pieces := _PIECES // much.size) > 1:

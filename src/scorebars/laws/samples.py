@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import RNG, Law, numbers_in, shape_of_draws
+from scorebars.numerics import FIXED_SEED
 
-FIXED_SEED = 20240517
-"""Of draws for which the user gives none."""
 _TOGETHER = 1 << 19
 """Labels drawn at once."""
 

@@ -11,7 +11,8 @@ from scipy.special import betaln, fdtr, fdtrc, fdtri
 
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import RNG, Law
-from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
+from scorebars.laws.samples import SampleLaw, drawn_in_blocks
+from scorebars.numerics import FIXED_SEED
 
 _DRAWS, _FEWEST_DRAWS = 20_000, 2_000
 _BUDGET = 10_000_000

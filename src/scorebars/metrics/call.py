@@ -31,7 +31,7 @@ from scorebars.errors import ErrorModel, MeasurementError, Normal, Verified
 from scorebars.errors.label_and_prediction import LabelAndPrediction
 from scorebars.errors.measurement_error import LabelErrors, held_labels
 from scorebars.errors.normal import error_model
-from scorebars.measured import Measured
+from scorebars.measured import Measured, near_one
 from scorebars.metrics.registry import Maker, declares, take_over
 from scorebars.metrics.verified_labels import verified_numbers
 
@@ -254,10 +254,9 @@ def prediction_errors(prederr: Any, shape: tuple[int, ...]) -> FloatArray:
 
 
 def of_ordinary_size(weight: FloatArray | None) -> FloatArray | None:
-    """Weights divided by a power of two where their squares would leave the doubles: only ratios count."""
-    if weight is None or 1e-70 < float(weight.max()) < 1e70:
-        return weight
-    return np.asarray(np.ldexp(weight, -math.frexp(float(weight.max()))[1]))
+    """Weights divided by a power of two where their squares may leave the doubles: only ratios count."""
+    unit = 1.0 if weight is None else near_one(float(weight.max()))
+    return weight if weight is None or unit == 1.0 else weight / unit
 
 
 def _models_of_outputs(yerr: Any, shape: tuple[int, ...], copy: bool) -> list[MeasurementError]:

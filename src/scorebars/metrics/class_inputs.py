@@ -118,7 +118,7 @@ _PLAIN_ARRAY = {np.ndarray, list}
 def _counted_where_they_are(given: Given, declaration: Declaration, options: Mapping[str, Any]) -> Given:
     """Labels and predictions on a device as counts, where these are all that the metric needs; else as they are."""
     y_true, predicted, yerr, weight = given
-    kind, q = ("classical", yerr)
+    kind, q = "classical", yerr
     if isinstance(yerr, Flip) and yerr.checked is None and not yerr.correlation:
         kind, q = yerr.kind, yerr.q
     if weight is not None or options.get("threshold") is not None or not (q is None or _is_one_number(q)):
@@ -421,6 +421,7 @@ def _plain_type(values: Any) -> str:
 
 
 def errors_and_weights(yerr: Any, y: NDArray[np.int8], sample_weight: Any) -> tuple[ClassError, FloatArray | None]:
+    """The errors of all cells of multilabel data, and the weights of the items, both checked."""
     model = matrix_model(yerr, y.shape)
     model.check_labels(y.ravel())
     return model, own_weights(sample_weight, len(y))

@@ -20,7 +20,6 @@ from scorebars.answers.score import Score, Scores, UndefinedEstimate
 from scorebars.answers.verified_answers import GoldLosses, GoldSubset, Rectified, VerifiedAnswers
 from scorebars.arrays import FloatArray, classes_in, to_host
 from scorebars.errors import Transition, Verified
-from scorebars.errors.class_error import positions
 
 NO_MEAN = (
     "{name} is not a mean over items, so checked items and others cannot be put together. Ask for a mean of losses (such as "
@@ -210,7 +209,4 @@ def _per_item(answers: ClassAnswers, rows: FloatArray) -> FloatArray:
 
 def _indicators(gold: Any, plain: ClassAnswers) -> FloatArray:
     """The gold labels as indicators (n_g, K) of the classes of the data, which may be one against the rest."""
-    data = plain.data
-    whole = getattr(data, "_parent", data)
-    at = np.eye(whole.k)[positions(gold, whole.classes)]
-    return at if whole is data else data._pair(at)  # type: ignore[attr-defined]
+    return np.asarray(np.eye(plain.data.k)[plain.data.places(gold)])

@@ -62,7 +62,7 @@ def correlated_variance(loss: Loss, data: Measured) -> float:
         return errors.variance_of_sum(d, data.shares)
     if isinstance(loss, LogScore | DawidSebastiani) and (terms := loss.terms(data.p)) is not None:
         return errors.quadratic_terms(data.shares * terms[0], d).variance
-    if errors.batch is not None:
+    if errors.batches is not None:
         return variance_in_batches(loss, data)
     if isinstance(loss, AbsoluteError):
         if errors.cov is not None:
@@ -78,7 +78,7 @@ def _with_prediction_errors(loss: Loss, errors: LabelAndPrediction, data: Measur
         return math.inf
     mean, own, place = over_predictions(loss, errors, data.predictions)
     assert errors.label.normal is not None
-    by_labels = variance_by_series if errors.label.normal.batch is None else variance_in_batches
+    by_labels = variance_by_series if errors.label.normal.batches is None else variance_in_batches
     moved = by_labels(mean, Measured(data.y, place, errors.label, data.weight))
     each = label_moments(own, errors.label, data.labels, place).mean
     return moved + float(np.sum(np.square(data.shares) * each, where=data.shares > 0))
@@ -97,25 +97,25 @@ def variance_in_batches(loss: Loss, data: Measured) -> float:
     The trapezoid rule converges like exp(-c / step^2) as long as the step is below the width of a label's own error.
     """
     errors, a = data.errors.normal, data.shares
-    assert errors is not None and errors.batch is not None and errors.batch_shift is not None
+    assert errors is not None and errors.batches is not None
     own, y, p = Normal.trusted(errors.sigma, errors.kind), data.labels, data.predictions
-    sigma, shift = np.broadcast_to(errors.sigma, y.shape), errors.batch_shift
+    sigma, shift = np.broadcast_to(errors.sigma, y.shape), errors.batches.shift
     random = (a > 0) & (shift > 0)
     narrow = float(np.min(sigma[random] / shift[random], initial=math.inf))
-    count = int(np.clip(2.0 * _Z_REACH / (0.5 * max(min(narrow, 1.0), 1e-9)), _FEWEST_Z, _MOST_Z))
-    nodes = np.linspace(-_Z_REACH, _Z_REACH, count)
+    steps = int(np.clip(2.0 * _Z_REACH / (0.5 * max(min(narrow, 1.0), 1e-9)), _FEWEST_Z, _MOST_Z))
+    nodes = np.linspace(-_Z_REACH, _Z_REACH, steps)
     density = np.exp(-0.5 * np.square(nodes))
     density /= density.sum()
-    batches = int(errors.batch.max()) + 1
-    within, first, second = 0.0, np.zeros(batches), np.zeros(batches)
+    batch, count = errors.batches.of, errors.batches.number
+    within, first, second = 0.0, np.zeros(count), np.zeros(count)
     mean = np.where(a > 0, label_moments(loss, errors, y, p).mean, 0.0)
     if not np.all(np.isfinite(mean)):
         return math.inf
-    centre = np.bincount(errors.batch, a * mean, minlength=batches)
+    centre = np.bincount(batch, a * mean, minlength=count)
     for z, share in zip(nodes, density, strict=True):
         found = label_moments(loss, own, y + z * shift, p)
         within += share * float(np.sum(np.square(a) * found.variance, where=a > 0))
-        sums = np.bincount(errors.batch, np.where(a > 0, a * found.mean, 0.0), minlength=batches) - centre
+        sums = np.bincount(batch, np.where(a > 0, a * found.mean, 0.0), minlength=count) - centre
         first += share * sums
         second += share * np.square(sums)
     return max(within + float(np.sum(second - np.square(first))), 0.0)

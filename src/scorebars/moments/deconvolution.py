@@ -650,8 +650,6 @@ def _slope_errors(lines: FloatArray, information: FloatArray, score: FloatArray)
 
 # other families than the normal one --------------------------------------------------------------
 
-_ONE_SIGMA = 0.8413447460685429
-
 
 def label_likelihood(
     errors: MeasurementError, y: FloatArray, truth: FloatArray, allowed: BoolArray | None = None
@@ -671,7 +669,7 @@ def central_half_width(errors: MeasurementError, y: FloatArray) -> tuple[FloatAr
 
     Both exist for every family, even without moments.
     """
-    low, middle, high = (errors.ppf(y, np.full(len(y), q)) for q in (1.0 - _ONE_SIGMA, 0.5, _ONE_SIGMA))
     if errors.discrete:  # steps of single values
         return errors.unbiased_label(y), np.sqrt(errors.variance(y))
+    (low, high), middle = errors.central_68(y), errors.ppf(y, np.full(len(y), 0.5))
     return 2.0 * y - middle, (high - low) / 2

@@ -125,8 +125,11 @@ def _of_members(loss: Crps, errors: Normal, y: FloatArray, p: EnsembleForecast) 
     return Moments(mean - p.spread(loss.estimator), variance)
 
 
-def _of_quantiles(loss: Loss, errors: Normal, y: FloatArray, p: QuantileForecast) -> Moments:
-    """Twice the pinball loss is |y - q| + (2 alpha - 1)(y - q): a mean distance and a line."""
+def quantile_loss_normal(loss: Loss, errors: Normal, y: FloatArray, p: QuantileForecast) -> Moments:
+    """The mean pinball loss of several levels, or the CRPS, which is twice that.
+
+    Twice the pinball loss is |y - q| + (2 alpha - 1)(y - q): a mean distance and a line.
+    """
     tilt = 2.0 * p.levels - 1.0
     sigma, slope = _sigma(errors, y), float(np.mean(tilt))
     mean, variance, together = distance_moments(np.sort(p.values, axis=1), y, sigma)
@@ -140,18 +143,13 @@ def _of_quantiles(loss: Loss, errors: Normal, y: FloatArray, p: QuantileForecast
     return Moments(expected, part * part * spread)
 
 
-_CRPS = {NormalForecast: _of_normal, EnsembleForecast: _of_members, QuantileForecast: _of_quantiles}
+_CRPS = {NormalForecast: _of_normal, EnsembleForecast: _of_members, QuantileForecast: quantile_loss_normal}
 
 
 def crps_normal_errors(loss: Crps, errors: Normal, y: FloatArray, p: Forecast) -> Moments:
     """The CRPS under normal errors: closed for normal forecasts, members and quantiles, else integrated."""
     form = _CRPS.get(type(p))
     return numerical_moments(loss, errors, y, p) if form is None else form(loss, errors, y, p)  # type: ignore[operator, arg-type]
-
-
-def quantile_loss_normal(loss: QuantileLoss, errors: Normal, y: FloatArray, p: QuantileForecast) -> Moments:
-    """The mean pinball loss of several levels."""
-    return _of_quantiles(loss, errors, y, p)
 
 
 def interval_score_normal(loss: IntervalScore, errors: Normal, y: FloatArray, p: IntervalForecast) -> Moments:

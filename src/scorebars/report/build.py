@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -123,7 +123,6 @@ def build(
     task_shown = all_scores[0].declaration.task
     numeric = task_shown != "classification"
     given = {model: every[model] for model in shown}
-    means = {model: np.asarray(p.mean) if isinstance(p, sb.Forecast) else p for model, p in given.items()}
     drawn = {model: plain_array(values, getattr(y_true, "unit", None)) for model, values in given.items()}
     errors = sections.error_sentence(labels, yerr, task_shown)
     notes = [_NO_ERRORS] if yerr is None and labels.bars is None else []
@@ -136,9 +135,7 @@ def build(
     contests = sections.contest_data(scores, partial(sb.compare, y_true, given, **options), comparison, told)
     doubts: list[Any] = [None] * len(given) if numeric else []
     if numeric and labels.bars is not None and labels.bars.any():
-        done = checks or {}
-        looked = [done.get(model) or sb.check_errors(y_true, p, yerr=yerr) for model, p in means.items()]
-        doubts = list(map(sections.check_data, looked))
+        doubts = [sections.check_data(check) for check in _checks(y_true, given, yerr, checks or {})]
     short = [shortened(model, _LONGEST_NAME) for model in shown]
     forecasts = {name: p for name, p in zip(short, given.values(), strict=True) if isinstance(p, sb.Forecast)}
     data = {
@@ -179,9 +176,22 @@ def build(
     if not numeric:
         return _filled(context, whole)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    most = min(len(labels.values), sections.MOST_POINTS)
+    return _with_points(context, partial(sections.point_data, labels, drawn, names, weight), len(labels.values), whole)
+
+
+def _checks(
+    y_true: Any, models: Mapping[str, Any], yerr: Any, done: Mapping[str, sb.ErrorCheck]
+) -> list[sb.ErrorCheck]:
+    """Are the label errors believable, by the residuals of each model (of a forecast: its means)? Some are `done` already."""
+    means = {model: np.asarray(p.mean) if isinstance(p, sb.Forecast) else p for model, p in models.items()}
+    return [done.get(model) or sb.check_errors(y_true, p, yerr=yerr) for model, p in means.items()]
+
+
+def _with_points(context: dict[str, Any], points: Callable[[int], Any], n: int, whole: bool) -> str:
+    """The page with as many of the n labels as points as fit into it."""
+    most = min(n, sections.MOST_POINTS)
     while True:  # the page without points is small: this ends
-        data["points"] = sections.point_data(labels, drawn, names, weight, most)
+        context["data"]["points"] = points(most)
         page = _filled(context, whole)
         if len(page.encode()) <= _LARGEST_PAGE or most <= 1:
             return page

@@ -345,9 +345,8 @@ class Accumulator:
                 f"accumulators of different metrics cannot be merged: {', '.join(map(str, self.metrics))} and "
                 f"{', '.join(map(str, other.metrics))}."
             )
-        theirs = (
-            other.copy()
-        )  # as it is now, whatever other threads add; two that merge each other never wait for both locks
+        # a copy: other threads may add to it meanwhile, and two that merge each other never wait for both locks
+        theirs = other.copy()
         if theirs._models is None:
             return self
         with self._lock:

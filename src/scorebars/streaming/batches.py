@@ -322,6 +322,7 @@ def _by_argument(models: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_column(values: Any, argument: str) -> FloatArray:
+    """One number for each label, as float64."""
     return np.asarray(checks.column(values, argument), dtype=np.float64)
 
 

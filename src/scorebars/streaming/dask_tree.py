@@ -34,33 +34,9 @@ def accumulate_dask(
     dask: Any = import_module("dask")
     y, pred, yerr, weight = (given.get(name) for name in ("y", "pred", "yerr", "sample_weight"))
     if y is not None or pred is not None:
-        if y is None or pred is None:
-            raise ValueError("name the columns of a DataFrame: y= for the labels and pred= for the predictions.")
-        columns = Columns.of(y_true.columns, y, pred, yerr, weight)
-        task = task or columns.task() if metrics is None else task
-        shown = [y_true[name] for name in columns.names if name not in columns.numbers]
-        empty = _empty(metrics, task, shown, yerr if columns.yerr is None else y_true[yerr])
-        parts = y_true[columns.names].to_delayed()
-        level = [dask.delayed(_of_frame)(empty, k, part, columns) for k, part in enumerate(parts)]
+        level = _tasks_of_frame(dask, y_true, y, pred, yerr, weight, metrics, task)
     else:
-        if y_pred is None:
-            raise ValueError(
-                "y_pred is missing: give a dask array of predictions, or a mapping from model name to array."
-            )
-        models = {str(name): p for name, p in y_pred.items()} if isinstance(y_pred, Mapping) else {"model": y_pred}
-        if metrics is None and task is None and any(isinstance(values, tuple) for values in models.values()):
-            task = "forecast"
-        empty = _empty(metrics, task, [y_true, *models.values()], yerr)
-        named = {"y_true": y_true, "yerr": yerr, "sample_weight": weight}
-        for name, values in models.items():
-            pair = (
-                {f"y_pred[{name!r}][{k}]": part for k, part in enumerate(values)} if isinstance(values, tuple) else {}
-            )
-            named |= pair or {f"y_pred[{name!r}]": values}
-        # one argument of a task each: dask needs several times as long to find chunks in lists and dictionaries
-        chunks = zip(*(_chunks(values, y_true, name) for name, values in named.items()), strict=True)
-        widths = {name: len(values) if isinstance(values, tuple) else 0 for name, values in models.items()}
-        level = [dask.delayed(_of_arrays)(empty, k, widths, *part) for k, part in enumerate(chunks)]
+        level = _tasks_of_arrays(dask, y_true, y_pred, yerr, weight, metrics, task)
     while len(level) > 1:
         level = [dask.delayed(_merged)(*level[k : k + _BRANCHES]) for k in range(0, len(level), _BRANCHES)]
     (total,) = dask.compute(level[0])
@@ -68,6 +44,41 @@ def accumulate_dask(
     if found.n == 0:
         raise ValueError("y_true is empty: at least one label is needed.")
     return found
+
+
+def _tasks_of_frame(
+    dask: Any, frame: Any, y: Any, pred: Any, yerr: Any, weight: Any, metrics: Any, task: str | None
+) -> list[Any]:
+    """A task for each chunk of a DataFrame, which makes its accumulator."""
+    if y is None or pred is None:
+        raise ValueError("name the columns of a DataFrame: y= for the labels and pred= for the predictions.")
+    columns = Columns.of(frame.columns, y, pred, yerr, weight)
+    task = task or columns.task() if metrics is None else task
+    shown = [frame[name] for name in columns.names if name not in columns.numbers]
+    empty = _empty(metrics, task, shown, yerr if columns.yerr is None else frame[yerr])
+    parts = frame[columns.names].to_delayed()
+    return [dask.delayed(_of_frame)(empty, k, part, columns) for k, part in enumerate(parts)]
+
+
+def _tasks_of_arrays(
+    dask: Any, y_true: Any, y_pred: Any, yerr: Any, weight: Any, metrics: Any, task: str | None
+) -> list[Any]:
+    """The same of arrays."""
+    if y_pred is None:
+        raise ValueError("y_pred is missing: give a dask array of predictions, or a mapping from model name to array.")
+    models = {str(name): p for name, p in y_pred.items()} if isinstance(y_pred, Mapping) else {"model": y_pred}
+    if metrics is None and task is None and any(isinstance(values, tuple) for values in models.values()):
+        task = "forecast"
+    empty = _empty(metrics, task, [y_true, *models.values()], yerr)
+    named = {"y_true": y_true, "yerr": yerr, "sample_weight": weight}
+    for name, values in models.items():
+        several = values if isinstance(values, tuple) else ()
+        pair = {f"y_pred[{name!r}][{k}]": part for k, part in enumerate(several)}
+        named |= pair or {f"y_pred[{name!r}]": values}
+    # one argument of a task each: dask needs several times as long to find chunks in lists and dictionaries
+    chunks = zip(*(_chunks(values, y_true, name) for name, values in named.items()), strict=True)
+    widths = {name: len(values) if isinstance(values, tuple) else 0 for name, values in models.items()}
+    return [dask.delayed(_of_arrays)(empty, k, widths, *part) for k, part in enumerate(chunks)]
 
 
 def _empty(metrics: Any, task: str | None, columns: Sequence[Any], yerr: Any) -> Accumulator:

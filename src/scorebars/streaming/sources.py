@@ -87,7 +87,7 @@ class Columns:
                 raise ValueError(f"{argument} must be the name of a column, not a {type(name).__name__}.")
             if name is not None and name not in known:
                 raise ValueError(
-                    f"{argument} names a column {name!r} that the data do not have. {tables._hint(name, known)}"
+                    f"{argument} names a column {name!r} that the data do not have. {tables.near_names(name, known)}"
                 )
             if known.count(name) > 1:
                 raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from scorebars import errors
 from scorebars._shared.evaluation_tables import markdown_table
-from scorebars._shared.shown import Shown, Table, View
+from scorebars._shared.shown import Printout, Shown, Table
 from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.errors import ErrorModel
@@ -145,9 +145,9 @@ class Capabilities(Shown):
         """GitHub tables."""
         return "\n".join(markdown_table(table[0], table[1:]) + "\n" for table in self._tables())
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
-        return View(tables=[Table(table[0], table[1:]) for table in self._tables()])
+        return Printout(tables=[Table(table[0], table[1:]) for table in self._tables()])
 
 
 def capabilities(answer: str = "interval") -> Capabilities:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtr, chdtrc, ndtr, ndtri
 
 from scorebars._shared.score_views import counted, left_out
-from scorebars._shared.shown import Shown, View
+from scorebars._shared.shown import Printout, Shown
 from scorebars.answers.base import PER_CENT
 from scorebars.answers.means.squared import chi_squared_answers, perfect_chi_squared, pvalues_of, squared_law
 from scorebars.answers.score import Interval
@@ -26,14 +26,13 @@ from scorebars.losses import SquaredError
 from scorebars.measured import Measured
 from scorebars.metrics import call
 from scorebars.metrics.chi_squared import CHI_SQUARED
+from scorebars.numerics import FIXED_SEED
 
 _DEFAULT_SHARE = 0.2
 _DOUBT = 0.01
 """p-values below this are doubted."""
 _FEWEST = 5
 """At least this many of the noisiest labels are looked at."""
-_ONE_SIGMA = 0.8413447460685429
-"""P(a standard normal variable < 1)."""
 _ANY_SCALE = Interval(0.0, math.inf)
 
 
@@ -119,7 +118,7 @@ class ErrorCheck(Shown):
             )
         return "The residuals are as large as the label errors alone would make them."
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         lines = [
             f"pulls: mean {np.nanmean(self.pulls):.3g}, std {np.nanstd(self.pulls):.3g} (a perfect model: 0 and "
@@ -134,10 +133,11 @@ class ErrorCheck(Shown):
             lines.append(f"error grows as |label|^{self.growth:.2f}")
         if self.omitted:
             lines.append(left_out(self.omitted))
-        return View(f"label errors of {counted(self.n, 'label')}: {self.verdict}", notes=lines, warnings=self.warnings)
+        return Printout(
+            f"label errors of {counted(self.n, 'label')}: {self.verdict}", notes=lines, warnings=self.warnings
+        )
 
 
-_SEED = 20240517
 _DRAWN = "each was replaced by a number drawn within it as a perfect model would have it (fixed seed)"
 
 
@@ -210,7 +210,7 @@ def check_errors(
     known = np.isfinite(found_pulls)
     if not known.any():
         raise ValueError("all label errors are zero: there is nothing to check. Pass yerr.")
-    chi2, perfect, low, high, scale = _chi_squared(data, found_pulls, known)
+    chi_squared = _chi_squared(data, found_pulls, known)
     noisiest = _noisiest(sd) if data.errors.independent else None
     mean_square = float(np.mean(np.square(d)))
     values, times = np.unique(sd, return_counts=True)
@@ -219,11 +219,11 @@ def check_errors(
     found = ErrorCheck(
         n=data.n,
         pulls=found_pulls,
-        reduced_chi_squared=chi2,
-        pvalue_high=high,
-        pvalue_low=low,
-        pvalue_noisiest=None if noisiest is None else _chi_squared(data, found_pulls, noisiest)[2],
-        perfect_chi_squared=perfect,
+        reduced_chi_squared=chi_squared.observed,
+        pvalue_high=chi_squared.high,
+        pvalue_low=chi_squared.low,
+        pvalue_noisiest=None if noisiest is None else _chi_squared(data, found_pulls, noisiest).low,
+        perfect_chi_squared=chi_squared.perfect,
         noise_share=float(np.mean(np.square(sd))) / mean_square if mean_square > 0 else math.inf,
         zero_share=float(np.mean(sd == 0)),
         repeated_share=float(times[top]) / data.n,
@@ -233,7 +233,7 @@ def check_errors(
         repeats_pvalue=ratio_p,
         warnings=[],
         omitted=given.omitted,
-        scale=scale,
+        scale=chi_squared.scale,
     )
     found.warnings.extend([] if limits is None else [f"{limits.said()}: {_DRAWN}."])
     found.doubts.extend([*([PER_CENT] if data.dwarfed_by_errors else []), *_fitted(found)])
@@ -251,7 +251,7 @@ def _drawn_within(limits: Censored, data: Measured) -> Measured:
     low, high = (limits.lower - p) / scale, (limits.upper - p) / scale
     flip = low > 0  # the tail that keeps its digits
     first, last = ndtr(np.where(flip, -high, low)), ndtr(np.where(flip, -low, high))
-    drawn = ndtri(first + (last - first) * np.random.default_rng(_SEED).random(data.n))
+    drawn = ndtri(first + (last - first) * np.random.default_rng(FIXED_SEED).random(data.n))
     z = np.clip(np.where(flip, -drawn, drawn), low, high)
     inside = np.where(s > 0, p + scale * np.where(np.isfinite(z), z, 0.0), limits.nearest(p))
     y = np.where(limits.limits, np.clip(inside, limits.lower, limits.upper), limits.labels())
@@ -274,8 +274,8 @@ def _error_sizes(errors: MeasurementError, y: FloatArray) -> FloatArray:
     variance = errors.label_variance(y)
     if np.all(np.isfinite(variance)):
         return np.sqrt(variance)
-    half = (errors.ppf(y, np.asarray(_ONE_SIGMA)) - errors.ppf(y, np.asarray(1.0 - _ONE_SIGMA))) / 2.0
-    return np.where(np.isfinite(variance), np.sqrt(variance), half)
+    low, high = errors.central_68(y)
+    return np.where(np.isfinite(variance), np.sqrt(variance), (high - low) / 2.0)
 
 
 def _of_both_errors(data: Measured, repeats: Repeats | None) -> Measured:
@@ -306,8 +306,22 @@ def _pulls(data: Measured) -> FloatArray:
     return np.where(sd > 0, d / np.where(sd > 0, sd, 1.0), np.nan)
 
 
-def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[float, float, float, float, Interval]:
-    """The reduced chi-squared of the labels with an error, that of a perfect model, p-values (low, high), and scales."""
+class _ChiSquared(NamedTuple):
+    """A reduced chi-squared, and what a perfect model shows."""
+
+    observed: float
+    perfect: float
+    """What a perfect model shows on average."""
+    low: float
+    """Probability that it shows at most the observed one."""
+    high: float
+    """Probability that it shows at least the observed one."""
+    scale: Interval
+    """By which factors all errors may be changed."""
+
+
+def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> _ChiSquared:
+    """The reduced chi-squared of the labels that are `known` to have an error."""
     part = data if known.all() else Measured(data.y[known], data.p[known], data.errors[np.flatnonzero(known)])
     errors, count = part.errors, part.n
     observed = float(np.mean(np.square(pulls[known])))
@@ -316,21 +330,21 @@ def _chi_squared(data: Measured, pulls: FloatArray, known: BoolArray) -> tuple[f
         if normal.independent or _regular(normal):
             answers = chi_squared_answers(CHI_SQUARED, part)
             scale = _scales(answers.observed, perfect_chi_squared(answers))
-            return answers.observed, float(answers.perfect()), *pvalues_of(answers), scale
+            return _ChiSquared(answers.observed, float(answers.perfect()), *pvalues_of(answers), scale)
         # labels known exactly in some combination: the sum of squared pulls has a distribution of its own
         inverse = 1.0 / errors.label_variance(np.asarray(part.y, dtype=np.float64))
         law: Law = squared_law(normal.label_level(), np.zeros(count), inverse)
         unit = count / float(np.sum(inverse))
         scale = _scales(observed, law, unit)
-        return observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit)), scale
+        return _ChiSquared(observed, 1.0, float(law.cdf(observed * unit)), float(law.sf(observed * unit)), scale)
     if _impossible(part).any():
-        return observed, 1.0, 1.0, 0.0, _ANY_SCALE
+        return _ChiSquared(observed, 1.0, 1.0, 0.0, _ANY_SCALE)
     centre = _centre(part)
     shares = 1.0 / (count * np.square(_error_sizes(errors, centre)))
     law = mean_law(SquaredError(), errors, centre, centre + _offset(errors, centre), shares)
     least = 1.0 / (len(law.draws) + 1.0) if isinstance(law, SampleLaw) else 0.0
     low, high = (max(p, least) for p in (float(law.cdf(observed)), float(law.sf(observed))))
-    return observed, float(law.mean), low, high, _scales(observed, law)
+    return _ChiSquared(observed, float(law.mean), low, high, _scales(observed, law))
 
 
 def _scales(observed: float, perfect: Law, unit: float = 1.0) -> Interval:

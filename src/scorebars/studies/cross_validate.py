@@ -13,7 +13,7 @@ import numpy as np
 
 from scorebars import tables
 from scorebars._shared.score_views import with_error
-from scorebars._shared.shown import Shown, View
+from scorebars._shared.shown import Printout, Shown
 from scorebars.answers.clustered import group_codes
 from scorebars.answers.score import Score, UndefinedMomentWarning
 from scorebars.arrays import to_host
@@ -23,11 +23,11 @@ from scorebars.evaluation.scoring import Evaluation
 from scorebars.evaluation.study_data import errors_of, rows
 from scorebars.metrics.class_inputs import Given, aligned_labels
 from scorebars.metrics.registry import entry_of
+from scorebars.numerics import FIXED_SEED
 from scorebars.studies.evaluate import evaluate
 
 _REDRAWS = 12
 """How often the labels of a fold are redrawn."""
-_SEED = 20240517
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TestedFold:
 
     def _redrawn(self) -> tuple[Any, list[np.ndarray]]:
         """The errors of the labels at hand, and labels redrawn with them."""
-        labels, rng = self.labels, np.random.default_rng(_SEED)
+        labels, rng = self.labels, np.random.default_rng(FIXED_SEED)
         if self.task == "classification":
             named = labels if np.asarray(self.predicted).dtype.kind == "f" else self.predicted  # not probabilities
             data, _ = aligned_labels(Given(labels, named, self.yerr))
@@ -134,14 +134,14 @@ class CrossValidation(Shown):
         """The part of the spread between folds that label errors do not explain; 0 where they explain all of it."""
         return math.sqrt(max(self.spread(metric) ** 2 - self.label_std(metric) ** 2, 0.0))
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         lines = [
             f"{name}: {with_error(self.mean(name), self.spread(name))} between folds, of which label errors "
             f"{self.label_std(name):.2g}, items and models {self.beyond_labels(name):.2g}"
             for name in self.metrics
         ]
-        return View(f"{len(self.folds)} folds", notes=lines)
+        return Printout(f"{len(self.folds)} folds", notes=lines)
 
 
 def cross_validate(

@@ -127,7 +127,7 @@ def evaluate(
     """
     if reading:
         require_known(reading, y_true)
-    if prederr is not None and (isinstance(y_true, str | os.PathLike) or streamed(y_true)):
+    if prederr is not None and streamed(y_true):
         raise ValueError(PREDERR_OF_FILES)
     if isinstance(y_true, str | os.PathLike) and not (
         y_pred is None and groups is None and read_in_pieces(y_true, y, pred, reading)

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 
 from scorebars import checks, tables
 from scorebars._shared.score_views import counted
-from scorebars._shared.shown import Shown, Table, View
+from scorebars._shared.shown import Printout, Shown, Table
 from scorebars.answers.intervals import half_width_in_std, root_of
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
 from scorebars.measured import near_one
+from scorebars.numerics import FIXED_SEED
 
 _NAMES = ("a", "b", "c")
 _FEWEST = 5
@@ -27,7 +28,6 @@ _MOST = 2_000
 _DRAWS = 1_000
 _CELLS = 500_000
 """Draws times items that are looked at in one go."""
-_SEED = 20240517
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _NEGATIVE = "negative: an error this small cannot be told from none with so few items"
 _BELOW = "no error is seen: the variance is estimated as {:.3g}, and a standard deviation cannot be below 0"
@@ -68,7 +68,7 @@ class TripleCollocation(Shown):
         """
         return tuple(_known_so_well(*both) for both in zip(self.variance, self.sigma, strict=True))  # type: ignore[return-value]
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         rows = []
         for name, variance, sigma in zip(_NAMES, self.variance, self.sigma, strict=True):
@@ -76,7 +76,7 @@ class TripleCollocation(Shown):
             rows.append([name, f"{variance:.4g}", f"{sigma:.4g}", f"{low:.4g} to {high:.4g}"])
         header = ["measurement", "error variance", "sigma", "95 % interval of sigma"]
         notes = [f"Warning: {name}: {s.note}." for name, s in zip(_NAMES, self.sigma, strict=True) if s.note]
-        return View(f"errors of three measurements of {counted(self.n, 'item')}", [Table(header, rows)], notes)
+        return Printout(f"errors of three measurements of {counted(self.n, 'item')}", [Table(header, rows)], notes)
 
 
 def triple_collocation(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> TripleCollocation:
@@ -186,7 +186,7 @@ class Covariances:
         """(drawn - estimated) / (drawn standard error) of each error variance, items drawn again; None for very many."""
         if self.n > _MOST:
             return None
-        rng, n, found = np.random.default_rng(_SEED), self.n, []
+        rng, n, found = np.random.default_rng(FIXED_SEED), self.n, []
         step = max(1, _CELLS // n)
         for start in range(0, _DRAWS, step):
             times = rng.multinomial(n, np.full(n, 1.0 / n), min(step, _DRAWS - start)) / n

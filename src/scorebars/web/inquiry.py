@@ -76,7 +76,7 @@ class Inquiry:
         """The checked arrays, as they are supposed to be."""
         self.say("Reading the table")
         view, supposed = self.view, self.view.supposed
-        task = view.get("task") or supposed.task or opt.task_of(view.metrics)
+        task = view.get("task") or supposed.task or opt.asked_task(view.metrics)
         data = supposed.labels(source, roles, task, view.get("nan_policy", "raise"))
         most = self.question["limits"]["rows"]
         if data.n > most:

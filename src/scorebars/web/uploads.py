@@ -77,6 +77,7 @@ class _Parts:
 
 
 def too_large(most: int) -> str:
+    """The answer to a file that is larger than the page takes."""
     return (
         f"The file is larger than the {in_words(most)} that this page takes. Use the command line for it, or start the "
         "server with a larger --max-size."

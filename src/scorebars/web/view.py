@@ -23,7 +23,7 @@ LISTS = ("pred", "std", "members", *LABEL_SOURCES, "exclude", "metric")
 _NUMBERS = ("resolution", "scale_errors", "systematic", "cut", "level")
 _WHOLE = ("measurements", "skip_rows", "anew")
 _OTHERS = ("nan_policy", "task", "metric", "level", "anew")
-NAMES = (*READING_OPTIONS, *ROLE_OPTIONS, *SUPPOSED_OPTIONS, *_OTHERS)
+_NAMES = (*READING_OPTIONS, *ROLE_OPTIONS, *SUPPOSED_OPTIONS, *_OTHERS)
 _NOTHING = {
     "scale_errors": 1.0,
     "systematic": 0.0,
@@ -59,7 +59,7 @@ class View:
             if name.startswith("opt.") and name.count(".") >= 2 and text.strip():
                 _, metric, option = name.split(".", 2)
                 apart.setdefault(metric, {})[option] = text.strip()
-            if name not in NAMES or not text.strip():
+            if name not in _NAMES or not text.strip():
                 continue
             if name in LISTS:
                 found.setdefault(name, [])
@@ -156,7 +156,7 @@ class View:
         said = {**dict.fromkeys(needed, "none"), **self.given}
         if "cov" in said:
             said["cov"] = covariance
-        options = {name: said[name] for name in NAMES if name in said and name not in _NOT_OF[verb]}
+        options = {name: said[name] for name in _NAMES if name in said and name not in _NOT_OF[verb]}
         return shlex.join(["scorebars", verb, file, *as_options(options), *as_options(more)])
 
     def keywords(self, covariance: str = "") -> dict[str, Any]:

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,19 @@ class Spread(Protocol):
     def law(self) -> Law: ...
 
 
+class Redrawn(NamedTuple):
+    """A metric of class labels that are redrawn from their errors."""
+
+    parts: list[Spread]
+    """In each case of independent labels; empty where redrawing changes nothing."""
+    chances: list[float]
+    """Of the cases."""
+    mean: float
+    variance: float
+    of_independent: float
+    """The part of the variance that errors which labels do not share make."""
+
+
 class ClassAnswers(Answers):
     """Answers of a metric of class labels with errors."""
 
@@ -60,19 +73,20 @@ class ClassAnswers(Answers):
         self.observed, self.rates_counted = observed, data.checked is not None
 
     @cached_property
-    def _redrawn(self) -> tuple[list[Spread], list[float], float, float, float]:
-        """Labels redrawn from their errors: cases and their chances, mean, variance, variance of independent errors alone."""
+    def _redrawn(self) -> Redrawn:
+        """The metric if every label were redrawn from its errors."""
         if self.data.exact or not self._possible_values(self.data.probabilities):
-            return [], [1.0], self.observed, 0.0, 0.0
+            return Redrawn([], [1.0], self.observed, 0.0, 0.0)
         cases = self.data.mixture()
         parts = [self._spread(p) for _, p in cases]
         moments = [part.moments() for part in parts]
-        chances, mean, var = self._mixed(cases, moments)
-        return parts, chances, mean, var, math.fsum(c * m.var for c, m in zip(chances, moments, strict=True))
+        chances, mean, variance = self._mixed(cases, moments)
+        independent = math.fsum(c * m.var for c, m in zip(chances, moments, strict=True))
+        return Redrawn(parts, chances, mean, variance, independent)
 
     @cached_property
     def expected(self) -> float:  # type: ignore[override]
-        return self._redrawn[2]
+        return self._redrawn.mean
 
     def _mixed(
         self, cases: Sequence[tuple[float, Any]], moments: list[MetricMoments]
@@ -127,11 +141,11 @@ class ClassAnswers(Answers):
 
     @property
     def std(self) -> float:
-        return math.sqrt(self._redrawn[3])
+        return math.sqrt(self._redrawn.variance)
 
     def law(self) -> Law:
-        parts, chances = self._redrawn[:2]
-        return _mixture(parts, chances) if parts else _constant(self.observed)
+        redrawn = self._redrawn
+        return _mixture(redrawn.parts, redrawn.chances) if redrawn.parts else _constant(self.observed)
 
     # against the truth -------------------------------------------------------------------------
 
@@ -327,7 +341,7 @@ class ClassAnswers(Answers):
     def _label_variance(self) -> float:
         """Variance of the score from the errors of the labels at hand, which may be majorities of several votes."""
         if self.data.own is None or self.data.own is self.data.model:
-            return self._redrawn[4]
+            return self._redrawn.of_independent
         return self._spread(self.data.own_probabilities).moments().var
 
     def _shared_variance(self) -> float:

@@ -31,9 +31,10 @@ from scorebars.laws.discrete import MetricMoments
 from scorebars.laws.law import Law
 from scorebars.laws.samples import SampleLaw
 from scorebars.laws.uncertain_labels import UncertainLabels, few_outcomes
+from scorebars.numerics import FIXED_SEED
 
 Average = Literal["macro", "weighted", "micro"]
-_COLUMN_DRAWS, _SEED = 20_000, 20240517
+_COLUMN_DRAWS = 20_000
 _MOST_DRAWS, _LEAST_DRAWS, _WORK = 2000, 200, 30_000_000
 _SURELY_DEFINED = 1e-9
 _TOGETHER = 4_000_000
@@ -56,7 +57,7 @@ class MeanSpread:
         )
 
     def law(self) -> Law:
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(FIXED_SEED)
         drawn = self._shares @ np.array([part.law().rvs(_COLUMN_DRAWS, rng) for part in self._parts])
         moments = self.moments()
         return SampleLaw(drawn, mean=moments.mean, var=moments.var)

@@ -42,6 +42,10 @@ from scorebars.moments.majority_error import majority_of_some
 Indices = NDArray[np.intp]
 Cases = list[tuple[float, FloatArray]]
 """Label probabilities (n, K) of independent labels, with the chance of each case."""
+_SHOWN_ALIKE = (
+    "the transition matrix is singular: some classes are shown alike, so the score against the truth cannot be found from "
+    "these labels."
+)
 
 
 class Labelled:
@@ -214,13 +218,11 @@ class Labelled:
                 return np.asarray(self._inverse[self.shown])
             return np.asarray(self._known(own.true_indicators(self.names, self.classes)))
         except np.linalg.LinAlgError:
-            why = "the transition matrix is singular: some classes are shown alike, so the score against the truth cannot be "
-            why += "found from these labels."
-            if isinstance(own, Flip):
-                q = np.broadcast_to(np.asarray(own.q), self.shown.shape)
-                number = self.total(np.abs(contrast(q, self.k)) < 1e-12)
-                why = says_nothing(self.k, round(number), self.n)
-            raise UndefinedEstimate(why) from None
+            if not isinstance(own, Flip):
+                raise UndefinedEstimate(_SHOWN_ALIKE) from None
+            q = np.broadcast_to(np.asarray(own.q), self.shown.shape)
+            number = self.total(np.abs(contrast(q, self.k)) < 1e-12)
+            raise UndefinedEstimate(says_nothing(self.k, round(number), self.n)) from None
 
     @cached_property
     def _inverse(self) -> FloatArray:

@@ -18,8 +18,7 @@ from scorebars.answers.intervals import kept_between
 from scorebars.answers.score import Interval
 from scorebars.arrays import FloatArray
 from scorebars.errors.checked_rates import CheckedRates, DrawnRates, evenly_spread
-
-_SEED = 20240518
+from scorebars.numerics import FIXED_SEED
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ class OverRates:
 
     def _drawn(self) -> FloatArray:
         """For each of the drawn rates a value that its own interval ends at, at levels spread evenly over all."""
-        u = evenly_spread(len(self.values), 1, np.random.default_rng(_SEED))[:, 0]
+        u = evenly_spread(len(self.values), 1, np.random.default_rng(FIXED_SEED + 1))[:, 0]
         z = ndtri(u) if math.isinf(self.df) else stdtrit(self.df, u)
         known = np.isfinite(self.values) & np.isfinite(self.fixed)
         values, fixed, z = self.values[known] - self.checked.too_far(self.slopes), self.fixed[known], z[known]

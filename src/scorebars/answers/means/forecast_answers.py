@@ -24,7 +24,7 @@ from scorebars.answers.evidence import Evidence, sampling_variance, variance_of_
 from scorebars.answers.intervals import SKEW_LABELS, IntervalAt, Skewed, SkewMean, Symmetric
 from scorebars.answers.limited import CLAIMS_LABEL
 from scorebars.answers.means.mean_loss import MeanLoss, WithinAnswers
-from scorebars.answers.means.squared import SquaredAnswers, squared_law
+from scorebars.answers.means.squared import Parabola, SquaredAnswers, squared_law
 from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.answers.truth.true_forecast_errors import mean_of_forecast_loss
 from scorebars.answers.truth.true_residuals import MeanOfLoss
@@ -73,7 +73,7 @@ class ForecastAnswers(MeanLoss):
     @property
     def claims(self) -> str:
         """Whether the forecasts speak of the "truth" or of the "label"."""
-        data = self._store.data
+        data = self._evidence.data
         return "truth" if data is None else str(data.p.claims)
 
     def truth(self) -> Estimate:
@@ -279,13 +279,13 @@ class QuadraticAnswers(SquaredAnswers, ForecastAnswers):
 
     loss: LogScore | DawidSebastiani
 
-    def _terms(self, p: Forecast) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _parabola(self, p: Forecast) -> Parabola:
         terms = self.loss.terms(p)
         assert terms is not None
-        return *terms, p.mean
+        return Parabola(*terms, p.mean)
 
     def truth_terms(self, y: FloatArray, p: Any, errors: MeasurementError) -> tuple[FloatArray, FloatArray]:
-        a, _, m = self._terms(p)
+        a, _, m = self._parabola(p)
         return self._unbiased_term(y, p, errors), a * a * errors.unbiased_square_variance(y, m)[0]
 
     def _forward(self, level: Level) -> Law:

@@ -18,8 +18,8 @@ from functools import partial
 import numpy as np
 from scipy.special import chdtri, ndtr
 
-from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std
-from scorebars.answers.score import ONE_SIGMA, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std, std_of
+from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.answers.size_errors import SizeError, from_single_sizes, widened
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError
@@ -89,14 +89,9 @@ def _estimate(
 ) -> Estimate:
     """tau = sqrt(v). Without a std it is half the interval at one standard deviation."""
     note = _NONE if v == 0 else _growing(scatter) or (_HEAVY if tails.seen > _MUCH else "")
-    known: float | Callable[[], float] = partial(_one_sigma, interval, v) if std is None else std
+    known: float | Callable[[], float] = partial(std_of, interval, v) if std is None else std
     value = unit * math.sqrt(v)
     return Estimate(value, known, method=method, note=note, interval=interval, total_interval=interval, sampled=True)
-
-
-def _one_sigma(interval: IntervalAt, v: float) -> float:
-    low, high = interval(ONE_SIGMA)
-    return high if v == 0 else (high - low) / 2
 
 
 def _growing(scatter: Scatter) -> str:

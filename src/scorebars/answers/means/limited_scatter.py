@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from scorebars.answers.intervals import IntervalAt, half_width_in_std
-from scorebars.answers.score import ONE_SIGMA, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.intervals import half_width_in_std, std_of
+from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored
 from scorebars.numerics.roots import crossing
@@ -90,18 +90,13 @@ def limited_scatter(
     value = 0.0 if x == _LOWEST else unit * math.exp(x / 2)
     return Estimate(
         value,
-        partial(_spread, interval, value),
+        partial(std_of, interval, value),
         method="ml",
         note=note,
         interval=interval,
         total_interval=interval,
         sampled=True,
     )
-
-
-def _spread(interval: IntervalAt, value: float) -> float:
-    low, high = interval(ONE_SIGMA)
-    return high if value == 0 else (high - low) / 2
 
 
 def _profile(tobit: _Tobit, x: float, top: float, unit: float, level: float) -> Interval:

@@ -73,7 +73,7 @@ _NOT_TOLD_APART = "a bias common to all labels cannot be distinguished from a bi
 
 
 def in_their_unit(make: Callable[[Evidence], Answers], loss: Loss, data: Measured, degree: int | None) -> Answers:
-    """Answers made of labels in a unit of ordinary size, as the user's unit has them: they grow with its degree-th power."""
+    """The answers in the user's unit, made in one in which powers stay in range; they grow with its degree-th power."""
     data = data if data.plain_normal or not loss.of_residual else data.of_difference()
     unit, sums = unit_and_sums(loss, data)
     if unit == 1.0:
@@ -86,10 +86,10 @@ class MeanLoss(Answers):
 
     std: float = 0.0
 
-    def __init__(self, declaration: Declaration, loss: Loss, store: Evidence) -> None:
-        self.declaration, self.loss, self.n, self.kind = declaration, loss, store.n, store.kind
-        self._store, self.repeats = store, store.repeats
-        self.observed, self.expected, self.std = store.totals(loss)
+    def __init__(self, declaration: Declaration, loss: Loss, evidence: Evidence) -> None:
+        self.declaration, self.loss, self.n, self.kind = declaration, loss, evidence.n, evidence.kind
+        self._evidence, self.repeats = evidence, evidence.repeats
+        self.observed, self.expected, self.std = evidence.totals(loss)
 
     @classmethod
     def of(cls, declaration: Declaration, loss: Loss, data: Measured) -> Answers:
@@ -99,10 +99,10 @@ class MeanLoss(Answers):
         return in_their_unit(partial(cls, declaration, loss), loss, data, loss.degree)
 
     def _in_memory(self) -> Measured | None:
-        return self._store.data
+        return self._evidence.data
 
     def _labels(self, what: str = "with this answer") -> Measured:
-        return self._store.labels(f"the {self.declaration.title.lower()} {what}")
+        return self._evidence.labels(f"the {self.declaration.title.lower()} {what}")
 
     # sizes of errors that are estimates themselves ----------------------------------------------
 
@@ -166,7 +166,7 @@ class MeanLoss(Answers):
         """The estimate at the noise level `truth` or `remeasured`."""
         if self._same_process(level) and math.isfinite(self.observed):  # the best forecast is what was seen
             return self._symmetric(self.observed, math.sqrt(2.0) * self.std, "unbiased")
-        if level is TRUTH or (level.repeats == math.inf and self._store.independent):
+        if level is TRUTH or (level.repeats == math.inf and self._evidence.independent):
             data = self._labels("against the truth")
             mean = self._mean_of_true_residuals(data)
             return self._extrapolated(data) if mean is None else self._most_likely(data, mean)
@@ -275,7 +275,7 @@ class MeanLoss(Answers):
     def _item_variance(self) -> float:
         if not math.isfinite(self._centre):
             return math.inf
-        return self._store.scatter(self.loss, self._berkson, self._centre)
+        return self._evidence.scatter(self.loss, self._berkson, self._centre)
 
     def _label_variance(self) -> float:
         """As if the errors of the labels were independent; every k-th label stands for very many."""
@@ -285,7 +285,7 @@ class MeanLoss(Answers):
         return math.inf if math.isnan(total) else max(total, 0.0)
 
     def _shared_variance(self) -> float:
-        if self._store.independent:
+        if self._evidence.independent:
             return 0.0
         return self.std**2 if self._berkson else self._systematic_variance(self._labels())
 
@@ -324,13 +324,13 @@ class AbsoluteAnswers(MeanLoss):
     def _forward(self, level: Level) -> Law:
         perfect = level is PERFECT
         by_cumulants = partial(from_cumulants.absolute_law_of_cumulants, perfect=perfect)
-        law = self._store.law_of_many("absolute", by_cumulants, partial(from_summary.absolute_law, perfect=perfect))
+        law = self._evidence.law_of_many("absolute", by_cumulants, partial(from_summary.absolute_law, perfect=perfect))
         if law is not None:
             return law
         data = self._labels()
         residual = data.residual if level is EXPECTED else np.zeros(data.n)
         errors = (data.errors if level is EXPECTED else data.errors.absolute_level()).normal
-        if errors is None or errors.batch is not None:
+        if errors is None or errors.batches is not None:
             return super()._forward(level)
         if errors.cov is not None:
             return correlated_law(residual, errors.cov, data.weight)
@@ -349,7 +349,7 @@ class AbsoluteAnswers(MeanLoss):
         return super()._at(data, level)
 
     def _label_variance(self) -> float:
-        if not self._store.kept and (summary := self._store.summary("absolute")) is not None:
+        if not self._evidence.kept and (summary := self._evidence.summary("absolute")) is not None:
             return from_summary.absolute_label_part(summary)
         data = self._labels()
         if data.errors.normal is None:
@@ -375,11 +375,11 @@ class SignedAnswers(MeanLoss):
     _items_hold_sizes = True
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """None: the estimate does not ask for the sizes."""
+        """Nothing: the estimate does not depend on the sizes."""
         return 0.0
 
     def _forward(self, level: Level) -> Law:
-        if self._store.plain or self._labels().errors.normal is not None:
+        if self._evidence.plain or self._labels().errors.normal is not None:
             if level is PERFECT:
                 return NormalLaw(0.0, math.sqrt(self._mean_error_variance))
             return NormalLaw(self.expected, self.std)
@@ -391,11 +391,11 @@ class SignedAnswers(MeanLoss):
     @cached_property
     def _mean_error_variance(self) -> float:
         """Variance of the mean of the label errors."""
-        return self._variance_at(self._labels().errors.repeats if self._store.kept else 1.0)
+        return self._variance_at(self._labels().errors.repeats if self._evidence.kept else 1.0)
 
     def _variance_at(self, repeats: FloatArray | float) -> float:
         """The same for fresh labels, each the mean of `repeats`."""
-        if not self._store.kept:
+        if not self._evidence.kept:
             return self.std**2 / float(repeats)
         data = self._labels()
         return data.errors.variance_of_sum(data.labels, data.shares, repeats)
@@ -405,7 +405,7 @@ class SignedAnswers(MeanLoss):
         if level is not TRUTH:
             assert level.repeats is not None
             return self._symmetric(self.observed, math.sqrt(old + self._variance_at(level.repeats)), "unbiased")
-        if not self._store.kept:
+        if not self._evidence.kept:
             value, scatter = self.observed, self._item_variance()
         else:
             data = self._labels()
@@ -417,7 +417,7 @@ class SignedAnswers(MeanLoss):
         return self._symmetric(value, math.sqrt(old), "unbiased", total, _NOT_TOLD_APART)
 
     def _label_variance(self) -> float:
-        if not self._store.kept:
+        if not self._evidence.kept:
             return self.std**2
         data = self._labels()
         return _squared_shares(data, data.label_variance)
@@ -450,7 +450,7 @@ class WithinAnswers(MeanLoss):
     loss: Within
 
     def _forward(self, level: Level) -> Law:
-        counts = self._store.chances(self.loss.tolerance, perfect=level is PERFECT)
+        counts = self._evidence.chances(self.loss.tolerance, perfect=level is PERFECT)
         if counts is None:
             return super()._forward(level)
         _, chance, count = rows_of(counts)
@@ -460,7 +460,7 @@ class WithinAnswers(MeanLoss):
 
     def _label_variance(self) -> float:
         """With the labels taken as true: a chance is not smoothed much by smoothing it once more."""
-        if self._store.plain and np.all(np.equal(self._store.repeats, 1.0)):
+        if self._evidence.plain and np.all(np.equal(self._evidence.repeats, 1.0)):
             return self.std**2
         data = self._labels()
         return self._spread(data, data.errors.label_level(), data.labels)
@@ -472,7 +472,7 @@ class WithinAnswers(MeanLoss):
 
     def _effective_number(self) -> float:
         """The number of single labels of equal weight that would scatter as much: outputs of one item are alike."""
-        if not self._store.kept:
+        if not self._evidence.kept:
             return self.n
         data = self._labels()
         labels = 1.0 / float(np.sum(np.square(data.shares)))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,33 +57,41 @@ _NODES = 400
 _HINT = "Drop labels without error, or give them the error they have."
 
 
+class Parabola(NamedTuple):
+    """Losses c + a (y - m)^2: numbers, or arrays of one for each label."""
+
+    a: Any
+    c: Any
+    m: Any
+
+
 class SquaredAnswers(MeanLoss):
     """Mean of (y - p)^2; a subclass may give each square a factor, and a constant besides."""
 
     _items_hold_sizes = True
 
-    def _terms(self, p: Any) -> tuple[Any, Any, Any]:
-        """a, c and m of each label's loss c + a (y - m)^2."""
-        return 1.0, 0.0, p
+    def _parabola(self, p: Any) -> Parabola:
+        """The loss of each label."""
+        return Parabola(1.0, 0.0, p)
 
     def _factors(self, data: Measured) -> FloatArray:
         """How much the square of each label counts: its share times a."""
-        return np.asarray(data.shares * self._terms(data.predictions)[0])
+        return np.asarray(data.shares * self._parabola(data.predictions).a)
 
     def _weighted(self, data: Measured, p: Any) -> tuple[FloatArray, float, float]:
         """Weights of the squares, what they add up to relative to those of the labels, and the mean of the constants."""
-        a, c, _ = self._terms(p)
+        a, c, _ = self._parabola(p)
         weight = np.ones(data.n) if data.weight is None else data.weight
         return weight * a, float(np.sum(data.shares * a)), float(np.sum(data.shares * c))
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """None: `truth_variance` holds what single sizes add."""
+        """Nothing more: `truth_variance` holds what single sizes add."""
         return 0.0
 
     def _forward(self, level: Level) -> Law:
         perfect = level is PERFECT
         by_cumulants = partial(from_cumulants.squared_law_of_cumulants, perfect=perfect)
-        law = self._store.law_of_many(
+        law = self._evidence.law_of_many(
             "squares", by_cumulants, partial(from_summary.squared_law_of_store, perfect=perfect)
         )
         if law is not None:
@@ -96,10 +104,10 @@ class SquaredAnswers(MeanLoss):
 
     def root_moments(self) -> tuple[float, float] | None:
         """Mean and std of the root from the sums, where there are enough labels; None where the distribution must give them."""
-        return root_moments(self._store.sums) if self._store.plain and self._store.sums.scale == 1.0 else None
+        return root_moments(self._evidence.sums) if self._evidence.plain and self._evidence.sums.scale == 1.0 else None
 
     def _label_variance(self) -> float:
-        if not self._store.kept:
+        if not self._evidence.kept:
             return self._truth_variance()
         data = self._labels()
         errors = data.errors.label_level().normal
@@ -137,22 +145,22 @@ class SquaredAnswers(MeanLoss):
 
     def _unbiased_term(self, y: FloatArray, p: Any, errors: MeasurementError) -> FloatArray:
         """The unbiased estimate from each label."""
-        a, c, m = self._terms(p)
+        a, c, m = self._parabola(p)
         return np.asarray(c + a * errors.unbiased_square(y, m))
 
     def _unbiased_truth(self) -> Estimate:
         least = 0.0
-        if self._store.kept:
+        if self._evidence.kept:
             data = self._labels("against the truth")
             self._require_variance(data)
             value = weighted_mean(data, self._unbiased_term)
             scatter = sampling_variance(data, self._unbiased_term, value)
-            least = self._weighted(data, data.predictions)[2]
+            least = float(np.sum(data.shares * self._parabola(data.predictions).c))
         else:
-            s = self._store.sums
+            s = self._evidence.sums
             value = (s.sq - s.var) / s.w
             square, single = s.fourth_w2 - 2.0 * s.sqvar_w2 + s.var2_w2, s.sq_w2 - s.var_w2
-            scatter = self._store.scatter_of_sums(square, single, value)
+            scatter = self._evidence.scatter_of_sums(square, single, value)
         std, total = math.sqrt(self._truth_variance()), math.sqrt(scatter + self._shared_variance())
         low, high = least if value < least else self._range[0], self._range[1]
         population = Skewed(value, total, low, high, self._df, self.observed - value - least)
@@ -168,22 +176,22 @@ class SquaredAnswers(MeanLoss):
 
     def _truth_variance(self) -> float:
         """Unbiased variance of the truth's estimate given the true residuals, never below that of zero residuals."""
-        if self._store.kept:
+        if self._evidence.kept:
             data = self._labels()
-            return data.errors.truth_variance(data.labels, self._terms(data.predictions)[2], self._factors(data))
-        s = self._store.sums
+            return data.errors.truth_variance(data.labels, self._parabola(data.predictions).m, self._factors(data))
+        s = self._evidence.sums
         return max(4.0 * s.sqvar_w2 - 2.0 * s.var2_w2, 2.0 * s.var2_w2) / s.w**2
 
     def _fresh(self, level: Level) -> tuple[float, float]:
         """The score expected on fresh labels, and its variance over these and over the labels at hand."""
         assert level.repeats is not None
-        if not self._store.kept:
-            s, k = self._store.sums, float(np.max(level.repeats))
+        if not self._evidence.kept:
+            s, k = self._evidence.sums, float(np.max(level.repeats))
             least = 2.0 * s.var2_w2 / k**2
             new = max(least + 4.0 * (s.sqvar_w2 - s.var2_w2) / k, least) / s.w**2
             return self.observed + (1.0 / k - 1.0) * s.var / s.w, new + self._truth_variance()
         data = self._labels("of labels with other errors")
-        y, a, m = data.labels, self._factors(data), self._terms(data.predictions)[2]
+        y, a, m = data.labels, self._factors(data), self._parabola(data.predictions).m
         # errors that push labels to one side push fresh ones to the same side
         old = data.errors.truth_variance(y, m + (y - data.errors.mean(y)), a)
         if data.errors.normal is None and np.all(np.equal(data.errors.repeats, level.repeats)):
@@ -203,9 +211,9 @@ class SquaredAnswers(MeanLoss):
 
     def _truth_interval(self, value: float, std: float, least: float) -> IntervalAt:
         """By inverting the distribution of the observed score, where that is known; else symmetric."""
-        if not self._store.plain or std <= _NORMAL * abs(value - least):
+        if not self._evidence.plain or std <= _NORMAL * abs(value - least):
             return Symmetric(value, std, least)
-        summary = self._store.summary("squares")
+        summary = self._evidence.summary("squares")
         if summary is not None:
             assert summary.squares is not None and summary.certain is not None
             v, columns = summary.squares.nodes()
@@ -229,9 +237,9 @@ def squared_law(errors: Normal, residual: FloatArray, weight: FloatArray | None)
     if errors.shared is not None:
         variance = np.broadcast_to(np.square(errors.sigma), residual.shape)
         return GeneralizedChiSquare.low_rank(residual, variance, errors.shared, weight)
-    if errors.batch is not None and errors.batch_shift is not None:
+    if errors.batches is not None:
         variance = np.broadcast_to(np.square(errors.sigma), residual.shape)
-        return GeneralizedChiSquare.in_batches(residual, variance, errors.batch_shift, errors.batch, weight)
+        return GeneralizedChiSquare.in_batches(residual, variance, errors.batches.shift, errors.batches.of, weight)
     return GeneralizedChiSquare.independent(residual, errors.sigma, weight)
 
 
@@ -296,8 +304,8 @@ class RootAnswers(TransformedAnswers):
             found.observed_is, found.limits_said = square.observed_is, square.limits_said
             return found
 
-        def make(store: Evidence) -> Answers:
-            return cls(declaration, family(declaration, loss, store))
+        def make(evidence: Evidence) -> Answers:
+            return cls(declaration, family(declaration, loss, evidence))
 
         return in_their_unit(make, loss, data, 1 if loss.degree else 0)
 
@@ -325,10 +333,9 @@ class RootAnswers(TransformedAnswers):
         return type(self)(self.declaration, self.inner._resized(factor))  # type: ignore[arg-type]
 
     def warnings(self) -> list[str]:
-        # by its own floor, which is found already
         if isinstance(self.inner, LimitedLoss):
             return self.inner.warnings_within(self.bounds())
-        return Answers.warnings(self)
+        return Answers.warnings(self)  # by the floor of the root, which is found already
 
     def _root(self, level: Level) -> Law:
         law = root_law(self.inner._forward(level))
@@ -381,11 +388,11 @@ class ChiSquaredAnswers(SquaredAnswers):
     @cached_property
     def pvalues(self) -> tuple[float, float]:
         """Probabilities that a perfect model's chi-squared is at most, and at least, the observed one."""
-        if self._store.kept and (scale := self._labels().errors.common_scale) is not None:
+        if self._evidence.kept and (scale := self._labels().errors.common_scale) is not None:
             return self._with_uncertain_scale(scale)
-        known = not self._store.kept or (self._store.plain and not self._labels().errors.estimated)
-        if known and self._store.unweighted:
-            size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n)))) if self._store.kept else 1.0
+        known = not self._evidence.kept or (self._evidence.plain and not self._labels().errors.estimated)
+        if known and self._evidence.unweighted:
+            size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n)))) if self._evidence.kept else 1.0
             total = self.n * self.observed / size if size > 0 else math.inf
             return float(chdtr(float(self.n), total)), float(chdtrc(float(self.n), total))
         law = self._forward(PERFECT)
@@ -393,7 +400,7 @@ class ChiSquaredAnswers(SquaredAnswers):
 
     def _with_uncertain_scale(self, scale: CommonScale) -> tuple[float, float]:
         """The p-values averaged over the factors that all errors may have; with plain errors Fisher's F."""
-        if self._store.plain and self._store.unweighted:
+        if self._evidence.plain and self._evidence.unweighted:
             law: Law = VarianceRatio(self.n, scale.degrees)
             size = float(np.max(self._labels().errors.label_variance(np.zeros(self.n))))
             return float(law.cdf(self.observed / size)), float(law.sf(self.observed / size))
@@ -403,7 +410,7 @@ class ChiSquaredAnswers(SquaredAnswers):
         return low, float(np.mean([law.sf(self.observed * x) for x in ratio]))
 
     def _forward(self, level: Level) -> Law:
-        if level is not PERFECT or not self._store.kept:
+        if level is not PERFECT or not self._evidence.kept:
             return super()._forward(level)
         data = self._labels()
         errors = data.errors
@@ -421,7 +428,10 @@ class ChiSquaredAnswers(SquaredAnswers):
 
     def _back(self, level: Level) -> Estimate:
         """Labels that are means of repeats are treated as single measurements with the error of the mean."""
-        if not self._store.kept or (single := (data := self._labels()).errors.as_single_measurements()) is data.errors:
+        if (
+            not self._evidence.kept
+            or (single := (data := self._labels()).errors.as_single_measurements()) is data.errors
+        ):
             return super()._back(level)
         answers = SquaredAnswers(self.declaration, self.loss, Evidence(Measured(data.y, data.p, single, data.weight)))
         return answers._back(level if level.repeats is None else Level(level.name, level.repeats / data.errors.repeats))
@@ -448,7 +458,7 @@ class ChiSquaredOfBoth(ChiSquaredAnswers):
                 "reduced chi-squared takes prederr only with label errors whose sizes are known, not estimated (Repeats, dof, "
                 "scale_error): pass yerr=sigma, or Repeats.from_means(sigma=..., n=...)."
             )
-        found = cls(declaration, loss, Evidence(pulls(data.of_difference())))
+        found = cls(declaration, loss, Evidence(pulls_of(data.of_difference())))
         if label.independent:
             bar: Any = data.errors.label_level().error_bar(data.labels)
             units = found._labels()
@@ -469,7 +479,7 @@ def chi_squared_answers(declaration: Declaration, data: Measured) -> Answers:
         raise ValueError(NO_LIMITS.format(declaration.name))
     if data.errors.of_predictions() is not None:
         return ChiSquaredOfBoth.of_both(declaration, SquaredError(), data)
-    return ChiSquaredAnswers.of(declaration, SquaredError(), pulls(data))
+    return ChiSquaredAnswers.of(declaration, SquaredError(), pulls_of(data))
 
 
 def perfect_chi_squared(answers: Answers) -> Law:
@@ -510,7 +520,7 @@ def pvalues_of(answers: Answers) -> tuple[float, float]:
     return _of_pulls(answers).pvalues
 
 
-def pulls(data: Measured) -> Measured:
+def pulls_of(data: Measured) -> Measured:
     """Residuals in units of the errors of their labels, with the errors that this leaves them."""
     own = data.errors.in_units_of_labels(data.n)
     if own is None:
@@ -544,11 +554,11 @@ def require_positive(sigma: FloatArray) -> None:
 
 def _whitened(z: FloatArray, errors: Normal, sigma: FloatArray) -> FloatArray:
     """C^-1 z with S = C C': as many independent unit normals as there are labels, from residuals in units of their errors."""
-    if errors.batch is not None and errors.batch_shift is not None:  # labels of a batch share one shift: each by itself
-        v = errors.batch_shift / sigma
-        square, along = (np.bincount(errors.batch, x) for x in (v * v, v * z))
+    if errors.batches is not None:  # labels of a batch share one shift: each by itself
+        batch, v = errors.batches.of, errors.batches.shift / sigma
+        square, along = (np.bincount(batch, x) for x in (v * v, v * z))
         shrunk = np.where(square > 0, (1.0 - 1.0 / np.sqrt(1.0 + square)) / np.where(square > 0, square, 1.0), 0.0)
-        return np.asarray(z - v * (shrunk * along)[errors.batch])
+        return np.asarray(z - v * (shrunk * along)[batch])
     if errors.shared is not None:  # (I + V V')^(-1/2) z with V the k shared shifts, in O(k^2 n)
         _, size, directions = np.linalg.svd(errors.shared / sigma, full_matrices=False)
         return np.asarray(z - directions.T @ ((1.0 - 1.0 / np.hypot(1.0, size)) * (directions @ z)))

@@ -46,8 +46,8 @@ from scorebars.laws.quadratic.ratio import RatioLaw
 from scorebars.laws.samples import SampleLaw
 from scorebars.measured import Measured, between, near_one
 from scorebars.moments.label_noise import RatioKind, SumPair
+from scorebars.numerics import FIXED_SEED
 
-_SEED = 20240517
 _DRAWS = 20_000
 _PERFECT_DRAWS = 1_000
 _CELLS = 20_000_000
@@ -94,11 +94,11 @@ class AllLabelsAnswers(Answers):
 
     std: float = 0.0
 
-    def __init__(self, metric: AllLabelsMetric, store: Evidence, divided_by: float = 1.0) -> None:
+    def __init__(self, metric: AllLabelsMetric, evidence: Evidence, divided_by: float = 1.0) -> None:
         self._divided_by = divided_by
         """What the labels and predictions of the user were divided by."""
-        self.declaration, self.n, self.kind = metric.declaration, store.n, store.kind
-        self.metric, self._store, self.repeats = metric, store, store.repeats
+        self.declaration, self.n, self.kind = metric.declaration, evidence.n, evidence.kind
+        self.metric, self._evidence, self.repeats = metric, evidence, evidence.repeats
         self.observed, self.expected, self.std = self._totals()
 
     def _totals(self) -> tuple[float, float, float]:
@@ -117,12 +117,12 @@ class AllLabelsAnswers(Answers):
         return in_ordinary_units(lambda data: family(metric, Evidence(data), unit), data, unit, degree)
 
     def _in_memory(self) -> Measured | None:
-        return self._store.data
+        return self._evidence.data
 
     @property
     def _data(self) -> Measured:
         """The labels; refuses those that were changed after the score was computed."""
-        return self._store.labels(f"the {self.declaration.title} of single labels")
+        return self._evidence.labels(f"the {self.declaration.title} of single labels")
 
     @cached_property
     def _exact(self) -> bool:
@@ -138,12 +138,12 @@ class AllLabelsAnswers(Answers):
     # sizes of errors that are estimates themselves ----------------------------------------------
 
     def _resized(self, factor: FloatArray | float) -> Answers:
-        store = Evidence(self._data.resized(factor))
+        evidence = Evidence(self._data.resized(factor))
         if self._berkson:  # the expected score is that against the truth
-            return type(self)(self.metric, store)
+            return type(self)(self.metric, evidence)
         other = object.__new__(type(self))
-        other.declaration, other.n, other.kind, other.repeats = self.declaration, self.n, self.kind, store.repeats
-        other.metric, other._store = self.metric, store
+        other.declaration, other.n, other.kind, other.repeats = self.declaration, self.n, self.kind, evidence.repeats
+        other.metric, other._evidence = self.metric, evidence
         other.observed, other.expected = self.observed, self.expected
         return other
 
@@ -163,7 +163,7 @@ class AllLabelsAnswers(Answers):
             return NormalLaw(float(self.metric.values(y[None], p, weight)[0]), 0.0)
         if errors.plain_normal and errors.normal is not None and self.metric.law is not None:
             return self.metric.law(Measured(y, p, errors, weight), errors.normal)
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(FIXED_SEED)
         count = int(min(_DRAWS, max(_CELLS // y.size, 1000)))
         step = max(1, _CELLS // 10 // y.size)
         sizes = (min(step, count - start) for start in range(0, count, step))
@@ -223,7 +223,7 @@ class AllLabelsAnswers(Answers):
     def _perfect_law(self) -> Law:
         data = self._data
         errors, y, weight = data.errors, data.labels, data.weight
-        rng, lost = np.random.default_rng(_SEED), self.metric.scale == "lost"
+        rng, lost = np.random.default_rng(FIXED_SEED), self.metric.scale == "lost"
         count = int(min(_PERFECT_DRAWS, max(_CELLS // y.size, 100)))
         if lost or not np.all(np.isfinite(errors.variance(y))):
             own = errors.absolute_level() if lost else errors.label_level()
@@ -296,7 +296,7 @@ class RatioAnswers(AllLabelsAnswers):
 
     def _totals(self) -> tuple[float, float, float]:
         """From one pass over very many labels, or from labels that were summed up, where sums tell them."""
-        metric, data = self.metric, self._store.data
+        metric, data = self.metric, self._evidence.data
         if data is not None:
             sums = sums_of(data, labels=True) if _sums_suffice(metric, data) else None
             found = metric.from_sums(sums) if metric.from_sums and sums and sums.var > 0 else None
@@ -305,28 +305,28 @@ class RatioAnswers(AllLabelsAnswers):
         seen = self._way.observed
         if self._exact:
             return seen, seen, 0.0
-        moments = metric.from_sums(self._store.sums)
+        moments = metric.from_sums(self._evidence.sums)
         return (seen, *(moments[1:] if moments else (float(self._own_law.mean), float(self._own_law.std))))
 
     @cached_property
     def _exact(self) -> bool:
-        return super()._exact if self._store.kept else self._store.sums.var == 0
+        return super()._exact if self._evidence.kept else self._evidence.sums.var == 0
 
     @cached_property
     def _own_law(self) -> Law:
-        if not self._store.kept and self._exact:
+        if not self._evidence.kept and self._exact:
             return NormalLaw(self.observed, 0.0)
         if self.metric.ratio_law is not None:
             by_sums = partial(explained_law, centred=self.metric.centred)
-            law = self._store.law_of_many("ratio", by_sums, partial(ratio_law, self.metric.ratio_law))
+            law = self._evidence.law_of_many("ratio", by_sums, partial(ratio_law, self.metric.ratio_law))
             if law is not None:
                 return law
         return super()._own_law
 
     @cached_property
     def _way(self) -> RatioOfSums:
-        if not self._store.kept:
-            summary = self._store.summary("ratio")
+        if not self._evidence.kept:
+            summary = self._evidence.summary("ratio")
             assert summary is not None
             return RatioOfSummary(self.metric.centred, summary, *self._range)
         assert self.metric.pair is not None
@@ -335,11 +335,11 @@ class RatioAnswers(AllLabelsAnswers):
         return ratio(self.metric.pair, data, *self._range)
 
     def _check(self) -> None:
-        if self._store.kept:
+        if self._evidence.kept:
             super()._check()
 
     def _size_std_apart(self, errors: MeasurementError, ask: NumberOf) -> float:
-        """None: the covariance of the sums holds it."""
+        """Nothing more: the covariance of the sums holds it."""
         return 0.0
 
     def _corrected(self) -> Estimate:
@@ -408,7 +408,7 @@ class OrderAnswers(AllLabelsAnswers):
         return self._item_variance() if codes is None else groups_drawn_again(self._of_items, codes)
 
     def _next_test_set(self, more: float) -> IntervalAt:
-        return partial(self._next_value, more) if self._store.unweighted else Answers._next_test_set(self, more)
+        return partial(self._next_value, more) if self._evidence.unweighted else Answers._next_test_set(self, more)
 
     def _next_value(self, more: float, level: float) -> Interval:
         """The median or the largest of the next test set, among the errors of this one."""

@@ -51,7 +51,8 @@ _MOST = 4000
 """More labels than this are represented by every k-th."""
 _SWEEPS = 30
 """Iterations of the normal fit, which only decides how far the grid reaches."""
-_FEW = 8.0
+_WIDER = 8.0
+"""Divided by the number of labels without error: by how much of their width intervals for the items at hand are wider."""
 FEWEST_NUMBERS = 5
 """Fewer numbers among the labels do not show a distribution."""
 
@@ -85,7 +86,7 @@ class _Allowed:
     def widening(self) -> float:
         """How much wider intervals for the items at hand are than the likelihood says."""
         number = self.low == self.high
-        return 1.0 + _FEW * float(np.mean(self.sd[number] == 0)) / int(number.sum())
+        return 1.0 + _WIDER * float(np.mean(self.sd[number] == 0)) / int(number.sum())
 
     def residuals(self, room: bool) -> TrueResiduals | None:
         """The most likely distribution, with room beyond what was seen or not; None where few labels are numbers."""
@@ -97,9 +98,8 @@ class _Allowed:
             return None
         part = self.share / float(self.share.sum())
         reach = float(grid[-1] - grid[0])
-        sd = np.where(
-            number, np.maximum(s, _EXACT * reach), 1e6 * reach
-        )  # a limit says nothing within a step of the grid
+        # a limit says nothing within a step of the grid
+        sd = np.where(number, np.maximum(s, _EXACT * reach), 1e6 * reach)
         cells = Cells(np.where(number, low, 0.0), sd, part, np.square(part), sd)
         fit = Deconvolution.of_cells(cells, grid, _likelihood(low, high, s, number, grid))
         nothing = np.zeros(0)

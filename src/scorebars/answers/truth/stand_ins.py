@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,8 +38,8 @@ from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal
 from scorebars.measured import Measured
 from scorebars.moments.label_noise import PEARSON_SUMS, LabelNoise, RatioKind
+from scorebars.numerics import FIXED_SEED
 
-_SEED = 20240517
 _CELLS = 20_000_000
 _MOST, _FEWEST = 200, 30
 _TOGETHER = 1_000_000
@@ -131,6 +132,17 @@ def _on_converged(
     return y - about + slope * true, product**2 * (1.0 / left - 1.0 / seen), unknown
 
 
+class OverItems(NamedTuple):
+    """Standard deviations over items drawn again."""
+
+    left: float
+    """Of the sum of squares that is left."""
+    rest: float
+    """Of the estimate at a fixed sum."""
+    classical: float
+    """Of the classical metric, on the scale where it is closest to normal."""
+
+
 class StandIns:
     """The metric of stand-ins for the true values behind one set of labels."""
 
@@ -210,7 +222,7 @@ class StandIns:
     def _moved(self, errors: MeasurementError) -> FloatArray:
         """How far the estimate moves on labels measured again with such errors, the sum that is left apart."""
         apart = []
-        for rows, predictions in self._labels_again(errors, self._count, np.random.default_rng(_SEED)):
+        for rows, predictions in self._labels_again(errors, self._count, np.random.default_rng(FIXED_SEED)):
             found = [
                 shrunk(labels, p, self._errors, self._w, self._follows)
                 for labels, p in zip(rows, np.broadcast_to(predictions, rows.shape), strict=True)
@@ -240,15 +252,15 @@ class StandIns:
         return labels, self._predicted.sample(self.shrunk.prediction, count, rng)
 
     @cached_property
-    def _over_items(self) -> tuple[float, float, float]:
-        """Standard deviations over items drawn again: the sum left, the estimate at a fixed sum, the classical metric."""
+    def _over_items(self) -> OverItems:
+        """From part of very many labels."""
         part, more = self._part
-        left, rest, seen = part._items_drawn()
-        return left * more, rest / more, seen / more
+        found = part._items_drawn()
+        return OverItems(found.left * more, found.rest / more, found.classical / more)
 
-    def _items_drawn(self) -> tuple[float, float, float]:
+    def _items_drawn(self) -> OverItems:
         """`_over_items` of all labels, by drawing them."""
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(FIXED_SEED)
         n, step, rows = self._y.size, max(1, _TOGETHER // self._y.size), []
         for start in range(0, self._count, step):
             picks = rng.integers(0, n, (min(step, self._count - start), n))
@@ -266,7 +278,7 @@ class StandIns:
             scaled = [onto_scale(self._scale, float(one)) for one in seen]
             rows.append(np.stack([[one.left for one in again], stood - kept, scaled], axis=1))
         left, rest, seen = np.std(np.concatenate(rows), axis=0, ddof=1)
-        return float(left), float(rest), float(seen)
+        return OverItems(float(left), float(rest), float(seen))
 
     def _of_each(
         self, labels: list[FloatArray], predictions: list[FloatArray], weights: list[FloatArray | None]
@@ -279,8 +291,10 @@ class StandIns:
 
     def _interval(self, total: bool, level: float) -> Interval:
         """The interval of an estimate that depends on one poorly known number, the sum left, and has a scatter of its own."""
-        left, rest = self._over_items[:2] if total else (self.shrunk.left_std, self._remaining)
-        rest = math.hypot(rest, self._shared_remaining) if total else rest
+        if total:
+            left, rest = self._over_items.left, math.hypot(self._over_items.rest, self._shared_remaining)
+        else:
+            left, rest = self.shrunk.left_std, self._remaining
         z = half_width_in_std(level, max(self._y.size - 1, 1) if total else math.inf)
         ends = [self._with(self.shrunk.left + c * z * left) - self.value for c in (-1.0, 1.0)]
         low = self.value - math.hypot(min(*ends, 0.0), z * rest)
@@ -297,7 +311,7 @@ class StandIns:
         self, repeats: float | None, errors: MeasurementError, seed: int, count: int | None = None
     ) -> FloatArray:
         """The classical metric on stand-ins that are measured again."""
-        count, rng = count or min(10 * self._count, 1000), np.random.default_rng((_SEED, seed))
+        count, rng = count or min(10 * self._count, 1000), np.random.default_rng((FIXED_SEED, seed))
         again = self._labels_again(errors, count, rng, repeats)
         return np.concatenate([self._values(labels, predictions, self._w) for labels, predictions in again])
 
@@ -318,7 +332,7 @@ class StandIns:
     def item_std(self) -> float:
         """Standard error of the classical metric over test sets."""
         pace = pace_on_scale(self._scale, self._metric(self._y, self._p))
-        return math.hypot(self._over_items[2] * pace, self.shared_std)
+        return math.hypot(self._over_items.classical * pace, self.shared_std)
 
     def remeasured(self, observed: float, repeats: float) -> Estimate:
         """The classical metric on fresh means of `repeats`: as far from the observed one as two measurements are."""

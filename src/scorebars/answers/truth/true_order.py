@@ -29,12 +29,12 @@ from scorebars.errors import Censored
 from scorebars.losses import AbsoluteError
 from scorebars.measured import Measured
 from scorebars.moments.deconvolution import Deconvolution
+from scorebars.numerics import FIXED_SEED
 
 _MOST, _PARTNERS, _DRAWS = 4000, 500, 8
 """Labels (of more every k-th stands for others), about how many others each is compared with, draws of their true values."""
 _MOVED, _MOVED_WEIGHT = 200_000, 0.05
 """To see how the share changes: pairs at most, and the part of the smaller of two weights that is moved."""
-_SEED = 20240517
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def _right_pairs(data: Measured, grid: FloatArray, chance: FloatArray) -> tuple[
     """
     labels, p = data.errors, data.predictions
     assert isinstance(labels, Censored)
-    rng, n = np.random.default_rng(_SEED), len(p)
+    rng, n = np.random.default_rng(FIXED_SEED), len(p)
     partner = np.arange(0, n, max(1, n // _PARTNERS))
     gap = np.where(_known(labels, partner), np.sign(p[partner] - p[:, None]), 0.0)
     right = np.zeros((n, len(grid) + 1))

@@ -34,6 +34,7 @@ from scorebars.moments.correlated import (
     variance_correlated,
     variance_shared,
 )
+from scorebars.numerics import FIXED_SEED
 from scorebars.numerics.special import folded_mean, folded_variance, kappa3, kappa4, standardised, v
 
 _REACH = 8.3
@@ -44,7 +45,6 @@ _WORK = 10_000_000  # labels times nodes
 _SHARED_DRAWS, _FEWEST_SHARED_DRAWS = 100_000, 5_000
 _DRAWS, _FEWEST_DRAWS = 50_000, 2_000
 _MULTIPLICATIONS = 10_000_000_000
-_SEED = 20240518
 _CHUNK = 1 << 16
 
 Errors = Callable[[np.random.Generator, int], FloatArray]  # draws so many rows of errors
@@ -88,7 +88,7 @@ def _drawn(
 ) -> SampleLaw:
     """Draws of constant + sum share |delta + error|, moved and stretched to the exact mean and variance."""
     draws = constant + drawn_in_blocks(
-        lambda rng, rows: np.abs(delta + errors(rng, rows)) @ share, count, delta.size, _SEED, _CHUNK
+        lambda rng, rows: np.abs(delta + errors(rng, rows)) @ share, count, delta.size, FIXED_SEED + 1, _CHUNK
     )
     spread = float(np.std(draws))
     factor = math.sqrt(variance) / spread if spread > 0 else 1.0
@@ -162,7 +162,7 @@ def _sliding(
         from scipy.stats import qmc  # loads all of scipy.stats, and is needed here only
 
         count = int(np.clip(_WORK // n, 256, 4096))
-        sobol = qmc.Sobol(k, rng=np.random.default_rng(_SEED))
+        sobol = qmc.Sobol(k, rng=np.random.default_rng(FIXED_SEED + 1))
         points = ndtri(sobol.random(1 << (count.bit_length() - 1)))  # a power of two
         mean, std = _given(delta, sigma, shifts, share, points)
         shape = np.mean(_shape(delta, sigma, shifts, share, points[:64]), axis=1)  # small with many labels

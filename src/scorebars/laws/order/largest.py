@@ -33,10 +33,8 @@ _MANY = 10_000  # labels for which the smallest degree never serves
 _HARDLY = 1e-10  # log(1 - t) = -t for smaller t
 _TOGETHER = 1 << 14  # labels times x whose chances stay in the cache
 _CELLS = 1 << 20  # labels times x whose chances are held at once
-_REACH, _PANELS = (
-    (-14.0, 16.0),
-    11,
-)  # logarithm of x, in units of the median, between which tails of powers are integrated
+_REACH = (-14.0, 16.0)  # logarithm of x, in units of the median, between which tails of powers are integrated
+_PANELS = 11
 
 
 class MaxErrorLaw(Law):

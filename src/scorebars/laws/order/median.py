@@ -33,6 +33,7 @@ from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.losses import Within
 from scorebars.moments.representatives import representatives
+from scorebars.numerics import FIXED_SEED
 from scorebars.numerics.integration import integral, moments_of_tail
 from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf
@@ -50,7 +51,7 @@ _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
 _DEPTH = 23.0  # logarithm of the probability beyond the ends of a table for few labels
 _SMOOTH = 1e-9  # a table that misses its own points by more is not used
-_DRAWS, _FEWEST_DRAWS, _ENTRIES, _SEED = 100_000, 2_000, 16_000_000, 20240520
+_DRAWS, _FEWEST_DRAWS, _ENTRIES = 100_000, 2_000, 16_000_000
 
 
 def median_law(delta: Any, sigma: Any) -> Law:
@@ -174,9 +175,8 @@ class _MiddleErrors(Law):
         value[1] = 1.0
         over, density = folded_sf(t, *self.labels).T, folded_pdf(t, *self.labels).T if degree <= self.rank else None
         for label, (p, q) in enumerate(zip(under.T, over, strict=True)):
-            first = (
-                0 if density is None else max(self.rank - (len(over) - 1 - label), 0)
-            )  # what can still reach the rank
+            # powers below can no longer reach the rank
+            first = 0 if density is None else max(self.rank - (len(over) - 1 - label), 0)
             row, before = slice(1 + first, 2 + min(label + 1, degree)), slice(first, 1 + min(label + 1, degree))
             if density is not None:
                 slope[row] = slope[row] * q + slope[before] * p + value[row] * density[label]
@@ -223,7 +223,7 @@ class _MiddleErrors(Law):
             return np.asarray(np.partition(errors, middle, axis=1)[:, middle].mean(axis=1))
 
         count = int(np.clip(_ENTRIES // size.size, _FEWEST_DRAWS, _DRAWS))
-        return SampleLaw(drawn_in_blocks(draw, count, size.size, _SEED))
+        return SampleLaw(drawn_in_blocks(draw, count, size.size, FIXED_SEED + 3))
 
 
 class _Tabulated(Law):

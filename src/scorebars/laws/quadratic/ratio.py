@@ -64,7 +64,7 @@ class FormLaw(Law):
         return self._kept_form(x).tilted(t)[0]
 
     def _kept_form(self, x: float) -> QuadraticForm:
-        """The same; one contour asks for it a dozen times."""
+        """`_form` of the last x, which is kept: one contour asks for it a dozen times."""
         if self._kept is None or self._kept[0] != x:
             self._kept = x, self._form(x)
         return self._kept[1]

@@ -63,6 +63,7 @@ class Tilted:
 
 
 def tilt(components: Components, omega: int, t: FloatArray) -> Tilted:
+    """The components under the weight exp(-t D), for each t."""
     u = np.multiply.outer(2.0 * t, components.lam)
     r = 1.0 / (1.0 + u)
     q = u * r

@@ -26,7 +26,8 @@ from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammal
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.law import RNG, Law, NormalLaw
 from scorebars.laws.ranking.rank_moments import first_order_moments, rank_sum_moments
-from scorebars.laws.samples import FIXED_SEED, SampleLaw, drawn_in_blocks
+from scorebars.laws.samples import SampleLaw, drawn_in_blocks
+from scorebars.numerics import FIXED_SEED
 from scorebars.numerics.inversions import inversions
 
 _FEW = 64  # labels: up to so many, draws are the distribution

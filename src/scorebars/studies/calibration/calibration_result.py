@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scorebars._shared.score_views import counted, number, rounded
-from scorebars._shared.shown import Shown, Table, View
+from scorebars._shared.shown import Printout, Shown, Table
 from scorebars.answers.score import Estimate, UndefinedEstimate
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
@@ -272,13 +272,13 @@ class Calibration(Shown):
         except UndefinedEstimate:
             return None
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         ignored = self.naive is not self
         cells = [row._replace(naive=other.found) for row, other in zip(self._rows(), self.naive._rows(), strict=True)]
         header = ["", "found", "95 % interval", "if calibrated", *(["label errors ignored"] if ignored else [])]
         tests = ", ".join(f"{name} {p:.2g}" for name, p in self.pvalues.items())
-        return View(
+        return Printout(
             f"calibration of {counted(self.n, 'forecast')}: {self.verdict}",
             [Table(header, [row[: len(header)] for row in cells])],
             notes=[
@@ -390,7 +390,7 @@ class Calibrations(Shown, Mapping[str, Calibration]):
     def __len__(self) -> int:
         return len(self._found)
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         rows = []
         for name, one in self.items():
@@ -416,7 +416,7 @@ class Calibrations(Shown, Mapping[str, Calibration]):
         ]
         notes = dict.fromkeys(note for one in self.values() for note in one.notes)
         count = counted(next(iter(self.values())).n, "label")
-        return View(
+        return Printout(
             f"calibration of {counted(len(self), 'forecast')} on {count}", [Table(header, rows, names=2)], list(notes)
         )
 

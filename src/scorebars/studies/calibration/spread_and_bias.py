@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std
+from scorebars.answers.intervals import IntervalAt, Symmetric, half_width_in_std, std_of
 from scorebars.answers.means.intrinsic_scatter import most_likely
-from scorebars.answers.score import ONE_SIGMA, Estimate, Interval, UndefinedEstimate
+from scorebars.answers.score import Estimate, Interval, UndefinedEstimate
 from scorebars.moments.extra_variance import in_own_units
 from scorebars.moments.uncertain_spreads import NO_SCATTER, UncertainScatter
 from scorebars.studies.calibration.judged_forecast import JudgedForecast
@@ -66,17 +66,12 @@ def _of_sample_spreads(judged: JudgedForecast, offset: bool) -> _Likeliest:
     share = float(np.mean(np.square(judged.spread2 / (judged.spread2 + judged.noise2))))
     interval = partial(_within_drop, scatter, x, top, 1.0 + possible.common * share / sample.degrees)
     value = 0.0 if x == NO_SCATTER else math.exp(x / 2)
-    return _Likeliest(value, partial(_one_sigma, interval, value), interval)
+    return _Likeliest(value, partial(std_of, interval, value), interval)
 
 
 def _within_drop(scatter: UncertainScatter, x: float, top: float, widened: float, level: float) -> Interval:
     """All factors whose log likelihood is within chi^2_1 / 2 of the highest."""
     return Interval(*scatter.reach(x, top, 0.5 * half_width_in_std(level) ** 2 * widened))
-
-
-def _one_sigma(interval: IntervalAt, value: float) -> float:
-    low, high = interval(ONE_SIGMA)
-    return high if value == 0 else (high - low) / 2
 
 
 def _agreeing(pit: Pit, found: _Likeliest, offset: bool, level: float) -> Interval:

@@ -25,7 +25,7 @@ class SpreadBin(NamedTuple):
     high: float
     """Its 95 % interval."""
     naive: float
-    """The same with the label variance left in."""
+    """Root mean squared error against the labels: their variance is left in."""
 
 
 def binned_by_spread(judged: JudgedForecast, bins: int | None) -> list[SpreadBin]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from scorebars import checks
 from scorebars._shared.score_views import counted, left_out, unit_of
-from scorebars._shared.shown import Shown, Table, View
+from scorebars._shared.shown import Printout, Shown, Table
 from scorebars.answers.base import Answers
 from scorebars.answers.clustered import group_codes
 from scorebars.answers.combined import in_units
@@ -213,12 +213,12 @@ class Ranking(Shown):
         """Models by expected rank."""
         return sorted(self.probabilities, key=self.expected_rank)
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         rows = [
             [name, f"{self.probabilities[name][0]:.3f}", f"{self.expected_rank(name):.1f}"] for name in self.order()
         ]
-        return View(tables=[Table(["model", "P(best)", "expected rank"], rows)], notes=[self.statement])
+        return Printout(tables=[Table(["model", "P(best)", "expected rank"], rows)], notes=[self.statement])
 
 
 @dataclass(frozen=True, repr=False)
@@ -326,7 +326,7 @@ class Comparison(Shown):
         )
         return Ranking(table, len(values), statement)
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show: every pair, or for many models their ranks."""
         what = "label errors and finite test set" if self.sampling else "label errors"
         on = counted(self._models.n, "label")
@@ -336,12 +336,12 @@ class Comparison(Shown):
         warnings = [f"{w}." for w in self.warnings]
         if len(pairs) > _MOST_PAIRS:
             ranks = self.ranking().view()
-            return View(title, ranks.tables, [*notes, *ranks.notes], warnings)
+            return Printout(title, ranks.tables, [*notes, *ranks.notes], warnings)
         rows = [
             [f"{a} - {b}", str(self.difference(a, b)), f"{self.probability(a, b):.3f}", self.verdict(a, b)]
             for a, b in pairs
         ]
-        return View(
+        return Printout(
             title, [Table(["models", "difference", "P(first better)", "verdict of the first"], rows)], notes, warnings
         )
 

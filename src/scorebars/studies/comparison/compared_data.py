@@ -115,8 +115,8 @@ class ComparedNumbers:
         """How well the common factor of all error sizes is known; None where it is known exactly."""
         self.exact = self.errors.error_free(self.shown)
         normal = self.errors.normal
-        self.batches = normal if normal is not None and normal.batch is not None else None
-        """The errors, where those of labels in one batch have a part in common."""
+        self.batches = None if normal is None else normal.batches
+        """The part of the errors that labels of one batch have in common; None where there is none."""
         self.common = None if self.batches is not None else self.errors.common_shifts()
         """Rows of shifts that several labels share, (k, n); None where errors are independent, or shared in batches."""
 
@@ -133,7 +133,8 @@ class ComparedNumbers:
         The mean of a metric over the rows of one state shows what this state does to it. None for independent errors.
         """
         if self.batches is not None:
-            only = self.batches._changed(sigma=0.0)
+            assert self.errors.normal is not None
+            only = self.errors.normal._changed(sigma=0.0)
             return only.sample(self.shown, count, rng), np.arange(count)
         if self.common is None:
             return None

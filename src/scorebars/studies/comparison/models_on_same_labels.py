@@ -34,6 +34,7 @@ from scorebars.errors import Censored
 from scorebars.errors.per_label import changed
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.samples import SampleLaw
+from scorebars.numerics import FIXED_SEED
 from scorebars.numerics.covariances import covariance_root
 from scorebars.studies.comparison.compared_data import (
     ComparedClasses,
@@ -48,7 +49,6 @@ from scorebars.studies.comparison.paired_estimates import (
     widened_by_items,
 )
 
-SEED = 20240517
 _GROUPS = 100
 """Up to this many items are left out one by one; more are left out in groups."""
 _HALVES = 200
@@ -210,7 +210,7 @@ class ModelsOnSameLabels:
 
     @cached_property
     def _redrawn(self) -> FloatArray:
-        return self._on_redrawn_labels(self.draws_of_law, np.random.default_rng(SEED), SEED)
+        return self._on_redrawn_labels(self.draws_of_law, np.random.default_rng(FIXED_SEED), FIXED_SEED)
 
     def _on_redrawn_labels(self, count: int, rng: np.random.Generator, seed: int) -> FloatArray:
         """The metric of all models on the same redrawn labels, (count, models); predictions are redrawn where they err."""
@@ -234,7 +234,7 @@ class ModelsOnSameLabels:
         if self._sample_size < 2:
             return np.full(1, math.inf)
         if self.kind == "berkson" and not self.labels.exact:
-            rows = self.labels.draw(_BERKSON_ROWS, np.random.default_rng(SEED))
+            rows = self.labels.draw(_BERKSON_ROWS, np.random.default_rng(FIXED_SEED))
             return np.concatenate([self._jackknife(row, name) for row in rows]) / math.sqrt(len(rows))
         return self._jackknife(self.labels.shown, name)
 
@@ -248,7 +248,7 @@ class ModelsOnSameLabels:
     @cached_property
     def _jackknife_parts(self) -> tuple[list[NDArray[np.intp]], float, bool]:
         """Items to keep in each round, and the factor of the squared deviations."""
-        rng = np.random.default_rng(SEED)
+        rng = np.random.default_rng(FIXED_SEED)
         if self.groups is not None:
             count = min(self._sample_size, _GROUPS)
             group = (rng.permutation(self._sample_size) % count)[self.groups]
@@ -299,7 +299,7 @@ class ModelsOnSameLabels:
 
     @cached_property
     def _labels_in_common(self) -> tuple[NDArray[Any], NDArray[np.intp]] | None:
-        return self.labels.draw_common(_COMMON_DRAWS, np.random.default_rng(SEED + 1))
+        return self.labels.draw_common(_COMMON_DRAWS, np.random.default_rng(FIXED_SEED + 1))
 
     def common_std(self, a: str, b: str) -> float:
         return float(np.std(self.common(a) - self.common(b)))
@@ -392,7 +392,7 @@ class ModelsOnSameLabels:
     @cached_property
     def _labels_made_noisier(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         count = min(_NOISIER_DRAWS, max(rows_at_a_time(self.n), 50))
-        return self.labels.draw_noisier(count, np.random.default_rng(SEED + 2))
+        return self.labels.draw_noisier(count, np.random.default_rng(FIXED_SEED + 2))
 
     @once
     def _further_error(self, name: str) -> FloatArray:
@@ -402,9 +402,9 @@ class ModelsOnSameLabels:
         if name not in errors.sd:
             return self.values(pair[0], name) - self.values(pair[1], name)
         p, count = self.predictions[name], len(pair[0])
-        before = errors.draw(p, name, count, (SEED, 2, 0))
+        before = errors.draw(p, name, count, (FIXED_SEED, 2, 0))
         first, second = (
-            self.values(pair[k], name, before - p + errors.draw(p, name, count, (SEED, 2, k + 1))) for k in (0, 1)
+            self.values(pair[k], name, before - p + errors.draw(p, name, count, (FIXED_SEED, 2, k + 1))) for k in (0, 1)
         )
         return first - second
 

@@ -15,7 +15,7 @@ from scorebars.answers.clustered import moves_of_groups, unequal_groups
 from scorebars.answers.intervals import Symmetric
 from scorebars.answers.limited import LimitedLoss, best_label, censored
 from scorebars.answers.means.mean_loss import MeanLoss
-from scorebars.answers.means.squared import RootAnswers, pulls
+from scorebars.answers.means.squared import RootAnswers, pulls_of
 from scorebars.answers.score import Estimate
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored, Normal
@@ -33,10 +33,10 @@ from scorebars.measured import Measured
 from scorebars.metrics import call
 from scorebars.moments import label_moments
 from scorebars.moments.closed_forms import absolute_difference, squared_difference
+from scorebars.numerics import FIXED_SEED
 from scorebars.numerics.covariances import covariance_root
 from scorebars.studies.comparison.compared_data import ComparedMetric, ComparedNumbers, PredictionErrors
 from scorebars.studies.comparison.models_on_same_labels import (
-    SEED,
     ModelsOnLimits,
     ModelsOnSameLabels,
     once,
@@ -209,7 +209,7 @@ class PairedLosses(PairedMeans):
 
     def _law_of_many_roots(self, a: str, b: str) -> Law:
         """The means under the roots are normal together."""
-        drawn = self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(SEED)))
+        drawn = self._of_mean(self._normal_draws(_DRAWS, np.random.default_rng(FIXED_SEED)))
         names = list(self.predictions)
         return SampleLaw(drawn[:, names.index(a)] - drawn[:, names.index(b)])
 
@@ -293,7 +293,7 @@ class PairedLosses(PairedMeans):
         if not self._squares:
             return super().common_std(a, b)
         if self.labels.batches is not None:
-            return float(np.linalg.norm(self.labels.batches.batch_sums(self._levers(a, b))))
+            return float(np.linalg.norm(self.labels.batches.sums(self._levers(a, b))))
         rows = self.labels.common
         return 0.0 if rows is None else float(np.linalg.norm(rows @ self._levers(a, b)))
 
@@ -432,7 +432,7 @@ def models_of_numbers(metric: ComparedMetric, given: StudyData, shared_prederr: 
 
 def _in_units_of_errors(metric: ComparedMetric, data: Mapping[str, Measured]) -> ModelsOnSameLabels:
     """Reduced chi-squared: mean squares, with labels and predictions in units of the label errors."""
-    seen = {name: pulls(one) for name, one in data.items()}
+    seen = {name: pulls_of(one) for name, one in data.items()}
     first = next(iter(seen.values()))
     predictions = {name: first.labels - one.labels for name, one in seen.items()}
     return PairedLosses(

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from scorebars import checks
 from scorebars._shared.score_views import counted
-from scorebars._shared.shown import Shown, View
+from scorebars._shared.shown import Printout, Shown
 from scorebars.arrays import FloatArray
 from scorebars.evaluation.study_data import StudyData, assumed_task, study_data
 from scorebars.files.file_study import require_known, study_in_file
@@ -76,14 +76,14 @@ class Plan(Shown):
         """
         return self.budget.labels_for(self.target_variance, repeats, self.checks if checks is None else checks)
 
-    def view(self) -> View:
+    def view(self) -> Printout:
         """What printing and notebooks show."""
         power = "" if self.power is None else f", power {self.power:.3f}"
         needed = f"{counted(self.labels, 'label')} with {counted(self.repeats, 'repeat')} each"
         if self.checks is not None and isinstance(self.budget, CheckingBudget):
             needed = f"{counted(self.labels, 'label')}, and {self.budget.said_of(self.checks)}"
         notes = [f"Note: {self.assumed}."] if self.assumed else []
-        return View(f"{needed} (cost {self.cost:g}{power}) {self.goal}", notes=notes)
+        return Printout(f"{needed} (cost {self.cost:g}{power}) {self.goal}", notes=notes)
 
 
 def plan(
@@ -235,19 +235,19 @@ def plan(
     reached = None if difference is None else _power(difference, budget.variance(labels, repeats, checked), level)
     best = budget.best_repeats(costs)
     return Plan(
-        labels,
-        repeats,
-        costs.of(labels, repeats, checked),
-        reached,
-        budget.allocation,
-        repeats if best is None else best,
-        str(goal),
-        budget,
-        target,
-        difference,
-        level,
-        said,
-        checked,
+        labels=labels,
+        repeats=repeats,
+        cost=costs.of(labels, repeats, checked),
+        power=reached,
+        allocation=budget.allocation,
+        repeats_continuous=repeats if best is None else best,
+        goal=str(goal),
+        budget=budget,
+        target_variance=target,
+        difference=difference,
+        level=level,
+        assumed=said,
+        checks=checked,
     )
 
 
