@@ -28,10 +28,13 @@ _NOTHING_ASSUMED = (
     "from {checked} checked items of {n}, nothing assumed about how labels err; the labels of the others count by "
     "{tuning:.2f}"
 )
+_TOO_FEW = "{count} of these {n} items {have} a gold label: truth needs at least 2."
 _FEW_CHECKED = 100
 """Of more checked items than these the first order is enough."""
 _ENOUGH_ITEMS = 20_000
 """Of more items than these some tell what one more would do."""
+_FLAT = 1e-6
+"""A metric of labels that items move by no more than this stays as it is, whatever they are."""
 _STEP = 1e-5
 """Relative step by which slopes of functions of a metric are found."""
 NO_FRESH = (
@@ -55,8 +58,8 @@ class GoldSubset:
         """The same as if one of the checked items had not been checked."""
         checked = self.checked.copy()
         checked[np.flatnonzero(checked)[which]] = False
-        chances = self.chances if self.by_design else np.full(len(checked), np.mean(checked))
-        return replace(self, checked=checked, chances=chances)
+        share = np.count_nonzero(checked) / self.size
+        return replace(self, checked=checked, chances=self.chances if self.by_design else np.full(len(checked), share))
 
     @cached_property
     def gold(self) -> FloatArray:
@@ -68,9 +71,25 @@ class GoldSubset:
     def number(self) -> int:
         return int(np.count_nonzero(self.checked))
 
+    @cached_property
+    def size(self) -> int:
+        """How many items count: those of weight 0 do not."""
+        return int(np.count_nonzero(self.shares))
+
+    @property
+    def too_few(self) -> str:
+        """Why so few checked items say nothing, such as those of one group of many; empty where they are enough."""
+        have = "has" if self.number == 1 else "have"
+        return "" if self.number > 1 else _TOO_FEW.format(count=self.number, n=self.size, have=have)
+
+    @cached_property
+    def rest(self) -> BoolArray:
+        """Which items count and were not checked."""
+        return np.asarray(~self.checked & (self.shares > 0))
+
     @property
     def others(self) -> int:
-        return len(self.checked) - self.number
+        return self.size - self.number
 
     def slope(self, f: FloatArray, h: FloatArray) -> float:
         """beta: how much the losses f of all items (n,) count, given those of the checked ones by gold labels h.
@@ -79,21 +98,21 @@ class GoldSubset:
         """
         if not self.others:
             return 0.0
-        shown, v, n = f[..., self.checked], self.gold, f.shape[-1]
+        shown, v, n = f[..., self.checked], self.gold, self.size
         together = float(np.sum(v * (h - (h @ v)[..., None]) * (shown - (shown @ v)[..., None])))
         scatter = float(np.sum(self.shares * np.square(f - (f @ self.shares)[..., None]))) * n / (n - 1)
         return min(max(together / scatter, 0.0), n / self.others) if scatter > 0 else 0.0
 
     def tuning(self, beta: float) -> float:
         """lambda: how much the labels of the items that were not checked count."""
-        return beta * self.others / len(self.checked)
+        return beta * self.others / self.size
 
     def estimate(self, f: FloatArray, h: FloatArray, beta: float) -> float:
         """The mean of h over all items, estimated."""
         shown = f[self.checked]
         if not self.by_design and self.others:
-            rest = self.shares[~self.checked]
-            apart = float(rest @ f[~self.checked]) / float(np.add.reduce(rest)) - float(self.gold @ shown)
+            rest = self.shares[self.rest]
+            apart = float(rest @ f[self.rest]) / float(np.add.reduce(rest)) - float(self.gold @ shown)
             return float(self.gold @ h) + self.tuning(beta) * apart
         return float(self.gold @ h) + beta * (float(self.shares @ f) - float(self.gold @ shown))
 
@@ -116,9 +135,9 @@ class GoldSubset:
         if self.by_design:
             items = np.sqrt(self.gold) * (h - self.gold @ h) * math.sqrt(self.number / (self.number - 1))
             return np.concatenate([self.moves(f, h, beta), items * math.sqrt(float(self.shares @ self.shares))])
-        tuning, rest = self.tuning(beta), self.shares[~self.checked]
+        tuning, rest = self.tuning(beta), self.shares[self.rest]
         rest = rest / np.add.reduce(rest)
-        others = self._scatter(f[~self.checked], rest) if self.others > 1 else np.zeros(1)
+        others = self._scatter(f[self.rest], rest) if self.others > 1 else np.zeros(1)
         return np.concatenate([self._scatter(h - tuning * f[self.checked], self.gold), tuning * others])
 
     def item_moves(self, f: FloatArray, h: FloatArray, beta: float) -> FloatArray:
@@ -136,15 +155,19 @@ class GoldSubset:
     def unseen_moves(self, found: GoldLosses, beta: float) -> FloatArray:
         """The same for one more checked item, any of all: with a right label, and with a wrong one of any other class.
 
-        None of its kind may have been seen, such as one on which two models differ.
+        None of its kind may have been seen, such as one on which two models differ. Losses by numbers show how they scatter,
+        unless those by gold labels are all the same: one more may then be as any by labels.
         """
-        if found.by_class is None:
+        if found.by_class is None and np.ptp(found.h) > 0:
             return np.zeros(0)
         some = np.arange(0, len(found.f), len(found.f) // _ENOUGH_ITEMS + 1)
-        f, table, others = found.f[some], found.by_class[some], found.by_class.shape[1] - 1
+        f = found.f[some]
         scale = np.sqrt(np.square(self.shares) * (1.0 / self.chances - 1.0) / (self.number + 2))[some]
         scale *= math.sqrt(len(found.f) / len(some))
         right = (1.0 - beta) * (f - float(self.shares @ found.f))
+        if found.by_class is None:
+            return np.asarray(scale * right)
+        table, others = found.by_class[some], found.by_class.shape[1] - 1
         typical = float(self.gold @ found.h) - beta * float(self.shares @ found.f)
         wrong = np.where(table == f[:, None], 0.0, table - beta * f[:, None] - typical)
         return np.concatenate([scale * right, (scale[:, None] * wrong).ravel() / math.sqrt(others)])
@@ -179,6 +202,11 @@ class GoldLosses:
     """By their gold labels, of the checked items (n_g,)."""
     by_class: FloatArray | None = None
     """By each class that an item might be of, (n, K); None for numbers."""
+
+    @property
+    def largest(self) -> float:
+        """The most that an item adds, whatever its class."""
+        return float(np.max(np.abs(self.f if self.by_class is None else self.by_class)))
 
     def less(self, other: GoldLosses) -> GoldLosses:
         """Those of the difference of two metrics of the same items."""
@@ -215,12 +243,18 @@ class LeavesOut(Protocol):
 def tuned(metric: Rectified, subset: GoldSubset) -> tuple[GoldLosses, float]:
     """The metric where labels count as is best for it, and by how much they do.
 
-    That depends on what they do, and this on where the metric is looked at.
+    That depends on what they do, and this on where the metric is looked at. Where labels count for nothing and the checked
+    items are none of those that the metric is about, such as predicted positives, there is nothing to find it from.
     """
-    found, beta = metric(1.0), 1.0
+    first = found = metric(1.0)
+    beta = 1.0
     for _ in range(2):
         beta = subset.slope(found.f, found.h)
         found = metric(beta)
+    if subset.others and found.largest < _FLAT < first.largest:
+        raise UndefinedEstimate(
+            f"the {subset.number} checked items do not tell: none of them is of the kind that the metric is about. Check more."
+        )
     return found, beta
 
 
@@ -268,6 +302,9 @@ class VerifiedSpread:
 
     @property
     def population_reach(self) -> float:
+        """Infinite for items of a single group, which does not show how groups scatter."""
+        if self.groups is not None and not np.ptp(self.groups[self.subset.shares > 0]):
+            return math.inf
         return _size(self.population_moves)
 
     @property
@@ -285,7 +322,7 @@ class VerifiedSpread:
 
     @property
     def note(self) -> str:
-        n, tuning = len(self.found.f), self.subset.tuning(self.beta)
+        n, tuning = self.subset.size, self.subset.tuning(self.beta)
         return _NOTHING_ASSUMED.format(checked=self.subset.number, n=n, tuning=tuning)
 
     def estimate(self, bounds: tuple[float, float]) -> Estimate:
