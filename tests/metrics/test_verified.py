@@ -641,3 +641,19 @@ def test_one_group_shows_no_scatter_of_groups():
     found = sb.compare(y, {"a": p, "b": y}, yerr=sb.Verified(gold), sampling=True, groups=one)
     assert found.difference("a", "b").total_interval() == (-math.inf, math.inf)
     assert found.ranking().probabilities["b"][0] == pytest.approx(0.5, abs=0.05)
+
+
+def test_two_shares_of_measured_numbers_leave_room_for_what_tells_them_apart():
+    """Where both models are within the tolerance on all checked items, one of them may not be on one more."""
+    held = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        true = rng.normal(0, 2, 300)
+        y, a, b = (true + rng.normal(0, sd, 300) for sd in (1.0, 0.5, 0.55))
+        gold = np.where(rng.permutation(300) < 30, true, np.nan)
+        compared = {"metric": "fraction_within", "tolerance": 1.2, "yerr": sb.Verified(gold)}
+        low, high = sb.compare(y, {"a": a, "b": b}, **compared).difference("a", "b").truth.interval()
+        inside = [np.mean(np.abs(true - p) <= 1.2) for p in (a, b)]
+        held += low <= inside[0] - inside[1] <= high
+    assert held >= 38  # 30 without that room
+    assert sb.compare(y, {"a": a, "b": a}, **compared).difference("a", "b").truth.interval() == (0.0, 0.0)

@@ -158,16 +158,19 @@ class GoldSubset:
         None of its kind may have been seen, such as one on which two models differ. Losses by numbers show how they scatter,
         unless those by gold labels are all the same: one more may then be as any by labels.
         """
-        if found.by_class is None and np.ptp(found.h) > 0:
+        possible = found.by_class
+        if found.either is not None:
+            possible = np.broadcast_to(found.either, (len(found.f), len(found.either)))
+        if possible is None and np.ptp(found.h) > 0:
             return np.zeros(0)
         some = np.arange(0, len(found.f), len(found.f) // _ENOUGH_ITEMS + 1)
         f = found.f[some]
         scale = np.sqrt(np.square(self.shares) * (1.0 / self.chances - 1.0) / (self.number + 2))[some]
         scale *= math.sqrt(len(found.f) / len(some))
         right = (1.0 - beta) * (f - float(self.shares @ found.f))
-        if found.by_class is None:
+        if possible is None:
             return np.asarray(scale * right)
-        table, others = found.by_class[some], found.by_class.shape[1] - 1
+        table, others = possible[some], possible.shape[1] - 1
         typical = float(self.gold @ found.h) - beta * float(self.shares @ found.f)
         wrong = np.where(table == f[:, None], 0.0, table - beta * f[:, None] - typical)
         return np.concatenate([scale * right, (scale[:, None] * wrong).ravel() / math.sqrt(others)])
@@ -202,6 +205,8 @@ class GoldLosses:
     """By their gold labels, of the checked items (n_g,)."""
     by_class: FloatArray | None = None
     """By each class that an item might be of, (n, K); None for numbers."""
+    either: FloatArray | None = None
+    """What any item might add to a share of measured numbers, such as 0 or 1; None where losses are numbers of any size."""
 
     @property
     def largest(self) -> float:
@@ -211,12 +216,15 @@ class GoldLosses:
     def less(self, other: GoldLosses) -> GoldLosses:
         """Those of the difference of two metrics of the same items."""
         by_class = None if self.by_class is None or other.by_class is None else self.by_class - other.by_class
-        return GoldLosses(self.value - other.value, self.f - other.f, self.h - other.h, by_class)
+        f, h, either = self.f - other.f, self.h - other.h, None
+        if self.either is not None and other.either is not None and (np.any(f) or np.any(h)):  # else they are one model
+            either = np.unique(np.subtract.outer(self.either, other.either))
+        return GoldLosses(self.value - other.value, f, h, by_class, either)
 
     def times(self, value: float, slope: float) -> GoldLosses:
         """Those of a function of the metric, which has this value and slope."""
-        by_class = None if self.by_class is None else slope * self.by_class
-        return GoldLosses(value, slope * self.f, slope * self.h, by_class)
+        by_class, either = (None if part is None else slope * part for part in (self.by_class, self.either))
+        return GoldLosses(value, slope * self.f, slope * self.h, by_class, either)
 
 
 def mean_of(losses: Sequence[GoldLosses]) -> GoldLosses:
@@ -224,7 +232,7 @@ def mean_of(losses: Sequence[GoldLosses]) -> GoldLosses:
     tables = [one.by_class for one in losses if one.by_class is not None]
     by_class = np.mean(tables, axis=0) if len(tables) == len(losses) else None
     value, f, h = (np.mean([getattr(one, part) for one in losses], axis=0) for part in ("value", "f", "h"))
-    return GoldLosses(float(value), f, h, by_class)
+    return GoldLosses(float(value), f, h, by_class, losses[0].either)
 
 
 Rectified = Callable[[float], GoldLosses]

@@ -100,8 +100,7 @@ class MeanOfLosses:
     """The two losses that an item can have, for a share of items; None where losses are numbers."""
 
     def __call__(self, beta: float) -> GoldLosses:
-        by_class = None if self.either is None else np.broadcast_to(self.either, (len(self.f), 2))
-        return GoldLosses(self.subset.estimate(self.f, self.h, beta), self.f, self.h, by_class)
+        return GoldLosses(self.subset.estimate(self.f, self.h, beta), self.f, self.h, either=self.either)
 
 
 def _losses(answers: Answers, shares: FloatArray) -> FloatArray:
