@@ -657,3 +657,20 @@ def test_two_shares_of_measured_numbers_leave_room_for_what_tells_them_apart():
         held += low <= inside[0] - inside[1] <= high
     assert held >= 38  # 30 without that room
     assert sb.compare(y, {"a": a, "b": a}, **compared).difference("a", "b").truth.interval() == (0.0, 0.0)
+
+
+def test_one_against_one_says_why_not():
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 3, 60), rng.dirichlet([1, 1, 1], 60)
+    found = sb.roc_auc_score(y, p, yerr=sb.Verified(np.where(np.arange(60) < 20, y, np.nan)), multi_class="ovo")
+    assert found.observed == sb.roc_auc_score(y, p, multi_class="ovo").observed
+    with pytest.raises(sb.UndefinedEstimate, match=r"one-vs-one AUC takes no weights.*multi_class='ovr'"):
+        _ = found.truth
+
+
+def test_a_perfect_model_has_no_std_of_rounding():
+    """All checked items are right, in a curved metric too: the std is what one more may do, not 1e-13."""
+    true, y, _, _, gold = judged(200)
+    for metric in (sb.accuracy_score, sb.balanced_accuracy_score, sb.matthews_corrcoef, sb.cohen_kappa_score):
+        truth = metric(y, true, yerr=sb.Verified(gold)).truth
+        assert float(truth) == pytest.approx(1.0, abs=0.01) and 1e-3 < truth.std < 0.1

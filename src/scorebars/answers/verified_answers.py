@@ -301,7 +301,8 @@ class VerifiedSpread:
 
     @property
     def std(self) -> float:
-        return _size(self._own) or _size(self._unseen)
+        own, unseen = _size(self._own), _size(self._unseen)
+        return own if own > _FLAT * unseen else unseen  # less is rounding
 
     @property
     def reach(self) -> float:

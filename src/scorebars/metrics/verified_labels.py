@@ -12,6 +12,7 @@ import numpy as np
 from scorebars import checks
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.class_answers import ClassAnswers
+from scorebars.answers.classes.column_average import PairwiseAuc
 from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers
 from scorebars.answers.means.mean_loss import MeanLoss
@@ -27,6 +28,7 @@ NO_MEAN = (
     "mean_squared_error or mean_absolute_error), or score the checked items alone, with their gold labels."
 )
 
+NO_WEIGHTS = "the one-vs-one AUC takes no weights, and gold labels count by weights: ask for multi_class='ovr'."
 _ROUNDING = 1e-9
 _NEXT_TO_NOTHING = 1e-13
 """The weight of items that do not count: too small to change an estimate, large enough to show what they would do."""
@@ -158,6 +160,8 @@ def _of_classes(
         return found, [*steps, plain]
     if not isinstance(plain, ClassAnswers) or len(plain.data.one_hot) != len(subset.checked):
         return NO_MEAN.format(name=plain.declaration.name), []
+    if isinstance(plain, PairwiseAuc):
+        return NO_WEIGHTS, []
     kind = CorrectedIndicators if isinstance(plain, LabelLossAnswers) else CurvedInIndicators
     return kind(plain, subset, _indicators(gold, plain), weighted), []
 
