@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scorebars import checks
+
 
 def has_index(value: Any) -> bool:
     """Whether `value` is a Series or DataFrame of pandas, whose rows have labels."""
@@ -95,6 +97,18 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:
         return True
+
+
+def no_blank_texts(argument: str, values: NDArray[Any], hint: str) -> None:
+    """Refuse texts that stand for nothing: an array of texts holds neither None nor NaN, but "nan", or is left empty there."""
+    if values.dtype.kind == "U":
+        blank = np.isin(values, ["", "nan"])
+    elif values.dtype.kind == "O":
+        blank = np.asarray(np.frompyfunc(lambda value: isinstance(value, str) and not value, 1, 1)(values), dtype=bool)
+    else:
+        return
+    what = 'has texts that name no class, empty ones or "nan"'
+    checks.refuse(argument, what, blank, np.frompyfunc(repr, 1, 1)(values), hint)
 
 
 # columns by name -----------------------------------------------------------------------------------

@@ -34,3 +34,31 @@ def test_limits_change_their_unit_with_their_errors():
     limits = sb.Censored([1.0, -np.inf], [1.0, 0.5], sigma=0.2).scaled(10.0)
     assert limits.sigma == pytest.approx(2.0)
     assert limits.upper.tolist() == [10.0, 5.0]
+
+
+def _tables():
+    pd = pytest.importorskip("pandas")
+    swapped = pd.DataFrame([[5, 1], [2, 9]], index=["a", "b"], columns=["b", "a"])
+    shares = swapped.div(swapped.sum(axis=1), axis=0)
+    return {
+        "counts": (lambda: sb.Transition.from_counts(swapped, ["a", "b"]), "matrix has columns in the order b, a"),
+        "rows": (lambda: sb.Transition.from_counts(swapped.T, ["a", "b"]), "matrix has rows in the order b, a"),
+        "matrix": (lambda: sb.Transition(shares, ["a", "b"]), "matrix has columns in the order b, a"),
+        "p": (lambda: sb.LabelProbabilities(shares, ["a", "b"]), "p has columns in the order b, a"),
+        "votes": (lambda: sb.Votes(swapped, ["a", "b"]), "counts has columns in the order b, a"),
+    }
+
+
+@pytest.mark.parametrize("name", ["counts", "rows", "matrix", "p", "votes"])
+def test_tables_whose_classes_are_in_another_order(name):
+    make, message = _tables()[name]
+    with pytest.raises(ValueError, match=f"{message}, but labels names a, b. Nothing is realigned"):
+        make()
+
+
+def test_tables_whose_classes_are_in_order_or_have_other_names():
+    pd = pytest.importorskip("pandas")
+    counts = [[5, 1], [2, 9]]
+    for names in (["a", "b"], ["first", "second"]):
+        found = sb.Transition.from_counts(pd.DataFrame(counts, index=names, columns=names), ["a", "b"])
+        assert found.matrix == pytest.approx(sb.Transition.from_counts(counts, ["a", "b"]).matrix)

@@ -134,6 +134,7 @@ REFUSED = [
     ({"gold": "golden"}, "there is no column 'golden'. Did you mean 'gold'"),
     ({"gold": "few"}, f"column 'few' has gold labels for 1 of {N} rows: at least 2"),
     ({"gold_probability": "wrong"}, "column 'wrong' is not a probability above 0 in row 2"),
+    ({"gold_probability": "sure"}, "column 'sure' is 1 where there is no gold label in row 2"),
     ({"gold": "none", "gold_probability": "chance"}, "gold_probability needs the column of the gold labels"),
     ({"error_kind": "berkson"}, "error_kind is about given errors; gold labels show the errors themselves"),
     ({"scale_errors": 2.0}, "scale_errors is about given errors"),
@@ -144,7 +145,7 @@ REFUSED = [
 @pytest.mark.parametrize(("said", "why"), REFUSED)
 def test_refused(tmp_path, said, why):
     few, wrong = np.where(np.arange(N) == 7, "cat", ""), np.where(np.arange(N) == 1, 0.0, CHANCE)
-    path = written(tmp_path, label=SHOWN, gold=GOLD, few=few, wrong=wrong, chance=CHANCE, pred_a=A)
+    path = written(tmp_path, label=SHOWN, gold=GOLD, few=few, wrong=wrong, sure=np.ones(N), chance=CHANCE, pred_a=A)
     with pytest.raises(ValueError, match=why):
         sb.evaluate(path, metrics="accuracy", **said)
 

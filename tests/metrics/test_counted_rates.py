@@ -382,3 +382,21 @@ def test_a_judge_no_better_than_a_coin():
         sb.accuracy_score(y, pred, yerr=sb.Flip.from_counts(10, 20)).truth  # noqa: B018
     low, high = sb.accuracy_score(y, pred, yerr=sb.Flip.from_counts(8, 20)).truth.interval()
     assert low < high and np.isfinite([low, high]).all()
+
+
+def test_differences_leave_room_for_labels_that_are_wrong_more_often():
+    """With few checked labels, or none wrong, a drawn rate has more wrong labels than the counted one: these scatter, too."""
+    held, count = 0, 400
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        true = rng.integers(0, 2, 300)
+        y, a, b = (np.where(rng.random(300) < q, 1 - true, true) for q in (0.1, 0.15, 0.2))
+        found = sb.compare(
+            y, {"a": a, "b": b}, yerr=sb.Flip.from_counts(rng.binomial(20, 0.1), 20), metric="accuracy_score"
+        )
+        low, high = found.difference("a", "b").truth.interval()
+        held += low <= np.mean(a == true) - np.mean(b == true) <= high
+    assert held / count > 0.91  # 0.86 where all rates have the scatter of the counted one
+    never = sb.compare(y, {"a": a, "b": b}, yerr=sb.Flip.from_counts(0, 20)).difference("a", "b").truth
+    low, high = never.interval()
+    assert low < float(never) - 0.01 and high > float(never) + 0.02

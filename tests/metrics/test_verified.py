@@ -198,12 +198,53 @@ def test_weights_and_repeated_items_agree():
     )
 
 
+@ALL
+def test_weights_count_once(metric):
+    """Where all items were checked it is the weighted score with gold labels."""
+    true, y, p, score, _ = judged(150)
+    function, options = METRICS[metric]
+    given, weight = prediction_for(metric, p, score), np.random.default_rng(1).random(150) ** 3
+    found = function(y, given, yerr=sb.Verified(true), sample_weight=weight, **options).truth
+    assert float(found) == pytest.approx(function(true, given, sample_weight=weight, **options).observed, rel=1e-9)
+
+
+@ALL
+@pytest.mark.parametrize("by_design", [False, True])
+def test_items_of_weight_zero_are_none(metric, by_design):
+    _, y, p, score, gold = judged(300)
+    rng = np.random.default_rng(2)
+    weight = np.where(rng.random(300) < 0.6, 0.2 + rng.random(300), 0.0)
+    chance = np.where(y == 1, 0.5, 0.3) if by_design else None
+    function, options = METRICS[metric]
+    some, given = weight > 0, prediction_for(metric, p, score)
+    found = function(y, given, yerr=sb.Verified(gold, chance), sample_weight=weight, **options).truth
+    model = sb.Verified(gold[some], None if chance is None else chance[some])
+    alone = function(y[some], given[some], yerr=model, sample_weight=weight[some], **options).truth
+    assert found.note == alone.note
+    for ask in (float, lambda t: t.std, lambda t: t.interval(), lambda t: t.total_interval()):
+        assert ask(found) == pytest.approx(ask(alone), rel=1e-8)
+
+
+def test_weights_that_leave_no_checked_item():
+    _, y, p, _, gold = judged(300)
+    unknown = np.isnan(gold)
+    for found in (
+        sb.accuracy_score(y, p, yerr=sb.Verified(gold), sample_weight=unknown),
+        sb.mean_squared_error(y * 1.0, p, yerr=sb.Verified(gold), sample_weight=unknown),
+        sb.confusion_matrix(y, p, yerr=sb.Verified(gold), sample_weight=unknown),
+    ):
+        with pytest.raises(sb.UndefinedEstimate, match=f"0 of these {unknown.sum()} items have a gold label"):
+            _ = found.truth
+    found = sb.accuracy_score(y, p, yerr=sb.Verified(gold), sample_weight=~unknown).truth  # nothing else counts
+    assert float(found) == pytest.approx(np.mean(gold[~unknown] == p[~unknown])) and found.std == 0
+
+
 def test_texts_none_and_several_classes():
     y = np.array(["a", "b", "c", "a", "b", "c"] * 20)
     p = np.array(["a", "b", "c", "b", "b", "a"] * 20)
     gold = np.array([None] * 120, dtype=object)
-    gold[::3] = y[::3]
-    gold[3] = "d"  # a class that nobody showed
+    gold[::4] = y[::4]  # of all three
+    gold[4] = "d"  # a class that nobody showed
     for found in (
         sb.accuracy_score(y, p, yerr=sb.Verified(gold)),
         sb.f1_score(y, p, average="macro", yerr=sb.Verified(gold)),
@@ -414,11 +455,32 @@ def test_cross_validate_says_what_to_do():
         (lambda: sb.Verified([1, 0, None], [0.5, 0.0, 0.5]), r"never checked: the first is 0.0 at index 1, 1 in all"),
         (lambda: sb.Verified([1, 0, None], 1.5), r"probability"),
         (
+            lambda: sb.Verified([1, 0, None], 1.0),
+            r"is 1 for items without a gold label: the first is 1.0 at index 2, 1 in",
+        ),
+        (lambda: sb.Verified([1, 0, None], [1, 1, 1]), r"probability is 1 for items without a gold label"),
+        (
+            lambda: sb.Verified(np.array(["a", "", "b", "nan"])),
+            r"gold has texts.*the first is '' at index 1, 2 in all.*None",
+        ),
+        (
+            lambda: sb.Verified(np.array(["a", "", "b"], dtype=object)),
+            r"name no class.*the first is '' at index 1, 1 in all",
+        ),
+        (
+            lambda: sb.accuracy_score([0, 1, 1], [0, 1, 1], yerr=sb.Verified([None, 1, 0.5])),
+            r"gold holds continuous values, which is not supported: the first is 0.5 at index 2, 1 in all",
+        ),
+        (lambda: sb.accuracy_score([0, 1], [0, 1], yerr=sb.Verified([np.inf, 1])), r"gold contains infinity"),
+        (
             lambda: sb.accuracy_score([0, 1], [0, 1], yerr=sb.Verified([1, 0, None])),
             r"describes 3 labels but y_true has 2",
         ),
         (lambda: sb.accuracy_score(["a", "b"], ["a", "b"], yerr=sb.Verified([1, 0])), r"mix texts and numbers"),
-        (lambda: sb.mean_squared_error([1.0, 2.0], [1.0, 2.0], yerr=sb.Verified(["a", "b"])), r"gold holds texts"),
+        (
+            lambda: sb.mean_squared_error([1.0, 2.0], [1.0, 2.0], yerr=sb.Verified(["a", "b"])),
+            r"gold holds no numbers but str",
+        ),
         (
             lambda: sb.intrinsic_scatter([0.1, 1], [0, 1], yerr=sb.Verified([1.0, 0])),
             r"Verified, which metrics, confusion_matrix, evaluate, compare and plan take",
@@ -508,3 +570,107 @@ def test_groups_of_which_few_were_checked(text):
             assert found["m", metric, group].observed >= 0
             with pytest.raises(sb.UndefinedEstimate, match=f"{said} a gold label: truth needs at least 2"):
                 _ = found["m", metric, group].truth
+
+
+def test_nan_among_texts_of_a_list():
+    """NumPy makes a text of it."""
+    found = sb.Verified(["yes", np.nan, "no", None])
+    assert found.known.tolist() == [True, False, True, False]
+    assert sb.Verified(np.array(["nan", "bread"], dtype=object)).known.all()  # a class, as a text among objects
+
+
+def test_a_kind_that_no_checked_item_is_of():
+    """Recall of a rare class of which none was checked: its observed value is no estimate, let alone an exact one."""
+    rng = np.random.default_rng(2)
+    true = rng.choice(3, 300, p=[0.6, 0.35, 0.05])
+    y, p = (np.where(rng.random(300) < q, (true + 1) % 3, true) for q in (0.1, 0.2))
+    gold = np.where((rng.random(300) < 0.1) & (true < 2) & (y < 2), true, np.nan)
+    found = sb.recall_score(y, p, average=None, yerr=sb.Verified(gold))
+    assert found[0].truth.std > 0 and found[1].truth.std > 0
+    with pytest.raises(
+        sb.UndefinedEstimate, match=f"the {np.isfinite(gold).sum()} checked items do not tell: none of them"
+    ):
+        _ = found[2].truth
+    constant = sb.cohen_kappa_score(y, np.zeros(300, dtype=int), yerr=sb.Verified(gold))  # 0 whatever the labels are
+    assert constant.truth.interval() == pytest.approx((0.0, 0.0), abs=1e-12)
+
+
+def test_a_share_of_measured_numbers_leaves_room():
+    """All checked predictions lie within the tolerance: one more may not. So it is for a metric of one's own."""
+    rng = np.random.default_rng(5)
+    held = dict.fromkeys(("within", "own"), 0)
+    own = sb.metric(lambda y, p: np.where(np.abs(y - p) > 1.2, 1.0, 0.0), name="outside")
+    for _ in range(60):
+        true = rng.normal(0, 2, 300)
+        y, p = true + rng.normal(0, 1, 300), true + rng.normal(0, 0.5, 300)
+        gold = np.where(rng.permutation(300) < 30, true, np.nan)
+        low, high = sb.fraction_within(y, p, tolerance=1.2, yerr=sb.Verified(gold)).truth.interval()
+        held["within"] += low <= np.mean(np.abs(true - p) <= 1.2) <= high
+        low, high = own(y, p, yerr=sb.Verified(gold)).truth.interval()
+        held["own"] += low <= np.mean(np.abs(true - p) > 1.2) <= high
+    assert min(held.values()) >= 57  # 22 without that room
+
+
+def test_checked_items_that_all_have_the_same_loss():
+    """Rounded numbers that the model meets exactly wherever they were checked."""
+    rng = np.random.default_rng(1)
+    true = rng.normal(0, 2, 200).round()
+    y = true + np.where(rng.random(200) < 0.2, 0.7, 0.0)
+    gold = np.where(np.arange(200) < 30, true, np.nan)
+    for metric in (sb.mean_absolute_error, sb.root_mean_squared_error):
+        found = metric(y, true, yerr=sb.Verified(gold)).truth
+        assert float(found) == 0 and found.std > 0 and found.interval()[1] > 0.02
+    assert sb.plan(y, true, yerr=sb.Verified(gold), std=0.002).checks > 100
+
+
+def test_a_plan_where_no_label_was_found_wrong():
+    """Not 1 check: where 30 agree, one more may not."""
+    _, y, p, _, _ = judged(300)
+    gold = np.where(np.arange(300) < 30, y, np.nan)
+    plan = sb.plan(y, p, yerr=sb.Verified(gold), std=0.02)
+    assert 100 < plan.checks < plan.labels
+    few = sb.plan(y, p, yerr=sb.Verified(np.where(np.arange(300) < 2, y, np.nan)), std=0.02)
+    assert few.labels > 100 and few.checks > 100
+
+
+def test_one_group_shows_no_scatter_of_groups():
+    _, y, p, _, gold = judged(300)
+    one = np.zeros(300)
+    for metric in (sb.accuracy_score, sb.f1_score):
+        assert metric(y, p, yerr=sb.Verified(gold), groups=one).truth.total_interval() == (0.0, 1.0)
+    found = sb.compare(y, {"a": p, "b": y}, yerr=sb.Verified(gold), sampling=True, groups=one)
+    assert found.difference("a", "b").total_interval() == (-math.inf, math.inf)
+    assert found.ranking().probabilities["b"][0] == pytest.approx(0.5, abs=0.05)
+
+
+def test_two_shares_of_measured_numbers_leave_room_for_what_tells_them_apart():
+    """Where both models are within the tolerance on all checked items, one of them may not be on one more."""
+    held = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        true = rng.normal(0, 2, 300)
+        y, a, b = (true + rng.normal(0, sd, 300) for sd in (1.0, 0.5, 0.55))
+        gold = np.where(rng.permutation(300) < 30, true, np.nan)
+        compared = {"metric": "fraction_within", "tolerance": 1.2, "yerr": sb.Verified(gold)}
+        low, high = sb.compare(y, {"a": a, "b": b}, **compared).difference("a", "b").truth.interval()
+        inside = [np.mean(np.abs(true - p) <= 1.2) for p in (a, b)]
+        held += low <= inside[0] - inside[1] <= high
+    assert held >= 38  # 30 without that room
+    assert sb.compare(y, {"a": a, "b": a}, **compared).difference("a", "b").truth.interval() == (0.0, 0.0)
+
+
+def test_one_against_one_says_why_not():
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 3, 60), rng.dirichlet([1, 1, 1], 60)
+    found = sb.roc_auc_score(y, p, yerr=sb.Verified(np.where(np.arange(60) < 20, y, np.nan)), multi_class="ovo")
+    assert found.observed == sb.roc_auc_score(y, p, multi_class="ovo").observed
+    with pytest.raises(sb.UndefinedEstimate, match=r"one-vs-one AUC takes no weights.*multi_class='ovr'"):
+        _ = found.truth
+
+
+def test_a_perfect_model_has_no_std_of_rounding():
+    """All checked items are right, in a curved metric too: the std is what one more may do, not 1e-13."""
+    true, y, _, _, gold = judged(200)
+    for metric in (sb.accuracy_score, sb.balanced_accuracy_score, sb.matthews_corrcoef, sb.cohen_kappa_score):
+        truth = metric(y, true, yerr=sb.Verified(gold)).truth
+        assert float(truth) == pytest.approx(1.0, abs=0.01) and 1e-3 < truth.std < 0.1

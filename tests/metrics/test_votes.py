@@ -122,6 +122,17 @@ def test_a_label_with_few_votes():
     assert "some labels have less than half of the votes." in score.explain()
 
 
+def test_a_single_vote_is_not_known_to_be_right():
+    """One vote an item says nothing of how often a vote is wrong."""
+    rng, truth, model = situation(100)
+    alone = sb.Votes(np.eye(2)[votes(rng, truth, 1, 0.2)[:, 0]], [0, 1])
+    for metric in (sb.accuracy_score, sb.f1_score, sb.log_loss):
+        found = metric(None, model, yerr=alone)
+        for ask in (lambda found=found: found.truth, lambda found=found: found.perfect):
+            with pytest.raises(sb.UndefinedEstimate, match="no item has two votes"):
+                ask()
+
+
 @pytest.mark.parametrize("classes", [2, 4])
 def test_raters_of_unequal_skill(classes):
     """Dawid and Skene: who errs how often is found from the votes alone, and the best raters decide."""
@@ -179,6 +190,11 @@ def test_ratings_with_gaps_names_and_texts():
             r"ratings has one class only: .* Name all of them in labels",
         ),
         (lambda: sb.Votes(ratings={"a": [0, 1], "b": [1]}), r"one vote for each item from every rater"),
+        (
+            lambda: sb.Votes(ratings=np.array([["a", "b"], ["nan", "a"], ["", "b"]])),
+            r'ratings has texts that name no class, empty ones or "nan": the first is .nan. at index \(1, 0\), 2 in all',
+        ),
+        (lambda: sb.Votes(ratings={"a": ["x", "y"], "b": ["", "y"]}), r"the first is '' at index 0, 1 in all.*None"),
     ],
 )
 def test_messages(make, message):

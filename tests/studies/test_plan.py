@@ -97,6 +97,38 @@ def test_bad_input(arguments, message):
         sb.plan(**arguments)
 
 
+SHARED = [{"shared": [0.1, 0.1, 0.1]}, {"batch": [1, 1, 2], "batch_sigma": 0.1}]
+
+
+@pytest.mark.parametrize(
+    "yerr", [*(sb.Normal(0.1, **one) for one in SHARED), sb.Normal(cov=np.full((3, 3), 0.01))], ids=repr
+)
+@pytest.mark.parametrize("models", [1, 2])
+def test_what_labels_share_does_not_average_out(yerr, models):
+    y, p = np.array([1.0, 2.0, 4.0]), np.array([1.1, 1.8, 4.4])
+    with pytest.raises(ValueError, match=r"errors that labels share \(cov, shared or batch\) do not.*Normal\(sigma\)"):
+        sb.plan(y, p, yerr=yerr, std=0.1) if models == 1 else sb.plan(y, [p, y], yerr=yerr, difference=0.1)
+
+
+@pytest.mark.parametrize(
+    ("yerr", "message"),
+    [
+        (sb.Normal(0.5, scale_error=0.2), r"known to 20 %, which leaves ± 0\.1 however many labels there are"),
+        (sb.Normal(0.5, dof=8), r"estimated with 8 degrees of freedom, which leaves ± 0\.12 however many labels"),
+    ],
+)
+def test_an_unknown_size_of_errors_does_not_average_out(yerr, message):
+    """The difference of two models does not feel it: what noise adds to a square is the same for both."""
+    rng = np.random.default_rng(4)
+    y, p = rng.normal(size=(2, 50))
+    with pytest.raises(ValueError, match=message):
+        sb.plan(y, p, yerr=yerr, std=0.05)
+    assert (
+        sb.plan(y, [p, 0.5 * p], yerr=yerr, difference=0.1).labels
+        == sb.plan(y, [p, 0.5 * p], yerr=0.5, difference=0.1).labels
+    )
+
+
 def test_no_power_without_a_difference():
     p = sb.plan(std=0.1, sampling_variance=1.0, measurement_variance=1.0)
     with pytest.raises(ValueError, match="reaches a std"):

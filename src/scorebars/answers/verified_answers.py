@@ -27,10 +27,13 @@ _NOTHING_ASSUMED = (
     "from {checked} checked items of {n}, nothing assumed about how labels err; the labels of the others count by "
     "{tuning:.2f}"
 )
+_TOO_FEW = "{count} of these {n} items {have} a gold label: truth needs at least 2."
 _FEW_CHECKED = 100
 """Of more checked items than these the first order is enough."""
 _ENOUGH_ITEMS = 20_000
 """Of more items than these some tell what one more would do."""
+_FLAT = 1e-6
+"""A metric of labels that items move by no more than this stays as it is, whatever they are."""
 _STEP = 1e-5
 """Relative step by which slopes of functions of a metric are found."""
 NO_FRESH = (
@@ -54,8 +57,8 @@ class GoldSubset:
         """The same as if one of the checked items had not been checked."""
         checked = self.checked.copy()
         checked[np.flatnonzero(checked)[which]] = False
-        chances = self.chances if self.by_design else np.full(len(checked), np.mean(checked))
-        return replace(self, checked=checked, chances=chances)
+        share = np.count_nonzero(checked) / self.size
+        return replace(self, checked=checked, chances=self.chances if self.by_design else np.full(len(checked), share))
 
     @cached_property
     def gold(self) -> FloatArray:
@@ -67,9 +70,25 @@ class GoldSubset:
     def number(self) -> int:
         return int(np.count_nonzero(self.checked))
 
+    @cached_property
+    def size(self) -> int:
+        """How many items count: those of weight 0 do not."""
+        return int(np.count_nonzero(self.shares))
+
+    @property
+    def too_few(self) -> str:
+        """Why so few checked items say nothing, such as those of one group of many; empty where they are enough."""
+        have = "has" if self.number == 1 else "have"
+        return "" if self.number > 1 else _TOO_FEW.format(count=self.number, n=self.size, have=have)
+
+    @cached_property
+    def rest(self) -> BoolArray:
+        """Which items count and were not checked."""
+        return np.asarray(~self.checked & (self.shares > 0))
+
     @property
     def others(self) -> int:
-        return len(self.checked) - self.number
+        return self.size - self.number
 
     def slope(self, f: FloatArray, h: FloatArray) -> float:
         """beta: how much the losses f of all items (n,) count, given those of the checked ones by gold labels h.
@@ -78,21 +97,21 @@ class GoldSubset:
         """
         if not self.others:
             return 0.0
-        shown, v, n = f[..., self.checked], self.gold, f.shape[-1]
+        shown, v, n = f[..., self.checked], self.gold, self.size
         together = float(np.sum(v * (h - (h @ v)[..., None]) * (shown - (shown @ v)[..., None])))
         scatter = float(np.sum(self.shares * np.square(f - (f @ self.shares)[..., None]))) * n / (n - 1)
         return min(max(together / scatter, 0.0), n / self.others) if scatter > 0 else 0.0
 
     def tuning(self, beta: float) -> float:
         """lambda: how much the labels of the items that were not checked count."""
-        return beta * self.others / len(self.checked)
+        return beta * self.others / self.size
 
     def estimate(self, f: FloatArray, h: FloatArray, beta: float) -> float:
         """The mean of h over all items, estimated."""
         shown = f[self.checked]
         if not self.by_design and self.others:
-            rest = self.shares[~self.checked]
-            apart = float(rest @ f[~self.checked]) / float(np.add.reduce(rest)) - float(self.gold @ shown)
+            rest = self.shares[self.rest]
+            apart = float(rest @ f[self.rest]) / float(np.add.reduce(rest)) - float(self.gold @ shown)
             return float(self.gold @ h) + self.tuning(beta) * apart
         return float(self.gold @ h) + beta * (float(self.shares @ f) - float(self.gold @ shown))
 
@@ -115,9 +134,9 @@ class GoldSubset:
         if self.by_design:
             items = np.sqrt(self.gold) * (h - self.gold @ h) * math.sqrt(self.number / (self.number - 1))
             return np.concatenate([self.moves(f, h, beta), items * math.sqrt(float(self.shares @ self.shares))])
-        tuning, rest = self.tuning(beta), self.shares[~self.checked]
+        tuning, rest = self.tuning(beta), self.shares[self.rest]
         rest = rest / np.add.reduce(rest)
-        others = self._scatter(f[~self.checked], rest) if self.others > 1 else np.zeros(1)
+        others = self._scatter(f[self.rest], rest) if self.others > 1 else np.zeros(1)
         return np.concatenate([self._scatter(h - tuning * f[self.checked], self.gold), tuning * others])
 
     def item_moves(self, f: FloatArray, h: FloatArray, beta: float) -> FloatArray:
@@ -135,15 +154,22 @@ class GoldSubset:
     def unseen_moves(self, found: GoldLosses, beta: float) -> FloatArray:
         """The same for one more checked item, any of all: with a right label, and with a wrong one of any other class.
 
-        None of its kind may have been seen, such as one on which two models differ.
+        None of its kind may have been seen, such as one on which two models differ. Losses by numbers show how they scatter,
+        unless those by gold labels are all the same: one more may then be as any by labels.
         """
-        if found.by_class is None:
+        possible = found.by_class
+        if found.either is not None:
+            possible = np.broadcast_to(found.either, (len(found.f), len(found.either)))
+        if possible is None and np.ptp(found.h) > 0:
             return np.zeros(0)
         some = np.arange(0, len(found.f), len(found.f) // _ENOUGH_ITEMS + 1)
-        f, table, others = found.f[some], found.by_class[some], found.by_class.shape[1] - 1
+        f = found.f[some]
         scale = np.sqrt(np.square(self.shares) * (1.0 / self.chances - 1.0) / (self.number + 2))[some]
         scale *= math.sqrt(len(found.f) / len(some))
         right = (1.0 - beta) * (f - float(self.shares @ found.f))
+        if possible is None:
+            return np.asarray(scale * right)
+        table, others = possible[some], possible.shape[1] - 1
         typical = float(self.gold @ found.h) - beta * float(self.shares @ found.f)
         wrong = np.where(table == f[:, None], 0.0, table - beta * f[:, None] - typical)
         return np.concatenate([scale * right, (scale[:, None] * wrong).ravel() / math.sqrt(others)])
@@ -178,16 +204,26 @@ class GoldLosses:
     """By their gold labels, of the checked items (n_g,)."""
     by_class: FloatArray | None = None
     """By each class that an item might be of, (n, K); None for numbers."""
+    either: FloatArray | None = None
+    """What any item might add to a share of measured numbers, such as 0 or 1; None where losses are numbers of any size."""
+
+    @property
+    def largest(self) -> float:
+        """The most that an item adds, whatever its class."""
+        return float(np.max(np.abs(self.f if self.by_class is None else self.by_class)))
 
     def less(self, other: GoldLosses) -> GoldLosses:
         """Those of the difference of two metrics of the same items."""
         by_class = None if self.by_class is None or other.by_class is None else self.by_class - other.by_class
-        return GoldLosses(self.value - other.value, self.f - other.f, self.h - other.h, by_class)
+        f, h, either = self.f - other.f, self.h - other.h, None
+        if self.either is not None and other.either is not None and (np.any(f) or np.any(h)):  # else they are one model
+            either = np.unique(np.subtract.outer(self.either, other.either))
+        return GoldLosses(self.value - other.value, f, h, by_class, either)
 
     def times(self, value: float, slope: float) -> GoldLosses:
         """Those of a function of the metric, which has this value and slope."""
-        by_class = None if self.by_class is None else slope * self.by_class
-        return GoldLosses(value, slope * self.f, slope * self.h, by_class)
+        by_class, either = (None if part is None else slope * part for part in (self.by_class, self.either))
+        return GoldLosses(value, slope * self.f, slope * self.h, by_class, either)
 
 
 def mean_of(losses: Sequence[GoldLosses]) -> GoldLosses:
@@ -195,7 +231,7 @@ def mean_of(losses: Sequence[GoldLosses]) -> GoldLosses:
     tables = [one.by_class for one in losses if one.by_class is not None]
     by_class = np.mean(tables, axis=0) if len(tables) == len(losses) else None
     value, f, h = (np.mean([getattr(one, part) for one in losses], axis=0) for part in ("value", "f", "h"))
-    return GoldLosses(float(value), f, h, by_class)
+    return GoldLosses(float(value), f, h, by_class, losses[0].either)
 
 
 Rectified = Callable[[float], GoldLosses]
@@ -214,12 +250,18 @@ class LeavesOut(Protocol):
 def tuned(metric: Rectified, subset: GoldSubset) -> tuple[GoldLosses, float]:
     """The metric where labels count as is best for it, and by how much they do.
 
-    That depends on what they do, and this on where the metric is looked at.
+    That depends on what they do, and this on where the metric is looked at. Where labels count for nothing and the checked
+    items are none of those that the metric is about, such as predicted positives, there is nothing to find it from.
     """
-    found, beta = metric(1.0), 1.0
+    first = found = metric(1.0)
+    beta = 1.0
     for _ in range(2):
         beta = subset.slope(found.f, found.h)
         found = metric(beta)
+    if subset.others and found.largest < _FLAT < first.largest:
+        raise UndefinedEstimate(
+            f"the {subset.number} checked items do not tell: none of them is of the kind that the metric is about. Check more."
+        )
     return found, beta
 
 
@@ -258,7 +300,8 @@ class VerifiedSpread:
 
     @property
     def std(self) -> float:
-        return _size(self._own) or _size(self._unseen)
+        own, unseen = _size(self._own), _size(self._unseen)
+        return own if own > _FLAT * unseen else unseen  # less is rounding
 
     @property
     def reach(self) -> float:
@@ -267,6 +310,9 @@ class VerifiedSpread:
 
     @property
     def population_reach(self) -> float:
+        """Infinite for items of a single group, which does not show how groups scatter."""
+        if self.groups is not None and not np.ptp(self.groups[self.subset.shares > 0]):
+            return math.inf
         return _size(self.population_moves)
 
     @property
@@ -284,7 +330,7 @@ class VerifiedSpread:
 
     @property
     def note(self) -> str:
-        n, tuning = len(self.found.f), self.subset.tuning(self.beta)
+        n, tuning = self.subset.size, self.subset.tuning(self.beta)
         return _NOTHING_ASSUMED.format(checked=self.subset.number, n=n, tuning=tuning)
 
     def estimate(self, bounds: tuple[float, float]) -> Estimate:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scorebars import checks
+from scorebars import checks, tables
 from scorebars.arrays import FloatArray, to_host
 from scorebars.errors.checked_rates import CheckedRates, counted_pair
 from scorebars.errors.class_error import (
@@ -135,8 +135,8 @@ class ClassFlip(NamedClasses, CountableRates):
         unknown = np.setdiff1d(classes, self._classes)
         if unknown.size:
             raise ValueError(
-                f"ClassFlip has no probability for class {unknown[0]!r} ({unknown.size} such classes). Give one for each "
-                "class of y_true and y_pred."
+                f"ClassFlip has no probability for class {unknown[0].item()!r} ({unknown.size} such classes). Give one for "
+                "each class of y_true and y_pred."
             )
         return flip_matrix(self._q[columns_of(classes, self._classes)][:, None], len(classes))
 
@@ -185,6 +185,7 @@ class Transition(NamedClasses, CountableRates):
         if rows.shape[0] != rows.shape[1]:
             raise ValueError(f"matrix must be square, a row and a column for each class, but has shape {rows.shape}.")
         self._classes = named_classes(labels, len(rows))
+        same_order("matrix", matrix, self._classes, rows=True)
         self.matrix: FloatArray = rows
 
     @classmethod
@@ -229,6 +230,7 @@ class Transition(NamedClasses, CountableRates):
         hint = "Check some items of each class, or leave the class out of rows and columns."
         checks.refuse("matrix", "has rows without checked labels", total == 0, total, hint)
         found = cls(counts / total[:, None], labels, kind=kind)
+        same_order("matrix", matrix, found._classes, rows=True)
         found.checked = CheckedRates(counts, np.arange(len(counts)))
         return found
 
@@ -285,6 +287,7 @@ class LabelProbabilities(NamedClasses):
         self.kind = check_kind(kind)
         self.p: FloatArray = probability_rows(p, "p", "Row i holds the probability of each class for item i.")
         self._classes = named_classes(labels, self.p.shape[1])
+        same_order("p", p, self._classes)
 
     def labels(self) -> Classes:
         return np.asarray(self._classes[np.argmax(self.p, axis=1)])
@@ -306,6 +309,20 @@ def columns_of(labels: Classes, named: Classes) -> NDArray[np.intp]:
     """Where each label stands among classes in a user's order."""
     order = np.argsort(named, kind="stable")
     return np.asarray(order[positions(labels, named[order])])
+
+
+def same_order(argument: str, table: Any, classes: Classes, rows: bool = False) -> None:
+    """Refuse a table whose columns, or rows too, name these classes in another order: nothing is realigned."""
+    sides = {"columns": tables.column_names(table) if hasattr(table, "shape") else None}
+    if rows and tables.has_index(table):
+        sides["rows"] = list(table.index)
+    for side, names in sides.items():
+        if names is not None and names != classes.tolist() and set(names) == set(classes.tolist()):
+            there, here = (", ".join(map(str, some[:5])) for some in (names, classes.tolist()))
+            raise ValueError(
+                f"{argument} has {side} in the order {there}, but labels names {here}. Nothing is realigned: put them in one "
+                f"order, or pass {argument}.to_numpy() if labels has the right one."
+            )
 
 
 def named_classes(labels: ArrayLike, count: int, argument: str = "labels", of: str = "columns") -> Classes:

@@ -456,7 +456,8 @@ class Normal(LocationScale):
             return self.label_level().quadratic_terms(a, d).unbiased
         s2 = np.broadcast_to(np.square(self.sigma) / self.repeats, y.shape)
         nu, weight = self.scatter.nu, self.scatter.weight
-        fourth = np.square(s2) * np.where(weight > 0, nu / (nu + 2.0 * np.square(weight)), 1.0)
+        own_too = weight > 0  # else all of it is the pooled variance, as for a label with a single repeat
+        fourth = np.square(s2) * np.where(own_too, nu / np.where(own_too, nu + 2.0 * np.square(weight), 1.0), 1.0)
         extra = self.scatter.variance_of_sum(a / self.repeats)
         a2 = np.square(a)
         own = float(np.sum(a2 * (4.0 * np.square(d) * s2 - 2.0 * fourth)))

@@ -21,6 +21,7 @@ class Verified(ErrorModel):
     ----------
     gold : (n,)
         The better label where an item was checked; NaN or None elsewhere. Classes or measured numbers, as the labels.
+        Of texts None, in an array of objects: ``np.where(checked, labels, None)``.
     probability : number or (n,), optional
         The probability with which each item was chosen to be checked, above 0 for all items. None: the checked items are a
         random sample of all.
@@ -84,6 +85,8 @@ class Verified(ErrorModel):
     def __init__(self, gold: ArrayLike, probability: ArrayLike | None = None) -> None:
         self.kind = "classical"
         values = np.asarray(to_host(gold))
+        if values.dtype.kind == "U" and not hasattr(gold, "dtype"):
+            values = np.array(gold, dtype=object)  # NumPy has turned the NaN of a list into a text
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim != 1 or not values.size:
@@ -91,6 +94,9 @@ class Verified(ErrorModel):
                 f"gold must hold one label for each item, shape (n,), NaN or None where none is known, but has shape "
                 f"{values.shape}."
             )
+        tables.no_blank_texts(
+            "gold", values, "Give None where there is no gold label: np.where(checked, labels, None)."
+        )
         if values.dtype.kind in "US":
             missing = np.zeros(len(values), dtype=bool)
         elif values.dtype.kind == "f":
@@ -113,6 +119,11 @@ class Verified(ErrorModel):
                 raise checks.complain(
                     "probability", "has items that are never checked", never, np.atleast_1d(chance), hint
                 )
+            chances = np.broadcast_to(chance, self.known.shape)
+            hint = (
+                "A probability of 1 is for items that were sure to be checked; give the one with which each was chosen."
+            )
+            checks.refuse("probability", "is 1 for items without a gold label", (chances == 1) & missing, chances, hint)
             self.probability = float(chance) if chance.ndim == 0 else chance.copy()
 
     def chances(self) -> FloatArray:
@@ -124,9 +135,16 @@ class Verified(ErrorModel):
     def gold_classes(self) -> NDArray[Any]:
         """The gold labels of the checked items as classes."""
         found = self.gold[self.known]
-        if found.dtype.kind == "f" and np.all(found == np.floor(found)):
-            return found.astype(np.int64)
-        return np.array(found.tolist()) if found.dtype.kind == "O" else found
+        found = np.array(found.tolist()) if found.dtype.kind == "O" else found
+        if found.dtype.kind != "f":
+            return found
+        hint = "Classification metrics need classes: whole numbers, booleans or texts."
+        everywhere = np.zeros(self.known.shape)
+        everywhere[self.known] = found
+        checks.require_finite(everywhere, "gold")
+        broken = everywhere != np.floor(everywhere)
+        checks.refuse("gold", "holds continuous values, which is not supported", broken, everywhere, hint)
+        return found.astype(np.int64)
 
     def gold_numbers(self, y: FloatArray) -> FloatArray:
         """The labels y with the gold ones in their place."""

@@ -14,7 +14,7 @@ from scorebars.arrays import FloatArray, to_host
 from scorebars.errors.class_error import Classes
 from scorebars.errors.dawid_skene import dawid_skene, difficulties, shown_as
 from scorebars.errors.measurement_error import check_kind
-from scorebars.errors.named_classes import NamedClasses, columns_of, named_classes, spread_columns
+from scorebars.errors.named_classes import NamedClasses, columns_of, named_classes, same_order, spread_columns
 
 _LOT = 20240519
 """Seed of the draws that break ties."""
@@ -116,6 +116,8 @@ class Votes(NamedClasses):
         if np.any(total == 0):
             raise checks.complain(given, "has items without votes", total == 0, total, "Leave these items out.")
         self._classes = named_classes(labels, array.shape[1])
+        if ratings is None:
+            same_order("counts", counts, self._classes)
         if array.shape[1] < 2:
             raise ValueError(
                 f"{given} has one class only: votes need at least two classes to choose from. Name all of them in labels."
@@ -133,12 +135,12 @@ class Votes(NamedClasses):
         """Counts, classes and the names of the raters."""
         if isinstance(ratings, Mapping):
             names = list(ratings)
-            columns = [np.asarray(to_host(column), dtype=object) for column in ratings.values()]
+            columns = [_votes_of(column) for column in ratings.values()]
             if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
                 raise ValueError("ratings must hold one vote for each item from every rater, None where there is none.")
             table = np.stack(columns, axis=1)
         else:
-            table = np.array(to_host(ratings), dtype=object)
+            table = _votes_of(ratings)
             names = list(getattr(ratings, "columns", range(table.shape[1]))) if table.ndim == 2 else []
         if table.ndim != 2 or not table.size or table.shape[1] < 2:
             raise ValueError(
@@ -232,6 +234,17 @@ class Votes(NamedClasses):
         n, k = self.counts.shape
         who = [] if self.raters is None else [f"{len(self.raters)} raters"]
         return self._text(f"{n} labels", f"{k} classes", *who, f"agreement {self.agreement:.3g}")
+
+
+def _votes_of(ratings: Any) -> NDArray[Any]:
+    """What raters voted, as objects; texts that name no class are refused."""
+    given = to_host(ratings)
+    hint = "Give None where a rater did not vote: np.where(voted, votes, None)."
+    if isinstance(given, np.ndarray):
+        tables.no_blank_texts("ratings", given, hint)
+    found = np.array(given, dtype=object)
+    tables.no_blank_texts("ratings", found, hint)
+    return found
 
 
 def _agreement(counts: NDArray[np.int64]) -> tuple[float, float]:

@@ -35,6 +35,8 @@ def verified(table: TableRows, task: str) -> Verified:
     if chance is not None:
         advice = "It is the probability with which this row was chosen to be checked: above 0, at most 1."
         table.refuse((chance <= 0) | (chance > 1), by, "is not a probability above 0", advice, chance)
+        advice = "A row that was sure to be checked has a gold label: give the probability with which it was chosen."
+        table.refuse((chance == 1) & ~checked, by, "is 1 where there is no gold label", advice, chance)
     differ = ""
     if task == "classification":
         gold, other = _as_shown(gold, checked, shown)

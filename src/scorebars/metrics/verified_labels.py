@@ -12,6 +12,7 @@ import numpy as np
 from scorebars import checks
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.class_answers import ClassAnswers
+from scorebars.answers.classes.column_average import PairwiseAuc
 from scorebars.answers.classes.label_loss import LabelLossAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers
 from scorebars.answers.means.mean_loss import MeanLoss
@@ -26,23 +27,18 @@ NO_MEAN = (
     "mean_squared_error or mean_absolute_error), or score the checked items alone, with their gold labels."
 )
 
-
-_TOO_FEW = "{count} of these {n} items {have} a gold label: truth needs at least 2."
+NO_WEIGHTS = "the one-vs-one AUC takes no weights, and gold labels count by weights: ask for multi_class='ovr'."
+_ROUNDING = 1e-9
 _NEXT_TO_NOTHING = 1e-13
 """The weight of items that do not count: too small to change an estimate, large enough to show what they would do."""
 
 
 def _subset(model: Verified, n: int, shares: FloatArray) -> GoldSubset:
     model.require_size(n)
-    return GoldSubset(model.known, model.chances(), shares, model.probability is not None)
-
-
-def _too_few(subset: GoldSubset) -> str:
-    """Why so few checked items say nothing, such as those of one group of many; empty where they are enough."""
-    count = subset.number
-    return (
-        "" if count > 1 else _TOO_FEW.format(count=count, n=len(subset.checked), have="has" if count == 1 else "have")
-    )
+    counted = shares > 0
+    checked, by_design = model.known & counted, model.probability is not None
+    chances = model.chances() if by_design else np.full(n, np.count_nonzero(checked) / np.count_nonzero(counted))
+    return GoldSubset(checked, chances, shares, by_design)
 
 
 # means of losses -----------------------------------------------------------------------------------
@@ -58,7 +54,7 @@ def verified_numbers(score: Callable[[Any, Any], Any], y_true: Any, model: Verif
     if not (isinstance(plain, Score) and isinstance(gold, Score)):
         raise ValueError("yerr is Verified, which takes one output at a time: y_true has several columns.")
     subset = _subset(model, len(y), shares)
-    if why := _too_few(subset):
+    if why := subset.too_few:
         return Score(VerifiedAnswers(plain._answers, subset, why))
     return Score(VerifiedAnswers(plain._answers, subset, *_of_means(plain._answers, gold._answers, subset)))
 
@@ -74,7 +70,17 @@ def _of_means(plain: Answers, gold: Answers, subset: GoldSubset) -> tuple[Rectif
         _losses(answers, subset.shares) * (1.0 if root is None else root[1] ** 2)
         for answers, root in zip(inner, roots, strict=True)
     )
-    return MeanOfLosses(subset, f, h[subset.checked]), [] if roots[0] is None else [roots[0][0]]
+    return _mean_of(f, h[subset.checked], subset), [] if roots[0] is None else [roots[0][0]]
+
+
+def _mean_of(f: FloatArray, h: FloatArray, subset: GoldSubset) -> MeanOfLosses:
+    """Losses that are all 0 or 1 are exactly that, and an item can have either. Gold ones alike but for rounding are alike."""
+    close = _ROUNDING * float(np.max(np.abs(f)))
+    if float(np.max(h)) < float(np.min(h)) + close:
+        h = np.full(len(h), h[0] if abs(h[0]) > close else 0.0)
+    if any(np.any(np.minimum(np.abs(x), np.abs(x - 1.0)) > _ROUNDING) for x in (f, h)):
+        return MeanOfLosses(subset, f, h)
+    return MeanOfLosses(subset, np.round(f), np.round(h), np.array([0.0, 1.0]))
 
 
 def _root(answers: Answers) -> tuple[RootAnswers, float] | None:
@@ -91,9 +97,11 @@ class MeanOfLosses:
     subset: GoldSubset
     f: FloatArray
     h: FloatArray
+    either: FloatArray | None = None
+    """The two losses that an item can have, for a share of items; None where losses are numbers."""
 
     def __call__(self, beta: float) -> GoldLosses:
-        return GoldLosses(self.subset.estimate(self.f, self.h, beta), self.f, self.h)
+        return GoldLosses(self.subset.estimate(self.f, self.h, beta), self.f, self.h, either=self.either)
 
 
 def _losses(answers: Answers, shares: FloatArray) -> FloatArray:
@@ -120,7 +128,8 @@ def exact_classes(y_true: Any, model: Verified, sample_weight: Any) -> tuple[Tra
     classes = classes_in(labels, gold) if len(gold) else classes_in(labels)
     weight = checks.weights(sample_weight, len(y))
     own = np.ones(len(y)) if weight is None else weight
-    return Transition(np.eye(len(classes)), classes), gold, _subset(model, len(y), own / own.sum())
+    subset = _subset(model, len(y), own / own.sum())
+    return Transition(np.eye(len(classes)), classes), gold[subset.checked[model.known]], subset
 
 
 def verified_classes(
@@ -128,12 +137,11 @@ def verified_classes(
 ) -> Score | Scores:
     """The score of classes; `score` finds it from an error model and weights."""
     exact, gold, subset = exact_classes(y_true, model, sample_weight)
-    own = subset.shares * len(subset.shares)
 
     def one(found: Score, pick: Callable[[Any], Score]) -> Score:
-        if why := _too_few(subset):
+        if why := subset.too_few:
             return Score(VerifiedAnswers(found._answers, subset, why))
-        corrected, steps = _of_classes(found._answers, gold, subset, lambda w: pick(score(exact, own * w))._answers)
+        corrected, steps = _of_classes(found._answers, gold, subset, lambda w: pick(score(exact, w))._answers)
         return Score(VerifiedAnswers(found._answers, subset, corrected, steps))
 
     found = score(exact, sample_weight)
@@ -151,6 +159,8 @@ def _of_classes(
         return found, [*steps, plain]
     if not isinstance(plain, ClassAnswers) or len(plain.data.one_hot) != len(subset.checked):
         return NO_MEAN.format(name=plain.declaration.name), []
+    if isinstance(plain, PairwiseAuc):
+        return NO_WEIGHTS, []
     kind = CorrectedIndicators if isinstance(plain, LabelLossAnswers) else CurvedInIndicators
     return kind(plain, subset, _indicators(gold, plain), weighted), []
 
@@ -172,7 +182,7 @@ class CorrectedIndicators:
         """The metric, its answers, and the rows of indicators that it is taken at."""
         shown = self.plain.data.one_hot
         weight, rows = self.subset.rectified(shown, self.gold, beta)
-        answers = self.weighted(np.maximum(weight, _NEXT_TO_NOTHING))
+        answers = self.weighted(np.where(self.subset.shares > 0, np.maximum(weight, _NEXT_TO_NOTHING), 0.0))
         assert isinstance(answers, ClassAnswers)
         value = answers._at(rows)
         if not np.isfinite(value):
@@ -204,7 +214,8 @@ class CurvedInIndicators(CorrectedIndicators):
 
 def _per_item(answers: ClassAnswers, rows: FloatArray) -> FloatArray:
     """What an item moves the metric by as one of each class, (n, K), in the unit of a loss: over its share."""
-    return np.asarray(answers._influences(rows) / answers.data.shares[:, None])
+    shares = answers.data.shares[:, None]
+    return np.asarray(np.where(shares > 0, answers._influences(rows) / np.where(shares > 0, shares, 1.0), 0.0))
 
 
 def _indicators(gold: Any, plain: ClassAnswers) -> FloatArray:

@@ -157,8 +157,9 @@ class Labelled:
 
     @property
     def without_error(self) -> bool:
-        """Whether labels are known to be exact and the label at hand is a single one."""
-        return self.exact and self.same_process(1) and self.checked is None
+        """Whether labels are known to be exact and the label at hand is a single one; a single vote is not known to be."""
+        single = self.same_process(1) and not isinstance(self.model, Votes)
+        return self.exact and single and self.checked is None
 
     def mixture(self) -> Cases:
         """Fresh labels as cases of independent ones: two for correlated flips."""

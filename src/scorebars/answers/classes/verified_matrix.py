@@ -33,6 +33,8 @@ class VerifiedMatrix(ConfusionMatrix):
     def truth(self) -> EstimatedMatrix:
         """The matrix of true classes, from the gold labels; cells may be negative where few items were checked."""
         subset, data, size = self._subset, self._data, len(self._keep)
+        if why := subset.too_few:
+            raise UndefinedEstimate(why)
         require_room(size, 4)
         place = np.full(data.k, -1)
         place[self._keep] = np.arange(size)

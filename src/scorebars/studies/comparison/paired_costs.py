@@ -135,9 +135,13 @@ class PairedCosts(PairedMeans):
         assert data.checked is not None
         slopes = self.shares[:, None] * gained
         by_rate = data.rate_slopes(slopes)
-        values = data.sums_by(data.drawn_rows(_RATES), slopes)
+        rows = data.drawn_rows(_RATES)
+        values = data.sums_by(rows, slopes)
         rates = data.checked.variance(by_rate)
-        fixed = np.full(_RATES, variance)
+        # labels that are wrong more often than the counted ones scatter more: where none was, these do not scatter at all
+        fixed = np.maximum(
+            variance + data.variances_by(rows, slopes) - data.variances_by(data.counted_rows[None], slopes), 0.0
+        )
         interval = OverRates(value, values, fixed, by_rate, data.checked, 0.0, -self._span, self._span)
         return Estimate(
             value,

@@ -102,6 +102,8 @@ class VerifiedModels(ModelsOnSameLabels):
         for _ in range(2):
             f, h = (np.stack([getattr(one, part) for one in apart(beta)]) for part in ("f", "h"))
             beta = subset.slope(f, h)
+        if sampling and self._sample_size < 2:  # one group shows no scatter of groups: any order is as likely
+            return rng.standard_normal((count, len(answers)))
         spreads = [VerifiedSpread(one, subset, beta, self.groups) for one in apart(beta)]
         moved = np.stack([one.population_moves if sampling else one.moves for one in spreads])
         df = min(one.population_df if sampling else one.df for one in spreads)

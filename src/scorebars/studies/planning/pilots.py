@@ -70,15 +70,18 @@ def _gold_labels(pilot: Pilot, task: str) -> tuple[Budget, float | None]:
         own = first.corrected(beta)
         return own.less(others[0].corrected(beta)) if others else own
 
-    both, _ = tuned(corrected, subset)
+    both, beta = tuned(corrected, subset)
     v, f, h = subset.gold, both.f, both.h
     apart, shown = h - v @ h, f[subset.checked] - v @ f[subset.checked]
     whole = float(v @ np.square(apart)) * len(h) / (len(h) - 1)
     scatter = float(v @ np.square(shown)) * len(h) / (len(h) - 1)
     together = max(float(v @ (apart * shown)) * len(h) / (len(h) - 1), 0.0)
     sampling = min(together**2 / scatter, whole) if scatter > 0 else 0.0
+    # where no gold label was another one, what one more may be
+    unseen = subset.unseen_moves(both, beta)
+    checking = max(whole - sampling, len(h) * float(unseen @ unseen))
     difference = None if pilot.one_model else both.value if pilot.difference is None else pilot.difference
-    return GoldBudget(sampling, np.sqrt([max(whole - sampling, 0.0)])), difference
+    return GoldBudget(sampling, np.sqrt([checking])), difference
 
 
 def _counted_rates(pilot: Pilot) -> tuple[CheckingBudget, float | None]:
@@ -123,6 +126,11 @@ def _measured(pilot: Pilot) -> list[Measured]:
         raise ValueError(
             "plan asks how many labels and repeats are needed, and counts no errors of the predictions: pass their nominal "
             "values."
+        )
+    if not data[0].errors.independent:
+        raise ValueError(
+            "plan counts what more labels and repeats average out, which errors that labels share (cov, shared or batch) do "
+            "not: pass Normal(sigma), with the part of the errors that is each label's own."
         )
     if data[0].n < 2:
         raise ValueError("a pilot needs at least two labels to show how they scatter.")
@@ -172,6 +180,12 @@ def _squared_error(pilot: Pilot) -> tuple[RepeatingBudget, None]:
     """
     (data,) = _measured(pilot)
     y, p, errors = np.asarray(data.y, float), np.asarray(data.p, float), data.errors
+    if errors.common_scale is not None:
+        stays = 2.0 * errors.common_scale.error * float(np.mean(errors.label_variance(y)))
+        raise ValueError(
+            f"{errors.common_scale.text}, which leaves ± {stays:.2g} however many labels there are, and plan counts what more "
+            "labels average out: pass Normal(sigma), and add that to the std."
+        )
     s2, single, at_hand = errors.label_variance(y), errors.variance(y), np.asarray(errors.repeats, dtype=np.float64)
     m3, k4 = errors.third(y), errors.fourth(y) - 3.0 * np.square(single)
     d = errors.unbiased_label(y) - p
