@@ -325,6 +325,38 @@ def test_the_order_of_residuals_of_two_values():
     assert held >= 26
 
 
+def test_the_order_where_some_labels_are_exact():
+    """Exact numbers among labels with errors leave no NaN in the interval, and do not make it collapse."""
+    held, n = 0, 60
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        p, d = 1.9 * rng.standard_normal(n), rng.standard_normal(n)
+        sigma = np.where(rng.random(n) < 0.3, 0.0, 0.5)
+        y = p + d + sigma * rng.standard_normal(n)
+        limit = np.quantile(y, 0.3)
+        labels = sb.Censored(np.where(y < limit, -INF, y), np.where(y < limit, limit, y), sigma)
+        i, j = np.nonzero(labels.upper[:, None] <= labels.lower)
+        i, j = i[i != j], j[i != j]
+        right = np.mean(((p + d)[j] > (p + d)[i]) == (p[j] > p[i]))
+        truth = sb.concordance_index(None, p, yerr=labels).truth
+        (low, high), (least, most) = truth.interval(0.95), truth.interval(0.5)
+        assert low <= least < truth < most <= high < truth + 0.1
+        assert high <= truth.total_interval(0.95).high <= 1.0
+        held += low <= right <= high
+    assert held >= 16
+
+
+def test_the_order_where_many_labels_are_exact():
+    """Residuals of more than 100 values are not taken one by one, which took minutes."""
+    rng = np.random.default_rng(3)
+    p, sigma = 1.9 * rng.standard_normal(400), np.where(rng.random(400) < 0.3, 0.0, 0.5)
+    y = p + rng.standard_normal(400) + sigma * rng.standard_normal(400)
+    labels = sb.Censored(np.where(y < -1.0, -INF, y), np.where(y < -1.0, -1.0, y), sigma)
+    truth = sb.concordance_index(None, p, yerr=labels).truth
+    low, high = truth.interval(0.95)
+    assert low < truth < high
+
+
 # forecasts -----------------------------------------------------------------------------------------
 
 

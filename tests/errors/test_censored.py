@@ -27,6 +27,13 @@ def test_from_strings():
     assert labels.sigma == pytest.approx([0.1, 0.1, 0.1, 0.2, 0.1, 0.1, 0.05, 0.1])
 
 
+def test_from_strings_with_decimal_commas():
+    labels = sb.Censored.from_strings(["<0,5", "1,2", "> 10", "3,1±0,2", "[2,5; 4,5]", "[2; 1.000]"], sigma=0.1)
+    assert labels.lower.tolist() == [-INF, 1.2, 10.0, 3.1, 2.5, 2.0]
+    assert labels.upper.tolist() == [0.5, 1.2, INF, 3.1, 4.5, 1000.0]
+    assert labels.sigma == pytest.approx([0.1, 0.1, 0.1, 0.2, 0.1, 0.1])
+
+
 def test_limits_take_the_median_of_written_errors():
     labels = sb.Censored.from_strings(["<0.5", "1±0.1", "2±0.3", "4", "[2, 3]"])
     assert labels.sigma == pytest.approx([0.2, 0.1, 0.3, 0.0, 0.2])
@@ -123,6 +130,16 @@ def test_without_limits_the_errors_are_normal():
         ),
         (lambda: sb.Censored.from_strings("<0.5"), "texts is '<0.5', but must hold one text for each label"),
         (lambda: sb.Censored.from_strings(["[<2, 4]"]), r"texts\[0\] is '\[<2, 4\]': a range needs two numbers"),
+        (lambda: sb.Censored.from_strings(["[2±1, 4]"]), r"texts\[0\] is '\[2±1, 4\]': a range needs two numbers"),
+        (
+            lambda: sb.Censored.from_strings(["[2,5; 4,5]", "1.5"]),
+            "a range needs two numbers|neither numbers nor limits",
+        ),
+        (
+            lambda: sb.Censored(np.ma.array([1.0, 2.0], mask=[0, 1]), [1.0, 3.0]),
+            r"lower has masked entries: the first is 2\.0 at index 1, 1 in all\. .* write -inf, NaN or None",
+        ),
+        (lambda: sb.Censored([10**400], [2.0]), "lower must hold numbers, NaN or None"),
         (lambda: sb.Censored.from_flags([1.0], 0.1, 1), "flag is 1, but must hold one mark for each value"),
         (lambda: sb.Censored.from_flags([1.0], 0.1, ["x"]), "flag has entries that mark neither: the first is x"),
         (lambda: sb.Censored.from_flags([1.0, 2.0], 0.1, [0]), "flag has 1 entries but there are 2 values"),

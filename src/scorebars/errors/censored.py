@@ -17,7 +17,7 @@ from scorebars.errors.measurement_error import MeasurementError
 from scorebars.errors.normal import Normal, error_model
 from scorebars.errors.parameters import require_common_size, standard_deviations
 
-_RANGE = re.compile(r"[\[(]\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*[\])]")
+_RANGE = re.compile(r"[\[(]\s*(?:([^;]+?)\s*;\s*([^;]+?)|([^,;]+?)\s*,\s*([^,;]+?))\s*[\])]")
 _UPPER = ("1", "true", "t", "y", "yes", "<", "<=", "≤", "<<", "u", "ul", "upper", "upper limit")
 _LOWER = ("-1", ">", ">=", "≥", ">>", "l", "ll", "lower", "lower limit")
 _NEITHER = ("0", "false", "f", "n", "no", "", "=", "~", "≈", "nan", "none", "<na>")
@@ -105,20 +105,26 @@ class Censored(MeasurementError):
             raise ValueError(f"texts is {texts!r}, but must hold one text for each label: [{texts!r}, ...].")
         texts = list(texts)
         ranges = [_RANGE.fullmatch(text.strip()) if isinstance(text, str) else None for text in texts]
-        cells = read_cells([text if found is None else "0" for text, found in zip(texts, ranges, strict=True)])
-        bad = cells.bad | (np.isnan(cells.values) & np.array([found is None for found in ranges], dtype=bool))
+        between = np.array([found is not None for found in ranges], dtype=bool)
+        ends = [
+            (text, text) if found is None else tuple(end for end in found.groups() if end)
+            for text, found in zip(texts, ranges, strict=True)
+        ]
+        both = read_cells([low for low, _ in ends] + [high for _, high in ends])  # one decimal mark for all
+        cells, others = (both.rows(np.arange(len(texts)) + start) for start in (0, len(texts)))
+        empty = np.isnan(cells.values) | np.isnan(others.values)
+        wrong = cells.bad | others.bad | empty | cells.limits | others.limits
+        for part in (cells, others):
+            wrong |= False if part.upper is None else np.isfinite(part.upper)
+        for k in np.flatnonzero(between & wrong):
+            raise ValueError(f"texts[{k}] is {texts[k]!r}: a range needs two numbers, such as [2, 4] or [2,5; 4,5].")
+        bad = cells.bad | empty
         if bad.any():
             shown = np.array([repr(text) for text in texts], dtype=object)
             hint = 'Write a number, a limit ("<0.5", "> 10"), a value with its error ("3.1±0.2") or a range ("[2, 4]").'
             raise checks.complain("texts", "has entries that are neither numbers nor limits", bad, shown, hint)
         lower = np.where(cells.side == -1, -math.inf, cells.values)
-        upper = np.where(cells.side == 1, math.inf, cells.values)
-        for k, found in enumerate(ranges):
-            if found is not None:
-                ends = read_cells([found[1], found[2]])
-                if ends.bad.any() or ends.limits.any() or np.isnan(ends.values).any():
-                    raise ValueError(f"texts[{k}] is {texts[k]!r}: a range needs two numbers, such as [2, 4].")
-                lower[k], upper[k] = ends.values
+        upper = np.where(cells.side == 1, math.inf, others.values)
         common = 0.0 if sigma is None else standard_deviations(sigma, "sigma")
         if cells.upper is not None and cells.lower is not None:
             written = (cells.lower + cells.upper) / 2
@@ -286,9 +292,12 @@ def _word(value: Any) -> str:
 
 
 def _ends(values: Any, argument: str, open_end: float) -> FloatArray:
+    if isinstance(values, np.ma.MaskedArray) and (bad := np.ma.getmaskarray(values)).any():
+        hint = f"Where a label has no such end, write {open_end:g}, NaN or None: .filled({open_end:g})."
+        raise checks.complain(argument, "has masked entries", bad, np.ma.getdata(values), hint)
     try:
         ends = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"{argument} must hold numbers, NaN or None. For texts such as '<0.5' use Censored.from_strings."
         ) from None

@@ -354,6 +354,8 @@ _FIRST_SWEEPS = 20
 """EM sweeps from equal weights: the quadratic steps converge from there at once."""
 _TRIED_SWEEPS, _MERGED_SWEEPS = 10, 100
 """EM sweeps where two components become one: to choose which, and for the ones that were chosen."""
+IMPOSSIBLE = 1e-200
+"""Components that explain a datum no better than this, relative to its best one, are far from the most likely."""
 _STEPS = 200
 _RIDGE = 1e-10
 """Neighbouring components are almost the same, and some explain no datum: this part keeps the second derivatives regular."""
@@ -391,7 +393,7 @@ class Mixture:
         few = self.likelihood[:, points]
         for _ in range(sweeps):
             density = few @ weights
-            if not float(density.min()) > 0:
+            if not float(density.min()) > IMPOSSIBLE:
                 return weights
             weights = weights * ((self.share / density) @ few)
         return np.asarray(weights / weights.sum())

@@ -156,6 +156,11 @@ def limited_residuals(data: Measured, room: bool = True) -> TrueResiduals | None
     return _Allowed.of(data).residuals(room)
 
 
+def widening(data: Measured) -> float:
+    """How much wider intervals for the items at hand are than the likelihood says, where numbers have no error."""
+    return _Allowed.of(data).widening
+
+
 def mean_of_limited_loss(loss: Loss, data: Measured, low: float, high: float, room: bool = True) -> MeanOfLoss | None:
     """The mean loss against the truth, of predictions or forecasts; None where too few labels are numbers."""
     allowed = _Allowed.of(data)

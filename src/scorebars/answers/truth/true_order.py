@@ -22,19 +22,21 @@ import numpy as np
 
 from scorebars.answers.intervals import half_width_in_std
 from scorebars.answers.score import ONE_SIGMA, Interval
-from scorebars.answers.truth.limited_residuals import limited_residuals
+from scorebars.answers.truth.limited_residuals import limited_residuals, widening
 from scorebars.answers.truth.true_forecast_errors import MeanOfForecastLoss
 from scorebars.arrays import BoolArray, FloatArray, IntArray
 from scorebars.errors import Censored
 from scorebars.losses import AbsoluteError
 from scorebars.measured import Measured
-from scorebars.moments.deconvolution import Deconvolution
+from scorebars.moments.deconvolution import IMPOSSIBLE, Deconvolution
 from scorebars.numerics import FIXED_SEED
 
 _MOST, _PARTNERS, _DRAWS = 4000, 500, 8
 """Labels (of more every k-th stands for others), about how many others each is compared with, draws of their true values."""
 _MOVED, _MOVED_WEIGHT = 200_000, 0.05
 """To see how the share changes: pairs at most, and the part of the smaller of two weights that is moved."""
+_MANY_VALUES = 30
+"""Numbers without error show residuals at more values than this: hardly any two are alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,8 @@ class OrderedShare:
     def _beyond(self, high: float, level: float) -> float:
         """How far beyond the upper end the share lies for residuals of as few values as the labels allow."""
         fit, z = self.smooth.residuals.fit, half_width_in_std(level)
+        if np.count_nonzero(fit.weights) > _MANY_VALUES:
+            return 0.0
         few = fit.on_fewest_points(0.5 * z * z / fit.effective_labels)
         return max(min(_FewValues.of(self.data, fit, few).upper_end(z), 1.0) - high, 0.0)
 
@@ -83,7 +87,14 @@ def share_ordered_rightly(data: Measured) -> OrderedShare | None:
     # the absolute error stands for any continuous loss: the values are given
     nothing = np.zeros((3, 0))
     mean = MeanOfForecastLoss(
-        residuals, AbsoluteError(), 0.0, 1.0, prediction=data.predictions, matrix=values, known_losses=nothing
+        residuals,
+        AbsoluteError(),
+        0.0,
+        1.0,
+        widened=widening(data),
+        prediction=data.predictions,
+        matrix=values,
+        known_losses=nothing,
     )
     return OrderedShare(share, data, mean)
 
@@ -169,22 +180,37 @@ class _FewValues:
         chance, right, pairs = self._ordered(rows)
         return float(np.sum(chance * right)) / float(pairs.sum())
 
+    def _held(self, k: int) -> bool:
+        """Whether a number sharper than the grid's step holds this point where it is."""
+        sharp = self.fit.cells.sd < np.gradient(self.fit.grid)[self.points[k]]
+        return bool((self.fit.likelihood_at(self.points)[sharp].argmax(axis=1) == k).any())
+
+    def _explained(self, points: IntArray) -> bool:
+        """Whether every label is possible with these points."""
+        return bool((self.fit.likelihood_at(points) @ self.weights).min() > IMPOSSIBLE)
+
     def _variance_of_points(self) -> float:
         """Of the share, since the labels tell points and weights with an error."""
         grid, share, last = self.fit.grid, self.fit.cells.share, len(self.fit.grid) - 1
         rows = np.arange(0, len(self.gap), max(1, self.gap.size // _MOVED))
         likelihood = self.fit.likelihood_at(self.points)
         density = likelihood @ self.weights
-        scores, slopes = [], []
+        scores, slopes, known = [], [], []
+        between = grid[np.concatenate([[0], self.points, [last]])]
         for k, point in enumerate(self.points):
+            if self._held(k):
+                continue
             near = np.clip([point - 1, point + 1], 0, last)
             score = self.weights[k] * np.diff(self.fit.likelihood_at(near))[:, 0] / np.diff(grid[near]) / density
             far = 1.0 / math.sqrt(max(float(share @ np.square(score)) * self.fit.effective_labels, 1e-300))
             ends = [int(np.argmin(np.abs(grid - (grid[point] + side * far)))) for side in (-1, 1)]
             ends = [min(ends[0], near[0]), max(ends[1], near[1])]  # a share of pairs goes in steps: not too close
+            if not all(self._explained(_with(self.points, k, end)) for end in ends):
+                ends = list(near)
             low, high = (replace(self, points=_with(self.points, k, end))._share(rows) for end in ends)
             scores.append(score)
             slopes.append((high - low) / (grid[ends[1]] - grid[ends[0]]))
+            known.append(12.0 / (between[k + 2] - between[k]) ** 2)  # it lies anywhere between its neighbours
         for k in range(1, len(self.points)):
             part = _MOVED_WEIGHT * min(self.weights[0], self.weights[k])
             change = np.zeros(len(self.points))
@@ -192,8 +218,9 @@ class _FewValues:
             high, low = (replace(self, weights=self.weights + side * change)._share(rows) for side in (1, -1))
             scores.append((likelihood[:, k] - likelihood[:, 0]) / density)
             slopes.append((high - low) / (2.0 * part))
+            known.append(0.0)
         score, slope = np.array(scores), np.array(slopes)
-        information = (score * share) @ score.T * self.fit.effective_labels
+        information = (score * share) @ score.T * self.fit.effective_labels + np.diag(known)
         return max(float(slope @ np.linalg.pinv(information, rcond=1e-10, hermitian=True) @ slope), 0.0)
 
 
