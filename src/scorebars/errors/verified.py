@@ -91,13 +91,7 @@ class Verified(ErrorModel):
                 f"gold must hold one label for each item, shape (n,), NaN or None where none is known, but has shape "
                 f"{values.shape}."
             )
-        if values.dtype.kind in "US":
-            missing = np.zeros(len(values), dtype=bool)
-        elif values.dtype.kind == "f":
-            missing = np.isnan(values)
-        else:
-            missing = np.asarray(np.frompyfunc(tables.is_missing, 1, 1)(values), dtype=bool)
-        self.gold, self.known = values.copy(), ~missing
+        self.gold, self.known = values.copy(), ~tables.missing_entries(values)
         if int(np.count_nonzero(self.known)) < 2:
             raise ValueError(f"gold holds {int(self.known.sum())} labels: at least two items must have been checked.")
         self.probability = None
