@@ -64,6 +64,7 @@ ARRAYS = {
     "labels a number": (lambda: sb.mean_squared_error(1.0, P), "y_true", ""),
     "labels a text": (lambda: sb.mean_squared_error("1234", P), "y_true", ""),
     "labels a dict": (lambda: sb.mean_squared_error({"a": 1}, P), "y_true", ""),
+    "labels a generator": (lambda: sb.mean_squared_error(iter(Y), P), "y_true is of type list_iterator", "list(...)"),
     "labels missing": (lambda: sb.mean_squared_error(None, P), "y_true", ""),
     "labels empty": (lambda: sb.mean_squared_error([], []), "y_true", ""),
     "labels of three dimensions": (
@@ -77,7 +78,8 @@ ARRAYS = {
     "prediction None": (lambda: sb.r2_score(Y, bad(P, None)), "y_pred", AT),
     "prediction beyond doubles": (lambda: sb.mean_error(Y, bad(P, HUGE)), "y_pred", AT),
     "predictions ragged": (lambda: sb.mean_squared_error(Y, RAGGED), "y_pred", ""),
-    "predictions missing": (lambda: sb.mean_squared_error(Y, None), "y_pred", ""),
+    "predictions a set": (lambda: sb.mean_squared_error(Y, set(P)), "y_pred is of type set", "for each label"),
+    "predictions missing": (lambda: sb.mean_squared_error(Y, None), "y_pred is None", ""),
     "predictions too few": (lambda: sb.mean_squared_error(Y, P[:3]), "y_true and y_pred", "4 and 3"),
     "predictions of two outputs": (lambda: sb.mean_squared_error(Y, np.zeros((N, 2))), "y_true and y_pred", ""),
     "rows in another order": (

@@ -137,6 +137,12 @@ def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
                 f"{argument} is a dict, which has no order. A probability of being wrong for each class is "
                 "sb.ClassFlip({class: probability}); numbers for each label are an array in the order of the labels."
             )
+        if array.ndim == 0:
+            what = "None" if first is None else f"of type {type(first).__name__}"
+            raise ValueError(
+                f"{argument} is {what}, not an array of numbers. Give one number for each label as an array or a list, which "
+                "list(...) makes of a generator."
+            )
         types = ", ".join(sorted({type(v).__name__ for v in array[bad].flat}))
         hint = "Convert the column to floats, or drop these rows."
         if argument == "y_true" and any(map(_is_limit, array[bad].flat)):

@@ -77,21 +77,23 @@ def missing_rows(value: Any) -> NDArray[np.bool_]:
     if hasattr(value, "isna"):
         missing = np.asarray(value.isna())
     elif isinstance(value, np.ma.MaskedArray):
-        missing = np.ma.getmaskarray(value) | _not_there(np.ma.getdata(value))
+        missing = np.ma.getmaskarray(value) | missing_entries(np.ma.getdata(value))
     else:
-        missing = _not_there(np.asarray(value))
+        missing = missing_entries(np.asarray(value))
     return missing if missing.ndim < 2 else np.asarray(missing.any(axis=tuple(range(1, missing.ndim))))
 
 
-def _not_there(array: NDArray[Any]) -> NDArray[np.bool_]:
+def missing_entries(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which entries of an array of any type are missing."""
     if array.dtype.kind in "fc":
         return np.isnan(array)
     if array.dtype.kind == "O":
-        return np.asarray(np.frompyfunc(is_missing, 1, 1)(array), dtype=bool)
+        with np.errstate(invalid="ignore"):  # some builds of Python compare NaN so that NumPy warns
+            return np.asarray(np.frompyfunc(_is_missing, 1, 1)(array), dtype=bool)
     return np.zeros(array.shape, dtype=bool)
 
 
-def is_missing(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     """None, NaN, and what does not even know whether it equals itself (pandas.NA)."""
     try:
         return value is None or bool(value != value)

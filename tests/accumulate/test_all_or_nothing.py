@@ -125,7 +125,7 @@ def test_labels_that_are_no_array(metric):
         total.update([1, 2], {"a": [1, 2], "b": 1.0})
     with pytest.raises(ValueError, match=r"y_true and y_pred have inconsistent numbers|y_true is empty"):
         total.update([], [1])
-    with pytest.raises(ValueError, match="yerr holds no numbers but generator"):
+    with pytest.raises(ValueError, match="yerr is of type generator, not an array of numbers"):
         total.update([1, 2], [1, 2], yerr=(k for k in range(2)))
     assert total.n == 0
 

@@ -174,6 +174,28 @@ def test_parts_that_do_not_belong_together(change, why):
         sb.Accumulator.from_json(signed(change(json.loads(KEPT.to_json())["state"])))
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda parts: [["members", parts[0][1]], *parts[1:]], "'members'"),
+        (lambda parts: parts[1:], "'mean'"),
+        (lambda parts: [*parts, [7, 7]], "'int'"),
+        (lambda parts: [parts[0], ["_std", array_of([-0.5] * 5)], *parts[2:]], "std has values that are not positive"),
+        (lambda parts: [parts[0], ["_std", array_of([0.5] * 4)], *parts[2:]], "std"),
+        (lambda parts: [["_mean", array_of([np.nan] * 5)], *parts[1:]], "mean"),
+        (lambda parts: [["claims", "nothing"], *parts[:2]], "claims must be"),
+    ],
+)
+def test_forecasts_that_nobody_can_make(change, why):
+    total = sb.Accumulator("crps").update(Y[:5], sb.NormalForecast(Y[:5], 0.5), yerr=0.1)
+    state = json.loads(total.to_json())["state"]
+    ((_, forecast),) = state["_batches"]["list"][0]["ForecastBatch"][1]["dict"]
+    name, parts = forecast["forecast"]
+    forecast["forecast"] = [name, {"dict": change(parts["dict"])}]
+    with pytest.raises(ValueError, match=f"no labels give what it holds.*{why}"):
+        sb.Accumulator.from_json(signed(state))
+
+
 @pytest.mark.parametrize("name", ["ranked", "pairs", "kept"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -1e300])
 def test_arrays_with_impossible_numbers(name, bad):

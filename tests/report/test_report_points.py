@@ -102,3 +102,12 @@ def test_limits_are_drawn_as_arrows_and_count_by_the_nearest_allowed_value():
     part = shares("mean_absolute_error", page, page.residuals(p), None)
     assert part == pytest.approx(np.array([0.5, 0.5, 0.2, 0.0]) / 1.2)
     assert sb.mean_absolute_error(None, p, yerr=labels).observed == pytest.approx(1.2 / 4)
+
+
+def test_long_texts_are_cut():
+    long = "x" * 1_000_000
+    text = report.build(
+        [1.0, 2.0, 4.0], {long: [1.1, 2.3, 3.8]}, yerr=0.2, metrics=["mean_error"], title=long, unit=long
+    )
+    assert len(text) < 200_000 and "x" * 39 + "…" in text
+    assert "<title>5</title>" in report.build([1.0, 2.0, 4.0], [1.1, 2.3, 3.8], metrics=["mean_error"], title=5)

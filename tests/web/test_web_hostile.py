@@ -173,8 +173,9 @@ def test_a_question_can_be_stopped(guest):
         assert guest.client.post("/jobs/unknown/stop").status_code == 303
 
 
-def test_memory_is_limited(tmp_path):
-    with WebServer(Limits(memory=12 << 20), tmp_path) as server, server.visitor() as visitor:
+@pytest.mark.parametrize("memory", [12 << 20, 1 << 20])
+def test_memory_is_limited(memory, tmp_path):
+    with WebServer(Limits(memory=memory), tmp_path) as server, server.visitor() as visitor:
         at = visitor.upload("t.csv", b"y,y_err,pred_a\n" + b"1.5,0.1,2.5\n" * 400_000)
         said = visitor.problem(f"{at}/result.json", {"metric": "mae"})
         assert "memory" in said and "smaller" in said

@@ -97,13 +97,7 @@ class Verified(ErrorModel):
         tables.no_blank_texts(
             "gold", values, "Give None where there is no gold label: np.where(checked, labels, None)."
         )
-        if values.dtype.kind in "US":
-            missing = np.zeros(len(values), dtype=bool)
-        elif values.dtype.kind == "f":
-            missing = np.isnan(values)
-        else:
-            missing = np.asarray(np.frompyfunc(tables.is_missing, 1, 1)(values), dtype=bool)
-        self.gold, self.known = values.copy(), ~missing
+        self.gold, self.known = values.copy(), ~tables.missing_entries(values)
         if int(np.count_nonzero(self.known)) < 2:
             raise ValueError(f"gold holds {int(self.known.sum())} labels: at least two items must have been checked.")
         self.probability = None

@@ -146,7 +146,7 @@ class Votes(NamedClasses):
             raise ValueError(
                 f"ratings must have shape (items, raters) with two raters or more, but has shape {table.shape}."
             )
-        missing = np.asarray(np.frompyfunc(tables.is_missing, 1, 1)(table), dtype=bool)
+        missing = tables.missing_entries(table)
         cast = np.array(table[~missing].tolist())
         if cast.dtype.kind == "f" and np.all(cast == np.floor(cast)):
             cast = cast.astype(np.int64)

@@ -224,7 +224,7 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
     def where(holds: Callable[[Any], bool]) -> NDArray[np.bool_]:
         return np.asarray(np.frompyfunc(holds, 1, 1)(array), dtype=bool)
 
-    missing = where(tables.is_missing)
+    missing = tables.missing_entries(array)
     if missing.any():
         raise checks.complain(argument, "has missing labels", missing, array, "Drop these items or label them.")
     texts = where(lambda v: isinstance(v, str))

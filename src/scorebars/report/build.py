@@ -156,7 +156,9 @@ def build(
     asked = names if metrics is None else [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
     methods = [(kind["title"], [score["method"] for score in found[kind["name"]]]) for kind in kinds]
     context = {
-        "title": shortened(title or f"Scores with error bars{f': {source}' if source else ''}", _LONGEST_TITLE),
+        "title": shortened(
+            str(title or "") or f"Scores with error bars{f': {source}' if source else ''}", _LONGEST_TITLE
+        ),
         "source": source and shortened(source, _LONGEST_TITLE),
         "headline": sections.headline(short, kinds[0], found[names[0]], contests[0], doubts),
         "errors": errors[0].upper() + errors[1:],

@@ -19,7 +19,7 @@ MOST_POINTS = 5_000
 _LISTED = 20
 _LONGEST_ID = 80
 _MOST_CLASSES = 24
-_LONGEST_CLASS = 40
+_LONGEST_CLASS, _LONGEST_UNIT = 40, 40
 # On the same labels these order models alike, so that one comparison serves them.
 _ALIKE = {
     "mean_squared_error": "mean_squared_error",
@@ -64,7 +64,7 @@ def page_labels(y_true: Any, yerr: Any, ids: Any = None, unit: str | None = None
             f"ids has {len(names)} entries but y_true has {len(values)} labels. Give one id for each label."
         )
     limits = yerr if isinstance(yerr, sb.Censored) and yerr.limited else None
-    return PageLabels(values, bars, names, unit or str(own or ""), limits)
+    return PageLabels(values, bars, names, shortened(str(unit or own or ""), _LONGEST_UNIT), limits)
 
 
 _PIT_BINS = 10

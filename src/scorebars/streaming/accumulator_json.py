@@ -154,15 +154,16 @@ def _forecast_out(forecast: Forecast) -> dict[str, Any]:
 
 
 def _forecast_in(name: str, parts: dict[str, Any]) -> Forecast:
-    made = _FORECASTS[name]
-    forecast = made.__new__(made)
-    if "_family" in parts:
+    """The forecast, checked as one that a user makes."""
+    given = {part.removeprefix("_"): value for part, value in parts.items()}
+    if "family" in given:
         from scipy import stats  # slow to load, and seldom needed
 
-        parts["_family"] = getattr(stats, parts["_family"])
-        require(isinstance(parts["_family"], stats.rv_continuous | stats.rv_discrete), "a forecast is of no family")
-    forecast.__dict__.update(parts, unit=None)
-    return forecast
+        family = getattr(stats, given.pop("family"))
+        require(isinstance(family, stats.rv_continuous), "a forecast is of no family")
+        *shapes, loc, scale = given.pop("rows").T
+        given["frozen"] = family(*shapes, loc=loc, scale=scale)
+    return _FORECASTS[name](**given)
 
 
 _NUMBERS = ("|b1", "<f8", "<u8", "<i8")

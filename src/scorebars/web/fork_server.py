@@ -59,7 +59,7 @@ def _reap(running: dict[int, str]) -> None:
         process, status = os.waitpid(-1, os.WNOHANG)
         if process == 0:
             return
-        ended = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        ended = -os.waitstatus_to_exitcode(status)  # below 0 where it could not even write an answer
         line = json.dumps({"done": running.pop(process), "signal": ended}) + "\n"
         os.write(1, line.encode())
 
