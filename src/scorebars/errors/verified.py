@@ -117,7 +117,9 @@ class Verified(ErrorModel):
             hint = (
                 "A probability of 1 is for items that were sure to be checked; give the one with which each was chosen."
             )
-            checks.refuse("probability", "is 1 for items without a gold label", (chances == 1) & missing, chances, hint)
+            checks.refuse(
+                "probability", "is 1 for items without a gold label", (chances == 1) & ~self.known, chances, hint
+            )
             self.probability = float(chance) if chance.ndim == 0 else chance.copy()
 
     def chances(self) -> FloatArray:
