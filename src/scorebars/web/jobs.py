@@ -115,7 +115,9 @@ class Jobs:
             except TimeoutError:
                 self._server.kill()
                 await self._server.wait()
-        if self._reader is not None:  # to the end of what it says: pipes that are left open complain after the loop is closed
+        if (
+            self._reader is not None
+        ):  # to the end of what it says: pipes that are left open complain after the loop is closed
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._reader, 5)
 

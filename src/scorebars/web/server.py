@@ -90,7 +90,9 @@ def serve(
         async def until_stopped() -> None:
             async with running(made):
                 await uvicorn.Server(config).serve(sockets=[listening])
-                with contextlib.suppress(asyncio.CancelledError):  # Ctrl-C, which uvicorn passes on: the workers end first
+                with contextlib.suppress(
+                    asyncio.CancelledError
+                ):  # Ctrl-C, which uvicorn passes on: the workers end first
                     await asyncio.sleep(0)
 
         with contextlib.suppress(KeyboardInterrupt, SystemExit):  # both are how it is meant to end
