@@ -325,6 +325,32 @@ def test_the_order_of_residuals_of_two_values():
     assert held >= 26
 
 
+@pytest.mark.parametrize("sigma", [0.0, 0.3])
+@pytest.mark.parametrize("name", ["mean_absolute_error", "mean_squared_error", "median_absolute_error", "mean_error"])
+def test_ends_that_say_nothing_change_nothing(name, sigma):
+    """A range from -1e12 to 1 is an upper limit, and an upper limit of 1e30 is as good as no label."""
+    labels, p, _ = situation(np.random.default_rng(4), 60, sigma)
+    metric, hidden = getattr(sb, name), labels.limits
+    open_ended = metric(None, p, yerr=labels).truth
+    for far in (1e12, 1e300):
+        wide = sb.Censored(np.where(hidden, -far, labels.lower), labels.upper, sigma)
+        truth = metric(None, p, yerr=wide).truth
+        assert truth == pytest.approx(open_ended, rel=1e-6, abs=1e-9)
+        assert truth.interval(0.95) == pytest.approx(open_ended.interval(0.95), rel=1e-4, abs=1e-6)
+    nothing = sb.Censored(labels.lower, np.where(hidden, 1e30, labels.upper), sigma)
+    truth, numbers = metric(None, p, yerr=nothing).truth, metric(None, p[~hidden], yerr=labels[~hidden]).truth
+    assert truth == pytest.approx(numbers, abs=0.1)
+    assert truth.total_interval(0.95).high < 3.0
+
+
+def test_limits_far_below_all_numbers():
+    """Three in ten residuals are known to be huge, and the estimate says so."""
+    labels, p, _ = situation(np.random.default_rng(4), 60, 0.0)
+    far = sb.Censored(labels.lower, np.where(labels.limits, -1e9, labels.upper))
+    score = sb.mean_absolute_error(None, p, yerr=far)
+    assert score.truth == pytest.approx(score.observed, rel=0.05)
+
+
 def test_the_order_where_some_labels_are_exact():
     """Exact numbers among labels with errors leave no NaN in the interval, and do not make it collapse."""
     held, n = 0, 60

@@ -228,6 +228,10 @@ def log_between(low: FloatArray, high: FloatArray) -> FloatArray:
     return np.where(np.isnan(found), -np.inf, found)
 
 
+_ALL_AT_THE_END = 1e5
+"""A normal variable beyond this many standard deviations lies at the nearer end: its density loses its digits there."""
+
+
 def moments_between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and mean square of a standard normal variable that is known to lie between low and high, in any tail."""
     log = log_between(low, high)
@@ -236,7 +240,9 @@ def moments_between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, Floa
         mean = at_low - at_high
         square = 1.0 + np.where(np.isinf(low), 0.0, low * at_low) - np.where(np.isinf(high), 0.0, high * at_high)
     nearest = np.clip(np.clip(0.0, low, high), -1e150, 1e150)
-    lost = ~np.isfinite(mean + square)  # so far out, or so narrow, that all of it lies at the nearer end
+    lost = ~np.isfinite(mean + square) | (
+        np.abs(nearest) > _ALL_AT_THE_END
+    )  # so far out, or so narrow, that all of it lies at the nearer end
     mean = np.where(lost, nearest, np.clip(mean, low, high))
     return mean, np.maximum(np.where(lost, np.square(nearest), square), np.square(mean))
 

@@ -53,6 +53,8 @@ _SWEEPS = 30
 """Iterations of the normal fit, which only decides how far the grid reaches."""
 _WIDER = 8.0
 """Divided by the number of labels without error: by how much of their width intervals for the items at hand are wider."""
+_AS_OPEN = 3.0
+"""Ends of limits are as good as open where they lie this far beyond what labels ask for, in units of its range."""
 FEWEST_NUMBERS = 5
 """Fewer numbers among the labels do not show a distribution."""
 
@@ -143,7 +145,7 @@ class _Allowed:
 
 def _standard_moments(low: FloatArray, high: FloatArray, number: BoolArray) -> tuple[FloatArray, FloatArray]:
     """First and second moment of a standard normal variable that is a number or lies between two ends."""
-    first, second = low.copy(), np.square(low)
+    first, second = low.copy(), np.square(np.where(number, low, 0.0))
     first[~number], second[~number] = moments_between(low[~number], high[~number])
     return first, second
 
@@ -197,11 +199,16 @@ def _grid(
     """Points where the numbers are dense, points that reach all numbers and limits, and 0, where losses have their kink.
 
     A limit beyond all numbers would draw the law as far out as the grid reaches. It suggests a residual as far out as a
-    number at its end would do if residuals were normal: mean + (end - mean) v / (v + s^2).
+    number at its end would do if residuals were normal: mean + (end - mean) v / (v + s^2). An end that allows far more than
+    any label asks for is as good as open.
     """
     mean, variance = normal
     kept = np.where(number, 1.0, variance / (variance + np.square(s)))
-    ends = np.concatenate([(mean + kept * (end - mean))[np.isfinite(end)] for end in (low, high)])
+    lows, highs = ((mean + kept * (end - mean))[np.isfinite(end)] for end in (low, high))
+    ends = np.concatenate([lows, highs])
+    first, last = float(highs.min()), float(lows.max())  # no label asks for residuals beyond
+    if last > first:
+        ends = ends[(ends >= first - _AS_OPEN * (last - first)) & (ends <= last + _AS_OPEN * (last - first))]
     beyond = max(float(np.std(low[number])), float(np.median(s))) if room else 0.0
     first, last = float(ends.min()) - beyond, float(ends.max()) + beyond
     dense = np.quantile(low[number], np.linspace(0.0, 1.0, _POINTS))
