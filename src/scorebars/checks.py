@@ -139,16 +139,14 @@ def _from_objects(array: NDArray[Any], argument: str) -> FloatArray:
             )
         if array.ndim == 0:
             what = "None" if first is None else f"of type {type(first).__name__}"
-            raise ValueError(
-                f"{argument} is {what}, not an array of numbers. Give one number for each label as an array or a list, which "
-                "list(...) makes of a generator."
-            )
+            hint = "Give one number for each label as an array or a list, which list(...) makes of a generator."
+            if hasattr(first, "num_censored"):
+                hint = FIX_CENSORED_DATA
+            raise ValueError(f"{argument} is {what}, not an array of numbers. {hint}")
         types = ", ".join(sorted({type(v).__name__ for v in array[bad].flat}))
         hint = "Convert the column to floats, or drop these rows."
         if argument == "y_true" and any(map(_is_limit, array[bad].flat)):
             hint = _FIX_LIMIT
-        if hasattr(first, "num_censored"):
-            hint = FIX_CENSORED_DATA
         if hasattr(first, "nominal_value"):
             hint = (
                 f"Errors of {argument} are not used by this metric: score the values alone, "

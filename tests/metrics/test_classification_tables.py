@@ -54,7 +54,7 @@ def test_matrix_object():
     np.testing.assert_array_equal(c.remeasured(), c.observed)
     assert np.all(c.truth_constrained >= 0)
     assert np.all(np.abs(c.remeasured(41) - c.truth.value) < 0.05)
-    np.testing.assert_allclose(c.perfect.sum(axis=0), np.bincount(Y))
+    np.testing.assert_allclose(c.perfect.sum(axis=1), np.bincount(Y))  # the labels stay as they are
     with pytest.raises(UndefinedEstimate, match="a label says nothing"):
         _ = confusion_matrix([0, 1], [0, 1], yerr=0.5).truth
     berkson = confusion_matrix(None, PRED, yerr=LabelProbabilities(ROWS[Y], [0, 1, 2]))
