@@ -101,6 +101,11 @@ class LabelNoise:
         return replace(self, uncertain=uncertain, common=pooled * float(np.mean(1.0 - scatter.weight)) ** 2)
 
     @property
+    def independent(self) -> bool:
+        """Whether labels err by themselves."""
+        return self.cov is None and self.shared is None
+
+    @property
     def total(self) -> FloatArray:
         """Variance of each label, shared shifts included."""
         return self.variance if self.shared is None else self.variance + np.square(self.shared).sum(axis=0)
@@ -208,7 +213,7 @@ class LabelNoise:
 
     def in_common(self, sums: QuadraticSums) -> FloatArray:
         """What shared errors add to the covariance of the sums; the scatter of the items does not show it."""
-        if self.cov is None and self.shared is None:
+        if self.independent:
             return np.zeros((2, 2))
         return self.covariance(sums) - self.alone().covariance(sums)
 

@@ -37,7 +37,7 @@ from scorebars.answers.together.ratio_of_sums import (
 from scorebars.arrays import FloatArray
 from scorebars.errors import MeasurementError, Normal
 from scorebars.measured import Measured
-from scorebars.moments.label_noise import PEARSON_SUMS, LabelNoise, RatioKind
+from scorebars.moments.label_noise import PEARSON_SUMS, LabelNoise, QuadraticSums, RatioKind
 from scorebars.numerics import FIXED_SEED
 
 _CELLS = 20_000_000
@@ -66,9 +66,33 @@ class Shrunk:
     """sum w r^2 of these residuals."""
     left: float
     """sum w r^2 of the true ones, estimated; may be negative."""
-    left_std: float
     prediction: FloatArray
     """The predictions that belong to them: stand-ins for those of the converged model where predictions err."""
+    noise: LabelNoise
+    weight: FloatArray
+    about: FloatArray
+    """Residuals of the labels."""
+    unknown: float = 0.0
+    """Variance of the sum that is left, from errors of predictions."""
+
+    @cached_property
+    def left_std(self) -> float:
+        """How well the sum is known, by the label errors."""
+        if not self.noise.independent:
+            return math.sqrt(self.noise.covariance(self._of_left)[0, 0] + self.unknown)
+        spread = 4.0 * float(np.sum(np.square(self.weight) * self.noise.variance * np.square(self.about)))
+        least = 2.0 * float(np.sum(np.square(self.weight * self.noise.variance)))
+        return math.sqrt(max(spread - least, least) + self.unknown)
+
+    @cached_property
+    def left_in_common(self) -> float:
+        """The part of its variance that comes from errors which labels share; the items do not show it."""
+        return max(float(self.noise.in_common(self._of_left)[0, 0]), 0.0)
+
+    @property
+    def _of_left(self) -> QuadraticSums:
+        """The squares of the residuals about their mean, as a form of the labels."""
+        return QuadraticSums(self.weight, (1.0, 1.0), (1.0, 1.0), np.stack([self.weight * self.about] * 2))
 
     def at(self, left: float) -> FloatArray:
         """Stand-ins whose residuals have this sum of squares."""
@@ -106,14 +130,11 @@ def shrunk(y: FloatArray, p: FloatArray, errors: MeasurementError, weight: Float
         fit, lost, unknown = _on_converged(errors.unbiased_label(y), p, prediction, predicted, w)
         left -= lost
     elif not np.any(noise.total > 0):
-        return Shrunk(fit, residual, square, square, 0.0, p)
+        return Shrunk(fit, residual, square, square, p, noise, w, residual)
     per_label = max(left, 0.0) / total
     keep = np.where(noise.variance > 0, per_label / np.maximum(per_label + noise.variance, 1e-300), 1.0)
     small = np.sqrt(keep) * residual if per_label > 0 else residual
-    spread = 4.0 * float(np.sum(np.square(w) * noise.variance * np.square(residual)))
-    least = 2.0 * float(np.sum(np.square(w * noise.variance)))
-    std = math.sqrt(max(spread - least, least) + unknown)
-    return Shrunk(fit, small, float(w @ np.square(small)), left, std, prediction)
+    return Shrunk(fit, small, float(w @ np.square(small)), left, prediction, noise, w, residual, unknown)
 
 
 def _on_converged(
@@ -292,7 +313,8 @@ class StandIns:
     def _interval(self, total: bool, level: float) -> Interval:
         """The interval of an estimate that depends on one poorly known number, the sum left, and has a scatter of its own."""
         if total:
-            left, rest = self._over_items.left, math.hypot(self._over_items.rest, self._shared_remaining)
+            left = math.hypot(self._over_items.left, math.sqrt(self.shrunk.left_in_common))
+            rest = math.hypot(self._over_items.rest, self._shared_remaining)
         else:
             left, rest = self.shrunk.left_std, self._remaining
         z = half_width_in_std(level, max(self._y.size - 1, 1) if total else math.inf)
