@@ -409,3 +409,19 @@ def test_crps_of_means_of_two_repeats_measured_once_more():
     assert float(again) == pytest.approx(sb.crps(y, forecast, yerr=0.3 / math.sqrt(2)).expected, rel=1e-12)
     fewer = sb.crps(y, forecast, yerr=0.3)
     assert float(fewer.remeasured(2)) < float(fewer.remeasured(1)) == fewer.observed
+
+
+@pytest.mark.parametrize("score", [sb.log_score, sb.dawid_sebastiani_score, sb.crps])
+def test_very_many_forecasts_have_all_answers(score):
+    """Bins, which serve very many numbers, cannot hold forecasts."""
+    rng = np.random.default_rng(0)
+    t = rng.normal(size=25_000)
+    forecast = sb.NormalForecast(t + rng.normal(size=t.size), 1.0)
+    y = t + 0.3 * rng.normal(size=t.size)
+    many, few = (score(y[:n], forecast[:n], yerr=0.3) for n in (25_000, 15_000))
+    for answer in ("interval", "total_interval"):
+        low, high = getattr(many.truth, answer)()
+        near, far = getattr(few.truth, answer)()
+        assert low < many.truth < high
+        assert (high - low) / (far - near) == pytest.approx(np.sqrt(15 / 25), rel=0.05)
+    assert many.total_interval().low < many.remeasured(1) < many.total_interval().high

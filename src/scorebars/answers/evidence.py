@@ -166,9 +166,9 @@ class Evidence:
 
     @property
     def _very_many(self) -> bool:
-        """Whether there are very many labels of plain normal errors, each measured once."""
+        """Whether there are very many labels of plain normal errors, each measured once, and numbers predicted for them."""
         data = self.data
-        if data is None or data.n < _MANY or not data.plain_normal:
+        if data is None or data.n < _MANY or not data.plain_normal or isinstance(data.p, Forecast):
             return False
         if data.on_device:
             return True
