@@ -154,7 +154,7 @@ def by_noise(rows: Sequence[Row]) -> str:
                     ),
                 )
             )
-    return in_short([row for row in rows if row["answer"] in MEASURED], groups, ["labels"])
+    return in_short([row for row in rows if row["answer"] in MEASURED], groups, ["label errors"])
 
 
 def calibrations(rows: Sequence[Row]) -> str:
