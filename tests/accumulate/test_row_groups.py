@@ -89,7 +89,10 @@ def test_a_file_that_ends_early_is_named(tmp_path):
     footer = int.from_bytes(whole[-8:-4], "little") + 8
     middle = len(whole) // 2
     path.write_bytes(whole[:middle] + b"\0" * (len(whole) - footer - middle) + whole[-footer:])
-    with pytest.raises(OSError, match=r"one\.parquet cannot be read: .*Is the file whole\?"):
+    # the damage is met while the first rows are looked at, or later: threads of pyarrow read ahead as they find time
+    with pytest.raises(
+        (OSError, ValueError), match=r"one\.parquet cannot be read: .*[^.]\. The file is damaged or cut off"
+    ):
         sb.evaluate(path, metrics=METRICS, **COLUMNS)
 
 

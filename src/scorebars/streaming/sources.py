@@ -489,7 +489,10 @@ def _readable(file: str, schema: Any, names: Sequence[str]) -> Iterator[None]:
             "values."
         ) from None
     except OSError as why:
-        raise OSError(f"{file or 'the dataset'} cannot be read: {why}. Is the file whole? Write it again.") from None
+        said = str(why).rstrip(".")
+        raise OSError(
+            f"{file or 'the dataset'} cannot be read: {said}. The file is damaged or cut off: copy or write it again."
+        ) from None
 
 
 @contextmanager
