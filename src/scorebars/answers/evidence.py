@@ -168,10 +168,12 @@ class Evidence:
     def _very_many(self) -> bool:
         """Whether there are very many labels of plain normal errors, each measured once, and numbers predicted for them."""
         data = self.data
-        if data is None or data.n < _MANY or not data.plain_normal or isinstance(data.p, Forecast):
+        if data is None or data.n < _MANY or not data.plain_normal:
             return False
         if data.on_device:
             return True
+        if isinstance(data.p, Forecast):
+            return False
         errors = cast(Normal, data.errors.normal)
         return not errors.estimated and np.ndim(errors.repeats) == 0 and bool(errors.repeats == 1)
 
