@@ -318,7 +318,7 @@ def arrow_problems(name: str, file: ArrowFile | None = None) -> Iterator[None]:
     except OSError as why:
         if why.errno is not None:  # the system's own, which say what and where
             raise
-        said = re.sub(r"^.*(?:IOError|OSError): ", "", str(why), flags=re.DOTALL).splitlines()[0].strip()
+        said = re.sub(r"^.*(?:IOError|OSError): ", "", str(why), flags=re.DOTALL).splitlines()[0].strip(" .")
         raise TableProblem(
             f"{name} cannot be read: {said[:200]}. The file is damaged or cut off: copy or write it again."
         ) from why
