@@ -295,11 +295,12 @@ class ClassAnswers(Answers):
     def _perfect_cases(self) -> tuple[list[tuple[float, Spread, float]], str]:
         """What a perfect model scores: the chance of each case, the metric in it, and variance to add to that. Then a note."""
         best, cases = self._perfect_model(), self.data.own_mixture()
-        counted = self.data.checked is not None
-        return [
-            (chance, best._spread(p), best.data.variance_of_errors(best._slopes(p)) if counted else 0.0)
-            for chance, p in cases
-        ], self._perfect_note
+        more = (
+            0.0
+            if self.data.checked is None
+            else self.data.variance_of_errors(best._slopes(self.data.own_probabilities))
+        )
+        return [(chance, best._spread(p), more) for chance, p in cases], self._perfect_note
 
     def _ideal(self) -> float:
         self._defined(self.observed)

@@ -292,7 +292,7 @@ class Labelled:
         does so pi_k / L_k times, and pi moves with T. Rates that were counted are estimates, too.
         """
         if self.kind == "berkson":
-            return self._rates_variance(self._by_shown(moved))
+            return self.variance_of_errors(moved)
         above = (moved - np.add.reduce(moved * self.truth_given_label, axis=1, keepdims=True)) / self._chance_shown
         slopes = np.array([self.total(column) for column in (above * self._likelihoods).T])
         each = (self.indicators - self.class_shares) @ slopes
@@ -309,13 +309,14 @@ class Labelled:
 
     def _rates_variance(self, slopes: FloatArray) -> float:
         """Variance of what moves by slopes (K, K) with the entries of T, from rates that were counted."""
-        if self.checked is None:
-            return 0.0
+        assert self.checked is not None
         return self.checked.variance(self._known(self.own).rate_slopes(slopes, self.classes))
 
     @cached_property
     def _likelihoods(self) -> FloatArray:
         """P(label at hand | true class k), (n, K)."""
+        if isinstance(self.own, Flip):  # without matrices for each item: theirs are symmetric
+            return self.own.label_probabilities(self.names, self.classes)
         if self._transition.ndim == 2:
             return np.asarray(self._transition.T[self.shown])
         return np.asarray(self._transition[np.arange(len(self.shown)), :, self.shown])
