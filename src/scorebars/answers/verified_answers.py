@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scorebars.answers.base import Answers, asked_of
 from scorebars.answers.clustered import moves_of_groups, unequal_groups
 from scorebars.answers.combined import TransformedAnswers
-from scorebars.answers.intervals import ScoreInterval, Symmetric
+from scorebars.answers.intervals import IntervalAt, ScoreInterval, Symmetric
 from scorebars.answers.score import Declaration, Estimate, UndefinedEstimate
 from scorebars.arrays import BoolArray, FloatArray
 
@@ -163,16 +163,34 @@ class GoldSubset:
         if possible is None and np.ptp(found.h) > 0:
             return np.zeros(0)
         some = np.arange(0, len(found.f), len(found.f) // _ENOUGH_ITEMS + 1)
-        f = found.f[some]
-        scale = np.sqrt(np.square(self.shares) * (1.0 / self.chances - 1.0) / (self.number + 2))[some]
-        scale *= math.sqrt(len(found.f) / len(some))
-        right = (1.0 - beta) * (f - float(self.shares @ found.f))
+        chances = np.square(self.shares) * (1.0 / self.chances - 1.0) / (self.number + 2)
+        scale = np.sqrt(chances[some] * (len(found.f) / len(some)))
+        f, centre = found.f[some], float(self.shares @ found.f)
+        right = scale * (1.0 - beta) * (f - centre)
         if possible is None:
-            return np.asarray(scale * right)
+            return np.asarray(right)
         table, others = possible[some], possible.shape[1] - 1
-        typical = float(self.gold @ found.h) - beta * float(self.shares @ found.f)
+        typical = float(self.gold @ found.h) - beta * centre
         wrong = np.where(table == f[:, None], 0.0, table - beta * f[:, None] - typical)
-        return np.concatenate([scale * right, (scale[:, None] * wrong).ravel() / math.sqrt(others)])
+        wrong = (scale[:, None] * wrong).ravel() / math.sqrt(others)
+        if found.mistaken is not None:
+            seen = np.where(found.mistaken, found.h - beta * found.f[self.checked] - typical, 0.0)
+            wrong = self._as_those_seen(wrong, seen, found.mistaken, chances)
+        return np.concatenate([right, wrong])
+
+    def _as_those_seen(
+        self, any_item: FloatArray, seen: FloatArray, mistaken: BoolArray, chances: FloatArray
+    ) -> FloatArray:
+        """What one more wrong label moves, where k were seen: each of them is as likely again as one of `any_item`.
+
+        So says a Dirichlet process of concentration 1.
+        """
+        likely = np.where(mistaken, chances[self.checked] / self.chances[self.checked], 0.0)
+        total, k = float(np.add.reduce(likely)), float(np.count_nonzero(mistaken))
+        if not total > 0:
+            return np.concatenate([any_item, np.zeros(len(seen))])
+        again = seen * np.sqrt(likely / total * np.add.reduce(chances))
+        return np.concatenate([any_item / math.sqrt(k + 1.0), again * math.sqrt(k / (k + 1.0))])
 
     @cached_property
     def unseen_weight(self) -> float:
@@ -206,6 +224,9 @@ class GoldLosses:
     """By each class that an item might be of, (n, K); None for numbers."""
     either: FloatArray | None = None
     """What any item might add to a share of measured numbers, such as 0 or 1; None where losses are numbers of any size."""
+    mistaken: BoolArray | None = None
+    """Which of the checked items have another gold label (n_g,), for a ranking, where a wrong label far from the others moves
+    most; None where wrong labels move alike."""
 
     @property
     def largest(self) -> float:
@@ -218,12 +239,12 @@ class GoldLosses:
         f, h, either = self.f - other.f, self.h - other.h, None
         if self.either is not None and other.either is not None and (np.any(f) or np.any(h)):  # else they are one model
             either = np.unique(np.subtract.outer(self.either, other.either))
-        return GoldLosses(self.value - other.value, f, h, by_class, either)
+        return GoldLosses(self.value - other.value, f, h, by_class, either, self.mistaken)
 
     def times(self, value: float, slope: float) -> GoldLosses:
         """Those of a function of the metric, which has this value and slope."""
         by_class, either = (None if part is None else slope * part for part in (self.by_class, self.either))
-        return GoldLosses(value, slope * self.f, slope * self.h, by_class, either)
+        return GoldLosses(value, slope * self.f, slope * self.h, by_class, either, self.mistaken)
 
 
 def mean_of(losses: Sequence[GoldLosses]) -> GoldLosses:
@@ -231,7 +252,7 @@ def mean_of(losses: Sequence[GoldLosses]) -> GoldLosses:
     tables = [one.by_class for one in losses if one.by_class is not None]
     by_class = np.mean(tables, axis=0) if len(tables) == len(losses) else None
     value, f, h = (np.mean([getattr(one, part) for one in losses], axis=0) for part in ("value", "f", "h"))
-    return GoldLosses(float(value), f, h, by_class, losses[0].either)
+    return GoldLosses(float(value), f, h, by_class, losses[0].either, losses[0].mistaken)
 
 
 Rectified = Callable[[float], GoldLosses]
@@ -335,17 +356,22 @@ class VerifiedSpread:
 
     def estimate(self, bounds: tuple[float, float]) -> Estimate:
         """The estimate with its intervals, between these bounds."""
-        (low, high), value = bounds, self.found.value
-        intervals = []
-        for std, df in ((self.reach, self.df), (self.population_reach, self.population_df)):
-            intervals.append(
-                ScoreInterval(value, std**2, 0.0, low, high, df)
-                if math.isfinite(low)
-                else Symmetric(value, std, low, high, df)
-            )
-        return Estimate(
-            value, self.std, method="ppi++", note=self.note, interval=intervals[0], total_interval=intervals[1]
-        )
+        value = self.found.value
+        ends = ((self.reach, self.df), (self.population_reach, self.population_df))
+        interval, total = (self._interval(std, df, *bounds) for std, df in ends)
+        return Estimate(value, self.std, method="ppi++", note=self.note, interval=interval, total_interval=total)
+
+    def _interval(self, std: float, df: float, low: float, high: float) -> IntervalAt:
+        """About the value. A ranking scatters less the closer it comes to its end, as a share does."""
+        value, size = self.found.value, self.subset.number
+        if not math.isfinite(low):
+            return Symmetric(value, std, low, high, df)
+        if self.found.mistaken is None or not math.isfinite(high):
+            return ScoreInterval(value, std**2, 0.0, low, high, df)
+        share = (size * min(max((value - low) / (high - low), 0.0), 1.0) + 1.0) / (size + 2.0)
+        unseen = float(self._unseen @ self._unseen)
+        curve = (std**2 - unseen) / ((high - low) ** 2 * share * (1.0 - share))
+        return ScoreInterval(value, unseen, curve, low, high, df)
 
 
 def _degrees_of_freedom(moves: FloatArray, unseen: float, count: int) -> float:

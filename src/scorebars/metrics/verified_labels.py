@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import numpy as np
 from scorebars import checks
 from scorebars.answers.base import Answers
 from scorebars.answers.classes.class_answers import ClassAnswers
-from scorebars.answers.classes.column_average import PairwiseAuc
+from scorebars.answers.classes.column_average import PairwiseAuc, RankingAverage
 from scorebars.answers.classes.label_loss import LabelLossAnswers
+from scorebars.answers.classes.ranking_answers import RankingAnswers
 from scorebars.answers.combined import LinearAnswers, TransformedAnswers
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.means.squared import RootAnswers
@@ -161,7 +162,11 @@ def _of_classes(
         return NO_MEAN.format(name=plain.declaration.name), []
     if isinstance(plain, PairwiseAuc):
         return NO_WEIGHTS, []
-    kind = CorrectedIndicators if isinstance(plain, LabelLossAnswers) else CurvedInIndicators
+    kind: type[CorrectedIndicators] = CurvedInIndicators
+    if isinstance(plain, LabelLossAnswers):
+        kind = CorrectedIndicators
+    elif isinstance(plain, RankingAnswers | RankingAverage):
+        kind = CorrectedRanking
     return kind(plain, subset, _indicators(gold, plain), weighted), []
 
 
@@ -210,6 +215,14 @@ class CurvedInIndicators(CorrectedIndicators):
             with suppress(UndefinedEstimate):
                 found[k] = rest.value(beta)[0]
         return found
+
+
+class CorrectedRanking(CurvedInIndicators):
+    """A ranking: what a wrong label moves it by depends on where its item stands."""
+
+    def __call__(self, beta: float) -> GoldLosses:
+        shown = self.plain.data.one_hot[self.subset.checked]
+        return replace(super().__call__(beta), mistaken=np.any(self.gold != shown, axis=1))
 
 
 def _per_item(answers: ClassAnswers, rows: FloatArray) -> FloatArray:
