@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -400,3 +401,33 @@ def test_differences_leave_room_for_labels_that_are_wrong_more_often():
     never = sb.compare(y, {"a": a, "b": b}, yerr=sb.Flip.from_counts(0, 20)).difference("a", "b").truth
     low, high = never.interval()
     assert low < float(never) - 0.01 and high > float(never) + 0.02
+
+
+@pytest.mark.parametrize("model", ["Flip", "ClassFlip", "Transition"])
+@pytest.mark.parametrize("metric", [sb.accuracy_score, partial(sb.f1_score, average="macro")], ids=["accuracy", "f1"])
+def test_few_wrong_labels_make_an_estimate_skew(metric, model):
+    """Its third moment over fresh labels; and the interval reaches farther on the side of the skewness."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 3, 60)
+    prediction = np.where(rng.random(60) < 0.85, truth, (truth + 1) % 3)
+    errors = {
+        "Flip": lambda: sb.Flip.from_counts(300, 10_000),
+        "ClassFlip": lambda: sb.ClassFlip.from_counts(dict.fromkeys(range(3), (300, 10000))),
+        "Transition": lambda: sb.Transition.from_counts(np.where(np.eye(3) > 0, 9700, 150), [0, 1, 2]),
+    }[model]()
+    slopes = None
+    sums, thirds = [], []
+    for k in range(4000):
+        y = np.where(rng.random(60) < 0.03, (truth + rng.integers(1, 3, 60)) % 3, truth)
+        if slopes is None:
+            answers = metric(truth, prediction, yerr=errors)._answers
+            slopes = answers._slopes(answers.data.indicators)
+        data = sb.accuracy_score(y, prediction, yerr=errors)._answers.data
+        sums.append(float(np.sum(slopes * data.indicators)))
+        if k < 1000:
+            thirds.append(data.label_third(slopes))
+    expected = np.mean((np.array(sums) - np.mean(sums)) ** 3)
+    assert np.mean(thirds) == pytest.approx(expected, rel=0.2)
+    found = metric(truth, prediction, yerr=errors).truth
+    low, high = found.interval(0.95)
+    assert expected < 0 and high - float(found) > 1.1 * (float(found) - low)

@@ -674,3 +674,22 @@ def test_a_perfect_model_has_no_std_of_rounding():
     for metric in (sb.accuracy_score, sb.balanced_accuracy_score, sb.matthews_corrcoef, sb.cohen_kappa_score):
         truth = metric(y, true, yerr=sb.Verified(gold)).truth
         assert float(truth) == pytest.approx(1.0, abs=0.01) and 1e-3 < truth.std < 0.1
+
+
+def test_a_ranking_leaves_room_for_wrong_labels_like_those_seen():
+    """300 gold labels, some 35 of them another: intervals hold, and are not far wider than the estimate scatters."""
+    rng = np.random.default_rng(8)
+    held, widths, errors = [], [], []
+    for _ in range(60):
+        true = (rng.random(800) < 0.35).astype(int)
+        score = rng.standard_normal(800) + 3.1 * true
+        y = np.where(rng.random(800) < np.where(true == 1, 0.2, 0.1), 1 - true, true)
+        gold = np.where(np.arange(800) < 300, true, np.nan)
+        found = sb.roc_auc_score(y, score, yerr=sb.Verified(gold))
+        here = sb.roc_auc_score(true, score).observed
+        low, high = found.truth.interval()
+        held.append(low <= here <= high)
+        widths.append(high - low)
+        errors.append(float(found.truth) - here)
+    assert np.mean(held) >= 0.88
+    assert np.mean(widths) < 1.4 * 3.92 * np.std(errors)

@@ -4,6 +4,10 @@ An item has true class k with probability p_k. Rater r then votes j with probabi
 Expectation maximisation finds p, all M_r and the chances of each item's true class from the votes alone. It starts from
 the shares of the votes, so that raters are better than chance.
 
+A rater mixes up some pair of classes once or twice, or never. A matrix of such counts would take some items for certain that
+are not. So each row of a rater's matrix is drawn towards that of all raters together, as far as raters are alike: their rows
+follow a Dirichlet law about the common one, whose size is found from how much they differ beyond what counts scatter.
+
 Some items may be harder than others, and raters are then wrong together. A share of all items is hard, and on these each
 vote is a guess with some chance t: (1 - t) M_r[k, j] + t / K. At least four raters can show it; else it is left open.
 """
@@ -17,7 +21,7 @@ import numpy as np
 from scorebars.arrays import FloatArray, IntArray
 
 _SMOOTHED = 0.5
-"""Votes added to each row of a rater's matrix, divided among the classes: no rater is taken to be without error."""
+"""Votes added to each row of the matrix of all raters, divided among the classes: none is taken to be without error."""
 _CLEAR = 9.21
 """Twice the gain in log likelihood from which on equal difficulty does not fit: 1 % by chance for two numbers more."""
 
@@ -44,6 +48,8 @@ class Raters(NamedTuple):
     """Chance that item i is truly of class k, (n, K)."""
     log_likelihood: float
     hard: Hard = ALIKE
+    common: float = 0.0
+    """How many votes, distributed as those of all raters are, count for each row of a rater."""
 
 
 def dawid_skene(
@@ -59,6 +65,48 @@ def dawid_skene(
 
     It ends when no chance moves by more than `close` from one sweep to the next.
     """
+    if start is None:
+        first = _maximised(votes, classes, weight, None, sweeps, close, hard)
+        start = first._replace(common=_votes_in_common(_seen(votes, classes, weight, first.items)))
+    return _maximised(votes, classes, weight, start, sweeps, close, hard)
+
+
+def _seen(votes: IntArray, classes: int, weight: FloatArray, items: FloatArray) -> FloatArray:
+    """How often each rater voted j on items of class k, (R, K, K)."""
+    cast = votes[:, :, None] == np.arange(classes)
+    return np.asarray(np.einsum("ik,irj->rkj", items * weight[:, None], cast))
+
+
+def _votes_in_common(seen: FloatArray) -> float:
+    """The size of the Dirichlet law that rows of raters follow about the common one, by moments.
+
+    Of m raters with n votes each on items of a class, the sum of (seen - expected)^2/expected is (m - 1)(K - 1) on average
+    where raters are alike, and 1 + (n - 1)/(1 + size) times that where they are not. As little as one standard error more is
+    not excluded.
+    """
+    count = np.add.reduce(seen, axis=2, keepdims=True)
+    common = np.add.reduce(seen, axis=0)
+    expected = count * common / np.maximum(np.add.reduce(common, axis=1, keepdims=True), 1e-300)
+    excess = np.where(expected > 0, np.square(seen - expected) / np.where(expected > 0, expected, 1.0), 0.0)
+    raters, classes, _ = seen.shape
+    df = (raters - 1) * (classes - 1) * classes
+    more = (raters - 1) * (classes - 1) * float(np.add.reduce(np.mean(count, axis=0) - 1.0, axis=None))
+    if not (df and more > 0):
+        return _SMOOTHED
+    differ = max(float(np.add.reduce(excess, axis=None)) - df, (2.0 * df) ** 0.5) / more
+    return max(1.0 / differ - 1.0, _SMOOTHED)
+
+
+def _maximised(
+    votes: IntArray,
+    classes: int,
+    weight: FloatArray,
+    start: Raters | None,
+    sweeps: int,
+    close: float,
+    hard: Hard,
+) -> Raters:
+    """The same with a known number of votes in common, that of `start`."""
     cast = votes[:, :, None] == np.arange(classes)
     n, raters, _ = cast.shape
     flat = cast.reshape(n, raters * classes).astype(np.float64)
@@ -67,6 +115,7 @@ def dawid_skene(
         items = items / np.add.reduce(items, axis=1, keepdims=True)
     else:
         items = start.items
+    strength = _SMOOTHED if start is None else start.common
     share, guessed = hard
     easy, own = items * (1.0 - share), np.full((classes, raters * classes), 1.0 - guessed)
     found = None
@@ -77,7 +126,9 @@ def dawid_skene(
         if share:  # of votes on hard items only what was no guess tells of the rater
             plain = (easy * weight[:, None]).T @ flat
             seen = plain + (seen - plain) * own
-        matrices = seen.reshape(classes, raters, classes).transpose(1, 0, 2) + _SMOOTHED / classes
+        matrices = seen.reshape(classes, raters, classes).transpose(1, 0, 2)
+        common = np.add.reduce(matrices, axis=0) + _SMOOTHED / classes
+        matrices = matrices + strength * common / np.add.reduce(common, axis=1, keepdims=True)
         matrices = matrices / np.add.reduce(matrices, axis=2, keepdims=True)
         log = np.log(prior) + flat @ _flat_logs(matrices)
         if share:
@@ -93,7 +144,7 @@ def dawid_skene(
             easy = np.exp(log_easy - top) / total
         moved = float(np.max(np.abs(new - items)))
         items = new
-        found = Raters(prior, matrices, items, float(weight @ (top + np.log(total))[:, 0]), hard)
+        found = Raters(prior, matrices, items, float(weight @ (top + np.log(total))[:, 0]), hard, strength)
         if moved < close:
             break
     assert found is not None

@@ -215,18 +215,19 @@ class ClassAnswers(Answers):
         if not berkson:
             require_some_knowledge(math.sqrt(variance), self.declaration, self.observed, self._useless)
         rows = self.data.drawn_rows(self._number_of_rates())
-        values, fixed = self._values_by(rows), np.full(len(rows), found.std**2)
+        values, fixed, third = self._values_by(rows), np.full(len(rows), found.std**2), 0.0
         if berkson:
             values = float(found) + values - self._at(indicators)
         else:
             own = self.data.variances_by(rows, slopes)
             now = self.data.variances_by(self.data.counted_rows[None], slopes)  # at the counted rates
             fixed = np.maximum(fixed + own - now, 0.0)
+            third = self.data.label_third(slopes)
         low, high = self._range
         said = [found.note, said_of_rates(checked, rates, variance)]
         said += [getattr(self.data.own, name, "") for name in ("doubt", "caveat")]
         note = "; ".join(part for part in said if part)
-        interval = OverRates(float(found), values, fixed, by_rate, checked, 0.0, low, high)
+        interval = OverRates(float(found), values, fixed, by_rate, checked, 0.0, low, high, third=third)
         over_sets = fixed if spread is None else np.full(len(rows), spread)
         population = replace(interval, fixed=over_sets, curve=curve, df=df)
         return found._changed(std=math.sqrt(variance), note=note, interval=interval, total_interval=population)

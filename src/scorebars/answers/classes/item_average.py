@@ -87,6 +87,10 @@ class ItemStates(Labelled):
         """The estimated covariance of one item's indicators a is a a' - diag(a): unbiased whatever the errors."""
         return max(float(np.add.reduce(_own_variances(slopes, self.indicators))), 0.0)
 
+    def label_third(self, slopes: FloatArray) -> float:
+        """Labels of an item are carried back together, and what each true state does is not kept: taken as not skew."""
+        return 0.0
+
     def fresh(self, repeats: float) -> FloatArray:
         return self._carried(self.cells.fresh(repeats))
 

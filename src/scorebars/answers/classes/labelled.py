@@ -325,6 +325,27 @@ class Labelled:
         """Variance of sum slopes * indicators from independent label errors, given the true classes."""
         return self.total(np.add.reduce(self.posterior * self._indicator_variances(slopes), axis=1))
 
+    def label_third(self, slopes: FloatArray) -> float:
+        """Third central moment of the same sum: unbiased, from what it is for each true class."""
+        if isinstance(self.own, Flip):  # without matrices for each item
+            q = np.broadcast_to(np.asarray(self.own.q, dtype=np.float64), self.shown.shape)[:, None]
+            kept = contrast(q, self.k)
+            true = slopes - np.add.reduce(slopes, axis=1, keepdims=True) / self.k
+            carried = true / kept
+            second, third = (
+                q / (self.k - 1) * np.add.reduce(carried**power, axis=1, keepdims=True) + kept * carried**power
+                for power in (2, 3)
+            )
+        else:
+            rows, true = self._transition, slopes
+            many = rows.ndim == 3
+            carried = np.einsum("nk,njk->nj", slopes, self._inverse) if many else slopes @ self._inverse.T
+            second, third = (
+                np.einsum("nj,nkj->nk", carried**power, rows) if many else carried**power @ rows.T for power in (2, 3)
+            )
+        by_class = third - 3.0 * true * second + 2.0 * true**3
+        return self.total(np.add.reduce(self.indicators * by_class, axis=1))
+
     def _indicator_variances(self, slopes: FloatArray) -> FloatArray:
         """Variance of each item's slopes * indicators if its true class is k, (n, K)."""
         if isinstance(self.own, Flip):  # without matrices for each item
@@ -564,6 +585,9 @@ class OneAgainstRest(Labelled):
 
     def label_variance(self, slopes: FloatArray) -> float:
         return self._parent.label_variance(self._of_parent(slopes))
+
+    def label_third(self, slopes: FloatArray) -> float:
+        return self._parent.label_third(self._of_parent(slopes))
 
     def _of_parent(self, slopes: FloatArray) -> FloatArray:
         """Slopes by the indicators of all classes, from those of the one and the rest."""
