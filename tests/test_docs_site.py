@@ -113,6 +113,6 @@ def test_the_picture_of_the_readme_is_what_the_code_draws(tmp_path):
 
     with plt.style.context("default"), plt.rc_context({"font.sans-serif": ["DejaVu Sans"]}):
         figure = runpy.run_path(str(DOCS / "make_figures.py"))["three_label_qualities"]()
-        figure.savefig(tmp_path / "drawn.png", dpi=110)
+        figure.savefig(tmp_path / "drawn.png", dpi=200)
     kept = DOCS / "images" / "three_label_qualities.png"
     assert compare_images(str(kept), str(tmp_path / "drawn.png"), tol=10) is None
