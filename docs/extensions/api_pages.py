@@ -169,7 +169,7 @@ def index_page(groups: dict[tuple[str, str], list[str]], names: dict[str, Any]) 
             *(f"   scorebars.{name}" for name in members if "." not in name),
             "",
         ]
-        lines += [".. list-table::", "   :widths: 35 65", ""]
+        lines += [".. list-table::", "   :widths: 35 65", "   :class: names", ""]
         for name in members:
             lines += [f"   * - :doc:`{name} <scorebars.{name}>`", f"     - {question_of(names[name])}"]
         lines += [""]
@@ -211,7 +211,14 @@ def keep_initials(app: Sphinx, what: str, name: str, value: Any, options: Any, l
     lines[:] = [re.sub(r"^(\s*)([A-Z]\. [A-Z])", r"\1\\\2", line) for line in lines]
 
 
+def hide_makers(app: Sphinx, what: str, name: str, value: Any, options: Any, made: str, returned: str) -> Any:
+    """A class without parameters of its own to tell of is made by the package, not by its users."""
+    hidden = what == "class" and not re.search(r"^Parameters\n-", inspect.getdoc(value) or "", re.MULTILINE)
+    return ("", None) if hidden else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages, priority=100)
+    app.connect("autodoc-process-signature", hide_makers)
     app.connect("autodoc-process-docstring", keep_initials, priority=900)  # after numpydoc
     return {"parallel_read_safe": True, "parallel_write_safe": True}
