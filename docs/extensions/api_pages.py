@@ -213,7 +213,7 @@ def keep_initials(app: Sphinx, what: str, name: str, value: Any, options: Any, l
 
 def hide_makers(app: Sphinx, what: str, name: str, value: Any, options: Any, made: str, returned: str) -> Any:
     """A class without parameters of its own to tell of is made by the package, not by its users."""
-    hidden = what == "class" and not re.search(r"^Parameters\n-", inspect.getdoc(value) or "", re.MULTILINE)
+    hidden = what == "class" and made is not None and not re.search(r"^Parameters\n-", inspect.getdoc(value) or "", re.MULTILINE)
     return ("", None) if hidden else None
 
 
