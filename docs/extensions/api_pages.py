@@ -34,7 +34,8 @@ MODULES = {
     "report": ("Report", "One page to read, print and send on."),
 }
 INHERITED = "   :inherited-members: float, Exception, RuntimeError, ValueError, UserWarning, RuntimeWarning, tuple"
-HIDDEN = {*dir(float), *dir(Exception), *dir(tuple), "trusted", "from_summary", "view", "declaration"}
+OURS = {"trusted", "from_summary", "view", "declaration"}
+HIDDEN = {*dir(float), *dir(Exception), *dir(tuple), *OURS}
 HIDDEN |= {"absolute_sd", "total", "width"}  # what error models tell the metrics
 OF_FORECASTS = {
     "cdf",
@@ -119,7 +120,8 @@ def page_of(name: str, value: Any) -> str:
     elif inspect.isclass(value):
         lines += [f".. autoclass:: scorebars.{name}"]
         members = members_of(name, value)
-        lines += [f"   :members: {', '.join(members)}", INHERITED] if members else []
+        if members:  # inherited members come whether they are named or not
+            lines += [f"   :members: {', '.join(members)}", INHERITED, f"   :exclude-members: {', '.join(sorted(OURS))}"]
     elif not inspect.isroutine(value):
         kind = type(value)
         lines += [f"``scorebars.{name}`` is the one object of this class:", ""]
