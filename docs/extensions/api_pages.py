@@ -121,7 +121,11 @@ def page_of(name: str, value: Any) -> str:
         lines += [f".. autoclass:: scorebars.{name}"]
         members = members_of(name, value)
         if members:  # inherited members come whether they are named or not
-            lines += [f"   :members: {', '.join(members)}", INHERITED, f"   :exclude-members: {', '.join(sorted(OURS))}"]
+            lines += [
+                f"   :members: {', '.join(members)}",
+                INHERITED,
+                f"   :exclude-members: {', '.join(sorted(OURS))}",
+            ]
     elif not inspect.isroutine(value):
         kind = type(value)
         lines += [f"``scorebars.{name}`` is the one object of this class:", ""]
@@ -213,10 +217,10 @@ def keep_initials(app: Sphinx, what: str, name: str, value: Any, options: Any, l
     lines[:] = [re.sub(r"^(\s*)([A-Z]\. [A-Z])", r"\1\\\2", line) for line in lines]
 
 
-def hide_makers(app: Sphinx, what: str, name: str, value: Any, options: Any, made: str, returned: str) -> Any:
+def hide_makers(app: Sphinx, what: str, name: str, value: Any, options: Any, made: str | None, returned: str) -> Any:
     """A class without parameters of its own to tell of is made by the package, not by its users."""
-    hidden = what == "class" and made is not None and not re.search(r"^Parameters\n-", inspect.getdoc(value) or "", re.MULTILINE)
-    return ("", None) if hidden else None
+    described = re.search(r"^Parameters\n-", inspect.getdoc(value) or "", re.MULTILINE)
+    return ("", None) if what == "class" and made is not None and not described else None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
