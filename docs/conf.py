@@ -89,6 +89,10 @@ sphinx_gallery_conf = {
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "unsrt"
 
+# What `make docs-links` asks. Publishers turn robots away, so doi.org is asked for the entry itself, not for the article.
+linkcheck_request_headers = {"https://doi.org/": {"Accept": "application/vnd.citationstyles.csl+json"}}
+linkcheck_retries = 3
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

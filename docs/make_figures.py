@@ -20,22 +20,25 @@ def three_label_qualities() -> Any:
     rng = np.random.default_rng(4)
     truth = rng.uniform(0, 10, 150)
     prediction = truth + 0.6 * rng.standard_normal(150)
-    fig, axes = plt.subplots(1, 3, figsize=(11, 3.9), constrained_layout=True, sharex=True, sharey=True)
-    for ax, sigma, word in zip(axes, (0.1, 0.6, 1.2), ("well", "fairly", "badly"), strict=True):
-        y = truth + sigma * rng.standard_normal(150)
-        s = sb.root_mean_squared_error(y, prediction, yerr=sigma)
-        ax.errorbar(y, prediction, xerr=sigma, fmt="o", ms=3, lw=0.7, color=ANSWER_COLOURS["observed"].light, alpha=0.6)
-        ax.plot([-2, 12], [-2, 12], color="0.4", lw=1, zorder=0)
-        ax.set_title(f"labels measured {word}: ± {sigma}")
-        lines = [
-            f"observed  {s.observed:.2f}",
-            f"truth     {s.truth:.2f} ± {s.truth.std:.2f}",
-            f"perfect   {s.perfect:.2f}",
-        ]
-        ax.text(0.04, 0.96, "\n".join(lines), transform=ax.transAxes, va="top", family="monospace", fontsize=10)
-        ax.set_xlabel("label")
-    axes[0].set(ylabel="prediction", xlim=(-3, 13), ylim=(-3, 15))
-    fig.suptitle(f"Root mean squared error of the same predictions (true value {_rms(prediction - truth):.2f})")
+    small = {"font.size": 9, "axes.titlesize": 9.5, "xtick.labelsize": 8, "ytick.labelsize": 8}
+    with plt.rc_context(small):
+        fig, axes = plt.subplots(1, 3, figsize=(8.6, 2.15), constrained_layout=True, sharex=True, sharey=True)
+        for ax, sigma, word in zip(axes, (0.1, 0.6, 1.2), ("well", "fairly", "badly"), strict=True):
+            y = truth + sigma * rng.standard_normal(150)
+            s = sb.root_mean_squared_error(y, prediction, yerr=sigma)
+            grey = ANSWER_COLOURS["observed"].light
+            ax.errorbar(y, prediction, xerr=sigma, fmt="o", ms=2.4, mew=0, lw=0.6, color=grey, alpha=0.6)
+            ax.plot([-2, 12], [-2, 12], color="0.4", lw=0.8, zorder=0)
+            ax.set_title(f"labels measured {word}: ± {sigma}")
+            lines = [
+                f"observed {s.observed:.2f}",
+                f"truth    {s.truth:.2f} ± {s.truth.std:.2f}",
+                f"perfect  {s.perfect:.2f}",
+            ]
+            ax.text(0.03, 0.96, "\n".join(lines), transform=ax.transAxes, va="top", family="monospace", weight="bold")
+        axes[0].set(ylabel="prediction", xlim=(-3, 13), ylim=(-1.5, 15.5), xticks=[0, 5, 10], yticks=[0, 5, 10])
+        known = f"{_rms(prediction - truth):.2f}"
+        axes[1].set_xlabel(f"label      (root mean squared error of the same predictions; its true value is {known})")
     return fig
 
 
@@ -121,4 +124,4 @@ def house() -> Any:
 
 
 if __name__ == "__main__":
-    three_label_qualities().savefig(IMAGES / "three_label_qualities.png", dpi=110, metadata={"Software": None})
+    three_label_qualities().savefig(IMAGES / "three_label_qualities.png", dpi=200, metadata={"Software": None})

@@ -1,6 +1,7 @@
 """The code in README and docs runs and prints what they say."""
 
 import doctest
+import json
 import re
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def test_contributing_names_files_that_exist():
     places = [ROOT, package]
     for name in (*shown, *walks):
         assert any((place / name).exists() or (place / f"{name}.py").exists() for place in places), name
+
+
+def test_the_readme_is_short_and_its_times_are_those_that_were_measured():
+    """One screen and a half: that many lines are some 1350 pixels where GitHub shows them."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 64
+    rows = re.findall(r"^\w.{37} +(\de\d) +(\S+)  \S", text, re.MULTILINE)
+    bench = json.loads((ROOT / "benchmarks" / "results" / "bench.json").read_text(encoding="utf-8"))["rows"]
+    measured = {(float(f"{row['n']:.0e}"), float(f"{row['ratio']:{kind}}")) for row in bench for kind in (".2g", ".0e")}
+    assert len(rows) == 12
+    assert {(float(n), float(ratio)) for n, ratio in rows} <= measured
 
 
 CHECKED_ELSEWHERE = {

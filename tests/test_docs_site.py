@@ -55,6 +55,17 @@ def test_every_page_of_the_reference_has_all_of_its_sections():
             assert re.search(r":math:|\.\. math::", inspect.getdoc(value)), f"{name} has no formula"
 
 
+def test_what_an_attribute_is_stands_below_its_name():
+    """Beside its name stands its type: a sentence there would be printed as one."""
+    import api_pages
+
+    for name, value in api_pages.public_names().items():
+        found = re.search(r"^Attributes\n-+\n(.*?)(\n\n|\Z)", inspect.getdoc(value) or "", re.MULTILINE | re.DOTALL)
+        for line in re.findall(r"^\S.*", found[1] if found else "", re.MULTILINE):
+            kind = line.partition(" : ")[2]
+            assert len(kind.split()) <= 8 and "." not in kind, f"{name}: {line}"
+
+
 def test_every_figure_is_in_the_gallery():
     shown = "".join(file.read_text(encoding="utf-8") for file in (DOCS / "figures").glob("*.py"))
     for name in sb.plot.__all__:
@@ -113,6 +124,6 @@ def test_the_picture_of_the_readme_is_what_the_code_draws(tmp_path):
 
     with plt.style.context("default"), plt.rc_context({"font.sans-serif": ["DejaVu Sans"]}):
         figure = runpy.run_path(str(DOCS / "make_figures.py"))["three_label_qualities"]()
-        figure.savefig(tmp_path / "drawn.png", dpi=110)
+        figure.savefig(tmp_path / "drawn.png", dpi=200)
     kept = DOCS / "images" / "three_label_qualities.png"
     assert compare_images(str(kept), str(tmp_path / "drawn.png"), tol=10) is None

@@ -34,7 +34,8 @@ MODULES = {
     "report": ("Report", "One page to read, print and send on."),
 }
 INHERITED = "   :inherited-members: float, Exception, RuntimeError, ValueError, UserWarning, RuntimeWarning, tuple"
-HIDDEN = {*dir(float), *dir(Exception), *dir(tuple), "trusted", "from_summary", "view", "declaration"}
+OURS = {"trusted", "from_summary", "view", "declaration"}
+HIDDEN = {*dir(float), *dir(Exception), *dir(tuple), *OURS}
 HIDDEN |= {"absolute_sd", "total", "width"}  # what error models tell the metrics
 OF_FORECASTS = {
     "cdf",
@@ -119,7 +120,12 @@ def page_of(name: str, value: Any) -> str:
     elif inspect.isclass(value):
         lines += [f".. autoclass:: scorebars.{name}"]
         members = members_of(name, value)
-        lines += [f"   :members: {', '.join(members)}", INHERITED] if members else []
+        if members:  # inherited members come whether they are named or not
+            lines += [
+                f"   :members: {', '.join(members)}",
+                INHERITED,
+                f"   :exclude-members: {', '.join(sorted(OURS))}",
+            ]
     elif not inspect.isroutine(value):
         kind = type(value)
         lines += [f"``scorebars.{name}`` is the one object of this class:", ""]
@@ -169,7 +175,7 @@ def index_page(groups: dict[tuple[str, str], list[str]], names: dict[str, Any]) 
             *(f"   scorebars.{name}" for name in members if "." not in name),
             "",
         ]
-        lines += [".. list-table::", "   :widths: 35 65", ""]
+        lines += [".. list-table::", "   :widths: 35 65", "   :class: names", ""]
         for name in members:
             lines += [f"   * - :doc:`{name} <scorebars.{name}>`", f"     - {question_of(names[name])}"]
         lines += [""]
@@ -211,7 +217,14 @@ def keep_initials(app: Sphinx, what: str, name: str, value: Any, options: Any, l
     lines[:] = [re.sub(r"^(\s*)([A-Z]\. [A-Z])", r"\1\\\2", line) for line in lines]
 
 
+def hide_makers(app: Sphinx, what: str, name: str, value: Any, options: Any, made: str | None, returned: str) -> Any:
+    """A class without parameters of its own to tell of is made by the package, not by its users."""
+    described = re.search(r"^Parameters\n-", inspect.getdoc(value) or "", re.MULTILINE)
+    return ("", None) if what == "class" and made is not None and not described else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages, priority=100)
+    app.connect("autodoc-process-signature", hide_makers)
     app.connect("autodoc-process-docstring", keep_initials, priority=900)  # after numpydoc
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -49,16 +49,26 @@ class Dataset:
 
     Attributes
     ----------
-    name : short name, the `load_...` function without its prefix.
-    y : the labels, shape (n,).
-    yerr : the published error of every label: shape (n,), or (2, n) for lower and upper errors as in matplotlib.
-        None where the source publishes no error for every label.
-    predictions : model name -> predictions, shape (n,). A missing prediction is NaN.
-    ids : one name for each label, shape (n,), text.
-    columns : everything else, by name. Arrays with first axis n unless the loader says otherwise.
-    published : model name -> {statistic: value} as printed by the authors of the data.
-    description, units, citation, licence : text.
+    name
+        Short name, the `load_...` function without its prefix.
+    y
+        The labels, shape (n,).
+    yerr
+        The published error of every label: shape (n,), or (2, n) for lower and upper errors as in matplotlib. None
+        where the source publishes no error for every label.
+    predictions
+        Model name -> predictions, shape (n,). A missing prediction is NaN.
+    ids
+        One name for each label, shape (n,), text.
+    columns
+        Everything else, by name. Arrays with first axis n unless the loader says otherwise.
+    published
+        Model name -> {statistic: value} as printed by the authors of the data.
+    description, units, citation, licence
+        Text.
 
+    Notes
+    -----
     Every call of a loader reads the files afresh, so the arrays are yours to change.
 
     Examples

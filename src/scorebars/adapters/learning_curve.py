@@ -21,10 +21,14 @@ class LearningCurveDisplay:
 
     Attributes
     ----------
-    metric : name of the metric
-    train_sizes : (sizes,) numbers of training items
-    folds : for each size, the `CrossValidation` of the test folds
-    ax_ : the matplotlib axes, once drawn
+    metric
+        Name of the metric.
+    train_sizes
+        (sizes,) numbers of training items.
+    folds
+        For each size, the `CrossValidation` of the test folds.
+    ax_
+        The matplotlib axes, once drawn.
     """
 
     metric: str

@@ -121,9 +121,12 @@ class Estimate(float):
 
     Attributes
     ----------
-    value, std : the estimate and its standard error
-    method : how it was obtained
-    note : what to know about it, bounds included
+    value, std
+        The estimate and its standard error.
+    method
+        How it was obtained.
+    note
+        What to know about it, bounds included.
 
     Examples
     --------

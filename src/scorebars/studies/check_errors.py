@@ -42,29 +42,42 @@ class ErrorCheck(Shown):
 
     Attributes
     ----------
-    pulls : (n,) residuals p - y in units of the label error, NaN where the error is zero. What a perfect model would show
+    pulls
+        (n,) residuals p - y in units of the label error, NaN where the error is zero. What a perfect model would show
         on average (the offset of asymmetric errors) is taken off; errors that depend on the truth are those at the
         prediction, which a perfect model has right.
-    reduced_chi_squared, pvalue_high, pvalue_low : mean squared pull (correlated errors: d' S^-1 d / n), and the
-        probabilities that a perfect model would show one at least as high, or as low, under this error model
-    pvalue_noisiest : the same as `pvalue_low` for the noisiest labels, the few that hold half of the squared label error;
-        None where no few labels do, or errors are correlated. A model that was fitted to these labels follows their errors
-        and shows here first
-    scale : by which factors all errors could be multiplied (95 %) so that a perfect model would show a chi-squared as this
-        one; 1 is inside where the errors are believable and the model is perfect. A model with errors of its own needs less,
-        so the upper end bounds what the errors may be understated by
-    perfect_chi_squared : what a perfect model shows on average: 1, more where errors come from few repeats
-    noise_share : mean squared label error over mean squared residual
-    zero_share, repeated_share, repeated_value : labels with error zero, and with the most frequent value
-    growth : slope of ``log(error)`` against ``log(|label|)``; 1 for relative errors, 0 for constant ones; None if undefined
-    repeats_ratio, repeats_pvalue : quoted variance over that of the repeats, with its two-sided p-value (only `Repeats`
-        compared with quoted errors)
-    verdict : what the residuals say of the errors: doubt from p = 0.01 on; where 1 lies outside of `scale` but p does not
-        speak against the errors, since their size is known to a fraction only or p is just above 0.01, both are said
-    warnings : plain sentences
-    doubts : those of them that put every score of this model in doubt: errors of another unit or overstated, a model that
-        has seen the labels
-    omitted : rows that were left out because they miss a value
+    reduced_chi_squared, pvalue_high, pvalue_low
+        Mean squared pull (correlated errors: d' S^-1 d / n), and the probabilities that a perfect model would show one
+        at least as high, or as low, under this error model.
+    pvalue_noisiest
+        The same as `pvalue_low` for the noisiest labels, the few that hold half of the squared label error; None where
+        no few labels do, or errors are correlated. A model that was fitted to these labels follows their errors and
+        shows here first.
+    scale
+        By which factors all errors could be multiplied (95 %) so that a perfect model would show a chi-squared as this
+        one; 1 is inside where the errors are believable and the model is perfect. A model with errors of its own needs
+        less, so the upper end bounds what the errors may be understated by.
+    perfect_chi_squared
+        What a perfect model shows on average: 1, more where errors come from few repeats.
+    noise_share
+        Mean squared label error over mean squared residual.
+    zero_share, repeated_share, repeated_value
+        Labels with error zero, and with the most frequent value.
+    growth
+        Slope of ``log(error)`` against ``log(|label|)``; 1 for relative errors, 0 for constant ones; None if undefined.
+    repeats_ratio, repeats_pvalue
+        Quoted variance over that of the repeats, with its two-sided p-value (only `Repeats` compared with quoted
+        errors).
+    verdict
+        What the residuals say of the errors: doubt from p = 0.01 on; where 1 lies outside of `scale` but p does not
+        speak against the errors, since their size is known to a fraction only or p is just above 0.01, both are said.
+    warnings
+        Plain sentences.
+    doubts
+        Those of them that put every score of this model in doubt: errors of another unit or overstated, a model that
+        has seen the labels.
+    omitted
+        Rows that were left out because they miss a value.
 
     Examples
     --------

@@ -41,10 +41,14 @@ class TripleCollocation(Shown):
 
     Attributes
     ----------
-    n : number of items
-    variance : the error variances of a, b and c as they are estimated: unbiased for many items, and at times negative
-    sigma : their standard deviations, at least 0; each can be passed as ``yerr``
-    yerr : error models with these sigmas that also know how uncertain they are
+    n
+        Number of items.
+    variance
+        The error variances of a, b and c as they are estimated: unbiased for many items, and at times negative.
+    sigma
+        Their standard deviations, at least 0; each can be passed as ``yerr``.
+    yerr
+        Error models with these sigmas that also know how uncertain they are.
 
     Examples
     --------

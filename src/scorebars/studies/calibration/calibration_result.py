@@ -46,21 +46,34 @@ class Calibration(Shown):
 
     Attributes
     ----------
-    n : number of labels
-    pit : (n,) probability integral transform of the labels, label errors allowed for: uniform if the forecast is right
-    spread_factor : Estimate of the factor by which the forecast's spread must be multiplied; above 1 its error bars are
-        too small. A bias counts as spread here
-    spread_factor_without_bias : the same with a common bias fitted along and taken out
-    bias : Estimate of the mean of forecast - label, positive where forecasts are too high
-    chi_squared : mean squared residual in units of spread and label error together; 1 on average if both are right
-    sharpness : mean standard deviation of the forecasts
-    miscalibration_area : area between found and nominal coverage; `area_if_calibrated` is its distribution for a
-        calibrated forecast, `area_pvalue` how often that shows at least this area
-    pvalues : of "bias", "spread", "shape" and "coverage", each exact for a calibrated forecast
-    calibrated : whether nothing speaks against the forecast. A calibrated one is called so in 95 % of all cases
-    verdict : the same in a sentence
-    naive : the Calibration that ignores the label errors
-    notes : what to know about how this was found
+    n
+        Number of labels.
+    pit
+        (n,) probability integral transform of the labels, label errors allowed for: uniform if the forecast is right.
+    spread_factor
+        Estimate of the factor by which the forecast's spread must be multiplied; above 1 its error bars are too small.
+        A bias counts as spread here.
+    spread_factor_without_bias
+        The same with a common bias fitted along and taken out.
+    bias
+        Estimate of the mean of forecast - label, positive where forecasts are too high.
+    chi_squared
+        Mean squared residual in units of spread and label error together; 1 on average if both are right.
+    sharpness
+        Mean standard deviation of the forecasts.
+    miscalibration_area
+        Area between found and nominal coverage; `area_if_calibrated` is its distribution for a calibrated forecast,
+        `area_pvalue` how often that shows at least this area.
+    pvalues
+        Of "bias", "spread", "shape" and "coverage", each exact for a calibrated forecast.
+    calibrated
+        Whether nothing speaks against the forecast. A calibrated one is called so in 95 % of all cases.
+    verdict
+        The same in a sentence.
+    naive
+        The Calibration that ignores the label errors.
+    notes
+        What to know about how this was found.
 
     Examples
     --------

@@ -26,14 +26,20 @@ class Plan(Shown):
 
     Attributes
     ----------
-    labels, repeats : number of labels, and of repeats (raters) of each
-    cost : what they cost
-    power : the power they give (None for a plan that reaches a std)
-    allocation : how to spread the repeats over the pilot's labels, as shares of the total (None without pilot data); of
-        a plan with `checks` how to spread these over the classes, in the order of the error model
-    checks : how many labels to check, where the error rates of the labels come from counts, or where some items have gold
-        labels (`Verified`); else None
-    repeats_continuous : the best number of repeats before rounding to a whole one (raters: the whole one)
+    labels, repeats
+        Number of labels, and of repeats (raters) of each.
+    cost
+        What they cost.
+    power
+        The power they give (None for a plan that reaches a std).
+    allocation
+        How to spread the repeats over the pilot's labels, as shares of the total (None without pilot data); of a plan
+        with `checks` how to spread these over the classes, in the order of the error model.
+    checks
+        How many labels to check, where the error rates of the labels come from counts, or where some items have gold
+        labels (`Verified`); else None.
+    repeats_continuous
+        The best number of repeats before rounding to a whole one (raters: the whole one).
 
     Examples
     --------
