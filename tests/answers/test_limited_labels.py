@@ -386,6 +386,30 @@ def test_the_order_where_many_labels_are_exact():
     assert low < truth < high
 
 
+def test_the_grid_exchanges_no_pairs():
+    """Numbers that are sharper than the grid's step are ordered as they were seen, but for their own errors."""
+    off, seen, held = [], [], 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        p, d, sigma = (
+            1.9 * rng.standard_normal(120),
+            rng.standard_normal(120),
+            np.where(rng.random(120) < 0.5, 0.0, 0.01),
+        )
+        y, truth = p + d + sigma * rng.standard_normal(120), p + d
+        below = y < -1.0
+        labels = sb.Censored(np.where(below, -INF, y), np.where(below, -1.0, y), sigma)
+        i, j = np.nonzero(labels.upper[:, None] <= labels.lower)
+        i, j = i[i != j], j[i != j]
+        score, right = sb.concordance_index(None, p, yerr=labels), np.mean((truth[j] > truth[i]) == (p[j] > p[i]))
+        off.append(score.truth - right)
+        seen.append(score.observed - right)
+        low, high = score.truth.interval(0.95)
+        held += low - 1e-12 <= right <= high + 1e-12
+    assert np.sqrt(np.mean(np.square(off))) < 1.1 * np.sqrt(np.mean(np.square(seen)))
+    assert held >= 14
+
+
 # forecasts -----------------------------------------------------------------------------------------
 
 

@@ -7,8 +7,8 @@ probability:
 
 with r = sqrt(v + s^2). mu is 0, or with an offset the value that fits best at each v.
 
-Residuals with heavy tails scatter the slope of log L by more than its curvature says. The profile is taken so much deeper as the
-squared slopes of the labels exceed it.
+Residuals with heavy tails scatter the slope of log L by more than its curvature says. The profile is taken so much deeper as
+the squared slopes of the labels exceed it.
 """
 
 from __future__ import annotations

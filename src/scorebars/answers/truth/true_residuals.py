@@ -432,7 +432,13 @@ class MeanOfLoss:
         return sum(((replace(self, residuals=other).value - self.value) / away) ** 2 for other, away in others)
 
     def _end(
-        self, up: bool, values: FloatArray, quantile: float, variance: float, clustering: float = 1.0, hidden: bool = False
+        self,
+        up: bool,
+        values: FloatArray,
+        quantile: float,
+        variance: float,
+        clustering: float = 1.0,
+        hidden: bool = False,
     ) -> float:
         """An end of the likelihood profile, moved out by an independent scatter; never short of the estimate.
 
