@@ -6,6 +6,7 @@ From the files that `make test-coverage`, `measure_judges.py`, `measure_shapes.p
 from __future__ import annotations
 
 import csv
+import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,36 +115,23 @@ def shapes(topic: str, residuals: str = "residuals", number: str = "labels", hel
     return _table(["score", residuals, "", number, "off by", held], lines)
 
 
-def held_together(topic: str, metrics: Sequence[str]) -> Markdown:
-    """How often intervals of these metrics held in all situations together, by shape of the residuals and number of labels."""
-    counts: dict[tuple[str, int], list[float]] = {}
-    for row in _rows("tests/statistical/shapes.csv"):
-        if row["topic"] == topic and row["metric"] in metrics:
-            found = counts.setdefault((row["residuals"], int(row["n"])), [0.0, 0.0])
-            found[0] += float(row["held"]) * float(row["count"])
-            found[1] += float(row["count"])
-    lines = [
-        [residuals, str(n), f"{held / count:.0%} of {count:.0f}"]
-        for (residuals, n), (held, count) in sorted(counts.items())
-    ]
-    return _table(["residuals", "labels", "95 % held"], lines)
-
-
-def least_intervals() -> Markdown:
+def least_intervals(metric: str) -> Markdown:
     """What bounds of length and scatter say, and what the estimate against the truth reaches."""
     lines = []
     for row in _rows("tests/statistical/least_intervals.csv"):
-        if row["least_length"]:
+        if row["least_length"] and row["metric"] == metric:
             length, scatter = (
                 f"{float(row[f'least_{name}']):.2f}: {float(row[name]):.2f}" for name in ("length", "scatter")
             )
+            wider = f"{float(row['length']) / (3.92 * math.hypot(float(row['scatter']), float(row['bias']))):.1f}"
             bias = f"{float(row['bias']):+.2f}"
-            lines.append([row["residuals"], row["setting"], row["n"], length, _held(row), scatter, bias])
+            lines.append([row["residuals"], row["setting"], row["n"], length, wider, _held(row), scatter, bias])
     head = [
         "residuals",
         "",
         "labels",
         "least length: reached",
+        "reached over 2 × 1.96 errors",
         "95 % held",
         "least scatter for a bias of 0.02: reached",
         "bias",
@@ -183,10 +171,10 @@ def range_of_shapes(topic: str, metric: str, setting: str = "95 %") -> Markdown:
 
 
 def weak(table: str) -> Markdown:
-    """Situations of "judges" or of "groups" whose intervals are known to hold less or more than they promise, and why."""
+    """Situations of "judges", "groups" or "limits" that are known to hold less or more than they promise, and why."""
     text = (ROOT / "tests/statistical/weak_situations.toml").read_text(encoding="utf-8")
     lines = [
         [f"`{one['situation']}`".replace(" | ", "`, `"), one["verdict"], one["reason"]]
         for one in tomllib.loads(text).get(table, [])
     ]
-    return _table(["situations", "intervals are", "why"], lines)
+    return _table(["situations", "intervals are" if table != "limits" else "off", "why"], lines)

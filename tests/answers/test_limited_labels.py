@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import scorebars as sb
+from scorebars.answers.truth.limited_residuals import mean_of_limited_loss
+from scorebars.losses import SquaredError
+from scorebars.measured import Measured
 from scorebars.metrics.registry import declarations
 from scorebars.studies.capabilities import ARGUMENTS
 
@@ -383,6 +386,30 @@ def test_the_order_where_many_labels_are_exact():
     assert low < truth < high
 
 
+def test_the_grid_exchanges_no_pairs():
+    """Numbers that are sharper than the grid's step are ordered as they were seen, but for their own errors."""
+    off, seen, held = [], [], 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        p, d, sigma = (
+            1.9 * rng.standard_normal(120),
+            rng.standard_normal(120),
+            np.where(rng.random(120) < 0.5, 0.0, 0.01),
+        )
+        y, truth = p + d + sigma * rng.standard_normal(120), p + d
+        below = y < -1.0
+        labels = sb.Censored(np.where(below, -INF, y), np.where(below, -1.0, y), sigma)
+        i, j = np.nonzero(labels.upper[:, None] <= labels.lower)
+        i, j = i[i != j], j[i != j]
+        score, right = sb.concordance_index(None, p, yerr=labels), np.mean((truth[j] > truth[i]) == (p[j] > p[i]))
+        off.append(score.truth - right)
+        seen.append(score.observed - right)
+        low, high = score.truth.interval(0.95)
+        held += low - 1e-12 <= right <= high + 1e-12
+    assert np.sqrt(np.mean(np.square(off))) < 1.1 * np.sqrt(np.mean(np.square(seen)))
+    assert held >= 14
+
+
 # forecasts -----------------------------------------------------------------------------------------
 
 
@@ -466,6 +493,43 @@ def test_studies_of_forecasts():
         sb.calibration(None, f, yerr=labels)
     with pytest.raises(sb.UndefinedEstimate, match="claims the label"):
         _ = sb.crps(None, f.claiming("label"), yerr=labels).truth
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+@pytest.mark.parametrize("name", [*TAKEN, *FORECAST])
+def test_the_population_is_not_better_known_than_the_items(name, sigma):
+    """Though hidden values scatter for these items alone: where most labels are limits, that is much."""
+    labels, p, _ = situation(np.random.default_rng(1), 40, sigma, 0.6)
+    predicted = sb.NormalForecast(p, np.full(40, 0.8)) if name in FORECAST else p
+    truth = getattr(sb, name)(None, predicted, yerr=labels, **OPTIONS.get(name, {})).truth
+    for level in (0.5, 0.95):
+        (low, high), (least, most) = truth.interval(level), truth.total_interval(level)
+        slack = 1e-9 * max(abs(least), abs(most))
+        assert least <= low + slack and high - slack <= most
+    assert truth.sampling_std >= 0
+
+
+def test_hidden_squares_scatter_as_the_end_of_their_interval_lets_them():
+    """Distributions with more far out make the hidden residuals scatter more: the upper end lies that much farther."""
+    labels, p, _ = situation(np.random.default_rng(2), 200, 0.0, draw=lambda rng, n: rng.laplace(0.0, 0.6, n))
+    data = Measured(labels.nearest(p), p, labels)
+    mean = mean_of_limited_loss(SquaredError(), data, 0.0, INF)
+    fit, z = mean.residuals.fit, mean.widened * 1.959963984540054
+    reach, law = fit.furthest(mean._influence, 0.5 * z * z / fit.effective_labels)
+    own, there = fit.posterior_variance(mean._averaged), law.posterior_variance(mean._averaged)
+    assert there > 1.3 * own
+    assert mean.interval(0.95).high == pytest.approx(mean.value + np.hypot(reach, z * np.sqrt(there)), rel=1e-6)
+
+
+def test_scatter_of_heavy_tails_is_less_well_known():
+    """A limit that says nothing leaves the interval about as long as that of the numbers alone."""
+    rng = np.random.default_rng(3)
+    d, s = rng.laplace(0.0, 1.0, 400), np.full(400, 0.3)
+    y = d + s * rng.standard_normal(400)
+    labels = sb.Censored(np.append(y, -INF), np.append(y, 1e3), 0.3)
+    plain = sb.intrinsic_scatter(y, np.zeros(400), yerr=s).interval(0.95)
+    found = sb.intrinsic_scatter(None, np.zeros(401), yerr=labels).interval(0.95)
+    assert found.high - found.low == pytest.approx(plain.high - plain.low, rel=0.2)
 
 
 @pytest.mark.slow

@@ -68,14 +68,14 @@ def declared() -> list[Weak]:
     return [Weak(**entry) for entry in tomllib.loads(DECLARED.read_text()).get("weak", [])]
 
 
-# judges and groups: tables of their own ------------------------------------------------------------
+# judges, groups and limits: tables of their own ------------------------------------------------------------
 
 SITUATIONS_DECLARED = Path(__file__).parent / "weak_situations.toml"
 
 
 @dataclass(frozen=True)
 class WeakSituation:
-    """A declared group of situations of judges or groups: a pattern of their names, which way they are off, and why."""
+    """A declared group of situations of judges, groups or limits: a pattern of their names, which way they are off, and why."""
 
     situation: str
     """Such as ``Verified/4/30/*/f1``, or ``unequal groups/exponential/*/95 %/r2_score``; " | " means or."""
@@ -87,7 +87,7 @@ class WeakSituation:
 
 
 def declared_situations(table: str) -> list[WeakSituation]:
-    """What `weak_situations.toml` says of "judges" or of "groups"."""
+    """What `weak_situations.toml` says of "judges", "groups" or "limits"."""
     return [WeakSituation(**entry) for entry in tomllib.loads(SITUATIONS_DECLARED.read_text()).get(table, [])]
 
 

@@ -1,9 +1,9 @@
-"""How short can intervals of a mean absolute error be, if they hold for residuals of every distribution?
+"""How short can intervals of a mean absolute or squared error be, if they hold for residuals of every distribution?
 
     python tests/statistical/least_intervals.py
 
 Labels y = p + D + s Z, of which those below a limit are known as limits. Residuals D from one distribution, F0, make data P0.
-Another distribution F1, whose mean of |D| is `gap` away, makes data P1. Where n labels hardly tell P1 from P0, whatever is
+Another distribution F1, whose mean of |D| or D^2 is `gap` away, makes data P1. Where n labels hardly tell P1 from P0, whatever is
 computed from them is nearly the same for both. From the two follow two bounds for everything that can be computed:
 
     an interval that holds 95 % for every distribution holds the mean of F1 in all data from P0 that the best test at 5 % of P1
@@ -14,7 +14,8 @@ computed from them is nearly the same for both. From the two follow two bounds f
 
 Both are true for any F1. Those taken are hard to tell: they maximise the expected log likelihood plus a multiple of the mean. The
 power of the best test is computed from the distribution of the log likelihood ratio of n labels, by Fourier transform. The
-estimates have no part in it. The table is `tests/statistical/least_intervals.csv`, beside what the estimates reach.
+estimates have no part in it. No residual lies beyond the grid: without an end, squares have no least length at all, since a
+distribution may have any mean square beyond what the labels show. The table is `tests/statistical/least_intervals.csv`, beside what the estimates reach.
 """
 
 from __future__ import annotations
@@ -35,11 +36,24 @@ import scorebars as sb
 from scorebars.moments.deconvolution import Mixture
 
 TABLE = Path(__file__).with_name("least_intervals.csv")
-COLUMNS = ["residuals", "n", "setting", "least_length", "length", "held", "least_scatter", "scatter", "bias", "count"]
+COLUMNS = [
+    "metric",
+    "residuals",
+    "n",
+    "setting",
+    "least_length",
+    "length",
+    "held",
+    "least_scatter",
+    "scatter",
+    "bias",
+    "count",
+]
 PREDICTIONS = 1.9
 """Their standard deviation."""
 GRID = np.round(np.arange(-4.0, 4.01, 0.1), 10)
-MEAN = np.abs(GRID)
+LOSSES = {"mean_absolute_error": np.abs(GRID), "mean_squared_error": np.square(GRID)}
+ABSOLUTE, SQUARED = LOSSES
 BIAS = 0.02
 LEVEL = 0.95
 _TILTS = np.geomspace(0.002, 20.0, 60)
@@ -53,7 +67,7 @@ Draw = Callable[[np.random.Generator, int], np.ndarray]
 def distribution(name: str) -> np.ndarray:
     """Weights on the grid."""
     if name == "two points":
-        return np.where(np.abs(MEAN - 1.0) < 1e-9, 0.5, 0.0)
+        return np.where(np.abs(np.abs(GRID) - 1.0) < 1e-9, 0.5, 0.0)
     edges = np.concatenate([[-np.inf], (GRID[1:] + GRID[:-1]) / 2, [np.inf]])
     if name == "normal":
         return np.diff(ndtr(edges))
@@ -81,9 +95,9 @@ class Labels:
             rows.append(np.diff(ndtr((edges[:, None] - GRID) / sigma), axis=0) / 24)
         return cls(np.maximum(np.vstack(rows), 1e-300))
 
-    def hard_to_tell(self, first: np.ndarray, sign: float, n: int) -> Iterator[np.ndarray]:
-        """Distributions whose mean is ever farther off, but whose labels look as alike as possible."""
-        seen, values = self.chance @ first, sign * MEAN / MEAN.max()
+    def hard_to_tell(self, first: np.ndarray, loss: np.ndarray, sign: float, n: int) -> Iterator[np.ndarray]:
+        """Distributions whose mean loss is ever farther off, but whose labels look as alike as possible."""
+        seen, values = self.chance @ first, sign * loss / loss.max()
         keep = seen > 1e-12
         mixture = Mixture(np.asfortranarray(self.chance[keep]), seen[keep] / seen[keep].sum())
         weights, best = 0.999 * first + 0.001 / len(first), mixture.log_likelihood(first)
@@ -113,15 +127,15 @@ def power(null: np.ndarray, other: np.ndarray, n: int) -> float:
     return float(np.interp(1.0 - LEVEL, size, reached))
 
 
-def least(residuals: str, n: int, setting: str) -> tuple[float, float]:
+def least(residuals: str, n: int, setting: str, metric: str = ABSOLUTE) -> tuple[float, float]:
     """The least mean length of an interval, and the least scatter of an estimate off by no more than `BIAS`."""
     share, sigma = (float(part) for part in setting.split(" limits, errors "))
-    labels, first = Labels.of(share, sigma), distribution(residuals)
+    labels, first, loss = Labels.of(share, sigma), distribution(residuals), LOSSES[metric]
     seen, length, scatter = labels.chance @ first, 0.0, 0.0
     for sign in (1.0, -1.0):
         before = 0.0
-        for weights in labels.hard_to_tell(first, sign, n):
-            gap, other = sign * float((weights - first) @ MEAN), labels.chance @ weights
+        for weights in labels.hard_to_tell(first, loss, sign, n):
+            gap, other = sign * float((weights - first) @ loss), labels.chance @ weights
             if gap > before:  # distributions between are harder to tell
                 length += (gap - before) * (1.0 - power(other, seen, n))
                 before = gap
@@ -135,13 +149,13 @@ def hardest(residuals: str, n: int, setting: str, sign: float) -> np.ndarray:
     """The distribution of a larger or smaller mean that the best test tells from this one with a probability of 80 %."""
     share, sigma = (float(part) for part in setting.split(" limits, errors "))
     labels, first = Labels.of(share, sigma), distribution(residuals)
-    found = list(labels.hard_to_tell(first, sign, n))
+    found = list(labels.hard_to_tell(first, LOSSES[ABSOLUTE], sign, n))
     powers = [power(labels.chance @ weights, labels.chance @ first, n) for weights in found]
     weights = found[int(np.argmin(np.abs(np.array(powers) - 0.8)))]
     return np.asarray(weights / weights.sum())
 
 
-def reached(residuals: str, draw: Draw, mean: float, n: int, setting: str, count: int) -> list[float]:
+def reached(metric: str, residuals: str, draw: Draw, mean: float, n: int, setting: str, count: int) -> list[float]:
     """Mean length of the interval for the population, how often it holds, scatter and bias of the estimate."""
     share, sigma = (float(part) for part in setting.split(" limits, errors "))
     rng, found = np.random.default_rng(zlib.crc32(f"{residuals} {n} {setting}".encode())), []
@@ -150,34 +164,43 @@ def reached(residuals: str, draw: Draw, mean: float, n: int, setting: str, count
         y = p + d + sigma * rng.standard_normal(n)
         limit = np.quantile(y, share)
         labels = sb.Censored(np.where(y < limit, -math.inf, y), np.where(y < limit, limit, y), sigma)
-        truth = sb.mean_absolute_error(None, p, yerr=labels).truth
+        truth = getattr(sb, metric)(None, p, yerr=labels).truth
         low, high = truth.total_interval(LEVEL)
         found.append((high - low, low <= mean <= high, truth - mean))
     length, held, off = np.array(found, dtype=float).T
     return [length.mean(), held.mean(), off.std(), off.mean()]
 
 
-def situations() -> Iterator[tuple[str, str, int]]:
+def situations() -> Iterator[tuple[str, str, str, int]]:
     for setting in ("0.3 limits, errors 0.5", "0.3 limits, errors 1.0", "0.6 limits, errors 1.0"):
         for residuals in (*RESIDUALS, "larger than normal", "smaller than normal"):
             for n in COUNTS:
-                yield residuals, setting, n
+                yield ABSOLUTE, residuals, setting, n
+    for setting in (
+        "0.1 limits, errors 0.5",
+        "0.3 limits, errors 0.5",
+        "0.6 limits, errors 0.5",
+        "0.6 limits, errors 1.0",
+    ):
+        for residuals in RESIDUALS:
+            for n in COUNTS:
+                yield SQUARED, residuals, setting, n
 
 
-def measure(residuals: str, setting: str, n: int) -> dict[str, Any]:
+def measure(metric: str, residuals: str, setting: str, n: int) -> dict[str, Any]:
     count = COUNTS[n]
     if residuals in RESIDUALS:
-        mean = {"normal": math.sqrt(2 / math.pi), "Laplace": math.sqrt(0.5), "two points": 1.0}[residuals]
-        length, scatter = (f"{number:.4g}" for number in least(residuals, n, setting))
-        ours = reached(residuals, RESIDUALS[residuals], mean, n, setting, count)
+        absolute = {"normal": math.sqrt(2 / math.pi), "Laplace": math.sqrt(0.5), "two points": 1.0}[residuals]
+        mean = absolute if metric == ABSOLUTE else 1.0
+        length, scatter = (f"{number:.4g}" for number in least(residuals, n, setting, metric))
+        ours = reached(metric, residuals, RESIDUALS[residuals], mean, n, setting, count)
     else:
         weights = hardest("normal", n, setting, 1.0 if residuals.startswith("larger") else -1.0)
         length = scatter = ""
-        ours = reached(
-            residuals, lambda rng, n: rng.choice(GRID, n, p=weights), float(weights @ MEAN), n, setting, count
-        )
+        mean = float(weights @ LOSSES[ABSOLUTE])
+        ours = reached(metric, residuals, lambda rng, n: rng.choice(GRID, n, p=weights), mean, n, setting, count)
     own = [f"{number:.4g}" for number in ours]
-    cells = [residuals, n, setting, length, *own[:2], scatter, *own[2:], count]
+    cells = [metric, residuals, n, setting, length, *own[:2], scatter, *own[2:], count]
     return dict(zip(COLUMNS, map(str, cells), strict=True))
 
 
@@ -187,7 +210,7 @@ def main() -> None:
     if TABLE.exists():
         with TABLE.open(newline="") as file:
             rows = list(csv.DictReader(file))
-    known = {(row["residuals"], row["setting"], int(row["n"])) for row in rows}
+    known = {(row["metric"], row["residuals"], row["setting"], int(row["n"])) for row in rows}
     for situation in situations():
         if situation in known:
             continue

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 import scorebars as sb
 
@@ -52,6 +53,18 @@ METRICS: dict[str, Callable[[np.ndarray], float]] = {
     "fraction_within": lambda d: float(np.mean(np.abs(d) <= 0.7)),
 }
 """Of true residuals: truth less prediction."""
+FORECASTS: dict[str, Callable[[np.ndarray], float]] = {
+    "crps": lambda d: float(
+        np.mean(d * (2 * ndtr(d) - 1) + (2 * np.exp(-d * d / 2) - math.sqrt(2)) / math.sqrt(2 * np.pi))
+    ),
+    "log_score": lambda d: float(np.mean(d * d / 2)) + 0.5 * math.log(2 * math.pi),
+}
+"""The same of normal forecasts with a spread of one."""
+ORDERS: dict[str, Callable[[float], float]] = {
+    "concordance_index": lambda share: share,
+    "kendall_correlation": lambda share: 2 * share - 1,
+}
+"""Of the share of pairs that are ordered rightly."""
 _NEAR = 1.2
 """A class is predicted rightly where the residual is at most this."""
 OPTIONS: dict[str, dict[str, float]] = {
@@ -72,8 +85,15 @@ def limits(rng: np.random.Generator, residuals: str, n: int, setting: str, metri
     y = p + d + sigma * rng.standard_normal(n)
     limit = np.quantile(y, share)
     labels = sb.Censored(np.where(y < limit, -math.inf, y), np.where(y < limit, limit, y), sigma)
-    found = getattr(sb, metric)(None, p, yerr=labels, **OPTIONS.get(metric, {})).truth
-    right = METRICS[metric](d) if metric in METRICS else _ordered_rightly(labels, p, p + d)
+    if metric == SCATTER:
+        found = sb.intrinsic_scatter(None, p, yerr=labels)
+        return found.interval(0.95), float(found), 1.0
+    predicted = sb.NormalForecast(p, np.ones(n)) if metric in FORECASTS else p
+    found = getattr(sb, metric)(None, predicted, yerr=labels, **OPTIONS.get(metric, {})).truth
+    if metric in ORDERS:
+        right = ORDERS[metric](_ordered_rightly(labels, p, p + d))
+    else:
+        right = (METRICS | FORECASTS)[metric](d)
     return found.interval(0.95), float(found), right
 
 
@@ -193,7 +213,7 @@ TOPICS = {
     "medians": medians,
 }
 ABSOLUTE, SQUARED, MEDIAN, *OTHERS = METRICS
-ORDER = "concordance_index"
+SCATTER = "intrinsic_scatter"
 
 
 def situations() -> Iterator[tuple[str, str, int, str, str]]:
@@ -206,10 +226,10 @@ def situations() -> Iterator[tuple[str, str, int, str, str]]:
             for metric in (ABSOLUTE, SQUARED):
                 yield "limits", residuals, n, f"{share} limits, errors {sigma}", metric
         for share, sigma in ((0.3, 0.5), (0.6, 1.0)):
-            for metric in (*OTHERS, MEDIAN, ORDER):
+            for metric in (*OTHERS, MEDIAN, *FORECASTS, *ORDERS, SCATTER):
                 yield "limits", residuals, 400, f"{share} limits, errors {sigma}", metric
         for share, sigma in ((0.3, 0.5), (0.6, 0.5), (0.3, 1.0)):
-            yield "limits", residuals, 50, f"{share} limits, errors {sigma}", ORDER
+            yield "limits", residuals, 50, f"{share} limits, errors {sigma}", "concordance_index"
         for setting in ("label errors", "prediction errors", "both errors"):
             yield "medians", residuals, 400, setting, MEDIAN
     for residuals in ("normal", "Laplace"):

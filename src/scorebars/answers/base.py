@@ -27,14 +27,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.answers.intervals import IntervalAt, OfLaw, Symmetric
+from scorebars.answers.intervals import IntervalAt, OfLaw, Symmetric, around_both
 from scorebars.answers.score import Declaration, Estimate, Interval, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf, of_single_sizes, size_error, widened
 from scorebars.arrays import FloatArray
@@ -211,8 +211,15 @@ class Answers(ABC):
         return max(self.n - 1, 1)
 
     def truth(self) -> Estimate:
-        """The metric against the true values. Under Berkson error these scatter about the labels: the expected score."""
-        return self._with_size_errors(self._with_known_sizes(), methodcaller("_with_known_sizes"))
+        """The metric against the true values. Under Berkson error these scatter about the labels: the expected score.
+
+        Where labels are limits, the hidden values of the items scatter, and the population's score does not. The population's
+        interval holds that of the items all the same: nobody should read that the sample makes a score better known.
+        """
+        found = self._with_size_errors(self._with_known_sizes(), methodcaller("_with_known_sizes"))
+        if not self.limits_said or found._total is None:
+            return found
+        return found._changed(total_interval=partial(around_both, found._interval, found._total))
 
     def _with_size_errors(self, found: Estimate, ask: NumberOf, of_truth: bool = True) -> Estimate:
         """The estimate, wider where the sizes of the label errors are estimates themselves.

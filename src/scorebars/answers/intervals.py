@@ -52,6 +52,12 @@ def leaning_quantiles(quantile: float, skewness: float) -> tuple[float, float]:
     return max(quantile, float(below)), max(quantile, -float(above))
 
 
+def around_both(one: IntervalAt, other: IntervalAt, level: float) -> Interval:
+    """The shortest interval that holds two others."""
+    (low, high), (lower, higher) = one(level), other(level)
+    return Interval(min(low, lower), max(high, higher))
+
+
 @dataclass(frozen=True)
 class Symmetric:
     """value -+ quantile * std, kept inside the metric's range; Student's quantile if df is finite.

@@ -312,14 +312,18 @@ class Deconvolution:
     # the likelihood profile --------------------------------------------------------------------
 
     def profile_end(self, values: FloatArray, drop: float) -> float:
-        """How far above its estimate the mean of `values` gets at a cost in log likelihood per label of `drop`.
+        """How far above its estimate the mean of `values` gets at a cost in log likelihood per label of `drop`."""
+        return self.furthest(values, drop)[0]
+
+    def furthest(self, values: FloatArray, drop: float) -> tuple[float, Deconvolution]:
+        """The same with the law that gets there.
 
         The weights that maximise log likelihood + tilt * mean run along the profile: which tilt costs `drop`?
         """
         upward = values - float(self.weights @ values)
         span, limit = float(np.max(np.abs(upward))), float(np.max(upward))
         if limit <= 1e-12 * span:
-            return 0.0
+            return 0.0, self
         upward = upward / span
         mixture, weights = self._mixture, self.weights
         top, gap = mixture.log_likelihood(weights), min(1e-7, 1e-3 * drop)
@@ -345,7 +349,7 @@ class Deconvolution:
             else:
                 near = 0.05 * (outer - inner)
                 tilt = min(max(guess, inner + near), outer - near)
-        return max(reach, 0.0) * span
+        return max(reach, 0.0) * span, replace(self, weights=weights)
 
 
 # the most likely weights -------------------------------------------------------------------------

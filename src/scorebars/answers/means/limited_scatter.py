@@ -6,6 +6,9 @@ probability:
     log L = sum_numbers w [-1/2 log(v + s^2) - (d - mu)^2 / 2(v + s^2)] + sum_limits w log[Phi((u - mu)/r) - Phi((l - mu)/r)]
 
 with r = sqrt(v + s^2). mu is 0, or with an offset the value that fits best at each v.
+
+Residuals with heavy tails scatter the slope of log L by more than its curvature says. The profile is taken so much deeper as
+the squared slopes of the labels exceed it.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from scorebars.numerics.special import log_between
 _LOWEST = -40.0
 """The logarithm of the smallest v that is tried, in units of the largest squared residual."""
 _HIGHEST = 8.0
+_STEP = 1e-3
+"""Of log v, to see slopes and curvature."""
 _NONE = "the residuals are no larger than the errors alone would make them"
 
 
@@ -42,20 +47,34 @@ class _Tobit:
 
     def log_likelihood(self, x: float) -> float:
         """At v = exp(x), with the offset that fits best."""
-        if not self.offset:
-            return self._at(math.exp(x), 0.0)
-        found = minimize_scalar(lambda mu: -self._at(math.exp(x), mu), bounds=(-2.0, 2.0), method="bounded")
-        return -float(found.fun)
+        return self._at(x, self._best_offset(x))
 
-    def _at(self, v: float, mu: float) -> float:
-        variance = self.s2 + v
-        r = np.sqrt(variance)
-        number = self.low == self.high
+    def excess(self, x: float) -> float:
+        """How much more the slope scatters than it would for normal residuals (sandwich over information); at least 1."""
+        mu = self._best_offset(x)
+        before, here, after = (self._of_each(math.exp(x + step), mu) for step in (-_STEP, 0.0, _STEP))
+        curvature = -float(self.w @ (after - 2.0 * here + before)) / _STEP**2
+        slopes = self.w * (after - before) / (2.0 * _STEP)
+        return max(float(slopes @ slopes) / curvature, 1.0) if curvature > 0 else 1.0
+
+    def _best_offset(self, x: float) -> float:
+        if not self.offset:
+            return 0.0
+        return float(minimize_scalar(lambda mu: -self._at(x, mu), bounds=(-2.0, 2.0), method="bounded").x)
+
+    def _at(self, x: float, mu: float) -> float:
+        return float(self.w @ self._of_each(math.exp(x), mu))
+
+    def _of_each(self, v: float, mu: float) -> FloatArray:
+        """The log likelihood of each label."""
+        variance, number = self.s2 + v, self.low == self.high
+        r, found = np.sqrt(variance), np.empty(len(self.w))
         d = self.low[number] - mu
-        total = -0.5 * float(np.sum(self.w[number] * (np.log(variance[number]) + d * d / variance[number])))
+        found[number] = -0.5 * (np.log(variance[number]) + d * d / variance[number])
         limit = ~number
         above, below = ((end[limit] - mu) / r[limit] for end in (self.high, self.low))
-        return total + float(np.sum(self.w[limit] * log_between(below, above)))
+        found[limit] = log_between(below, above)
+        return found
 
 
 def limited_scatter(
@@ -84,7 +103,8 @@ def limited_scatter(
             lambda x: -tobit.log_likelihood(x), bounds=between, method="bounded", options={"xatol": 1e-9}
         )
         x, top = float(found.x), -float(found.fun)
-    interval = partial(_profile, tobit, x, top, unit)
+    excess = 1.0 if x == _LOWEST else tobit.excess(x)
+    interval = partial(_profile, tobit, x, top, excess, unit)
     counts = labels.said()
     note = f"{counts}; {_NONE}" if x == _LOWEST else counts
     value = 0.0 if x == _LOWEST else unit * math.exp(x / 2)
@@ -99,9 +119,9 @@ def limited_scatter(
     )
 
 
-def _profile(tobit: _Tobit, x: float, top: float, unit: float, level: float) -> Interval:
-    """All tau whose log likelihood is within chi^2_1 / 2 of the highest."""
-    drop = 0.5 * half_width_in_std(level) ** 2
+def _profile(tobit: _Tobit, x: float, top: float, excess: float, unit: float, level: float) -> Interval:
+    """All tau whose log likelihood is within chi^2_1 / 2 of the highest, more for residuals with heavy tails."""
+    drop = 0.5 * excess * half_width_in_std(level) ** 2
 
     def too_unlikely(x: float) -> float:
         return top - tobit.log_likelihood(x) - drop

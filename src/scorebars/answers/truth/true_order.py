@@ -80,7 +80,7 @@ def share_ordered_rightly(data: Measured) -> OrderedShare | None:
         return None
     fit = residuals.fit
     chance = fit.posterior_of(fit.smooth_weights)
-    right, pairs = _right_pairs(data, fit.grid, np.cumsum(chance, axis=1))
+    right, pairs = _right_pairs(data, fit.grid, chance)
     share = float(np.sum(chance * right)) / float(pairs.sum())
     # a pair belongs to two labels: each moves the share by twice its part of the sum
     values = share + 2.0 * data.n / float(pairs.sum()) * (right - share * pairs[:, None])
@@ -102,25 +102,45 @@ def share_ordered_rightly(data: Measured) -> OrderedShare | None:
 def _right_pairs(data: Measured, grid: FloatArray, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How many pairs of each label are ordered rightly if its true residual is at each grid point, and its number of pairs.
 
-    `chance`: of each label, that its true residual is at most that of the grid point.
+    `chance`: of each label, that its true residual is at the grid point.
     """
     labels, p = data.errors, data.predictions
     assert isinstance(labels, Censored)
     rng, n = np.random.default_rng(FIXED_SEED), len(p)
+    start, factor = _places(labels, p, grid, chance)
     partner = np.arange(0, n, max(1, n // _PARTNERS))
     gap = np.where(_known(labels, partner), np.sign(p[partner] - p[:, None]), 0.0)
     right = np.zeros((n, len(grid) + 1))
     rows = np.broadcast_to(np.arange(n)[:, None], gap.shape)
+    up_to_point = np.cumsum(chance[partner], axis=1)
     for _ in range(_DRAWS):
-        drawn = np.minimum((chance[partner] < rng.random((len(partner), 1))).sum(axis=1), len(grid) - 1)
+        drawn = np.minimum((up_to_point < rng.random((len(partner), 1))).sum(axis=1), len(grid) - 1)
         # the partner's true value is larger than this label's at all grid points before `place`
-        place = np.searchsorted(grid, p[partner] + grid[drawn] - p[:, None])
+        ahead = (p + start)[partner] + factor[partner] * grid[drawn] - (p + start)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            place = np.searchsorted(grid, np.where(ahead == 0, -math.inf, ahead / factor[:, None]))
         for sign in (1.0, -1.0):
             which = gap == sign
             seen = np.bincount(rows[which] * (len(grid) + 1) + place[which], minlength=right.size).reshape(right.shape)
             up_to = np.cumsum(seen, axis=1)
             right += up_to[:, -1:] - up_to if sign > 0 else up_to
     return right[:, :-1] / _DRAWS, np.count_nonzero(gap, axis=1).astype(np.float64)
+
+
+def _places(labels: Censored, p: FloatArray, grid: FloatArray, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where the true residual of each label is at a grid point: start + factor * point.
+
+    At that point, but for numbers whose error is below the step of the grid. These are where they were seen, and scatter by
+    their error: a step would exchange more pairs than the error does.
+    """
+    number, d, s = ~labels.limits, labels.nearest(p) - p, np.broadcast_to(labels.sigma, p.shape)
+    step = np.interp(d, grid, np.gradient(grid))
+    sharp = number & (s < step)
+    mean = chance @ grid
+    scatter = np.sqrt(np.maximum(chance @ np.square(grid) - np.square(mean), 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(sharp & (scatter > s), s / scatter, 1.0)
+    return np.where(sharp, d - factor * mean, 0.0), factor
 
 
 def _known(labels: Censored, partner: IntArray) -> BoolArray:

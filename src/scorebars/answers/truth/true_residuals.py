@@ -403,10 +403,14 @@ class MeanOfLoss:
 
     @cached_property
     def _item_variance(self) -> float:
-        """Variance of the items' mean loss given the observed residuals and the law."""
+        """Variance of the items' mean loss given the observed residuals and the most likely law."""
+        return self._item_variance_under(self.residuals.fit)
+
+    def _item_variance_under(self, law: Deconvolution) -> float:
+        """The same under another law."""
         parts = self.residuals
         known = float(np.sum(np.square(parts.known_share * (self._known_at(1.0) - self._known_at(-1.0)) / 2)))
-        fitted = 0.0 if self._jumps else parts.fit.posterior_variance(self._values)
+        fitted = 0.0 if self._jumps else law.posterior_variance(self._values)
         return parts.fitted_share**2 * fitted + known
 
     @cached_property
@@ -427,10 +431,24 @@ class MeanOfLoss:
         others = self.residuals.with_other_trends
         return sum(((replace(self, residuals=other).value - self.value) / away) ** 2 for other, away in others)
 
-    def _end(self, up: bool, values: FloatArray, quantile: float, variance: float, clustering: float = 1.0) -> float:
-        """An end of the likelihood profile, moved out by an independent scatter; never short of the estimate."""
+    def _end(
+        self,
+        up: bool,
+        values: FloatArray,
+        quantile: float,
+        variance: float,
+        clustering: float = 1.0,
+        hidden: bool = False,
+    ) -> float:
+        """An end of the likelihood profile, moved out by an independent scatter; never short of the estimate.
+
+        Where values are `hidden`, the items scatter as much as the law at that end lets them, if that is more.
+        """
         fit, share = self.residuals.fit, self.residuals.fitted_share
-        reach = fit.profile_end(values if up else -values, 0.5 * quantile**2 * clustering / fit.effective_labels)
+        drop = 0.5 * quantile**2 * clustering / fit.effective_labels
+        reach, law = fit.furthest(values if up else -values, drop)
+        if hidden:
+            variance = max(variance, self._item_variance_under(law))
         if self._jumps:  # a range that reaches the end of what is possible must not miss it by rounding
             reach += _ROUNDING
         centre = self._with_known(fit.law_mean_of(values)) if self._jumps else self.value
@@ -449,7 +467,8 @@ class MeanOfLoss:
 
     def _for_items(self, level: float, up: bool) -> float:
         moved = self._averaged if self._jumps else self._influence
-        return self._end(up, moved, self.widened * half_width_in_std(level), self._item_variance)
+        quantile = self.widened * half_width_in_std(level)
+        return self._end(up, moved, quantile, self._item_variance, hidden=self.swallowed is not None)
 
     def _for_population(self, level: float, up: bool) -> float:
         parts, fit = self.residuals, self.residuals.fit
