@@ -37,7 +37,6 @@ from scorebars.errors.estimated_sizes import CommonScale
 from scorebars.laws import from_cumulants, from_summary
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.law import Law, LawWithRoot, NormalLaw
-from scorebars.laws.mean_loss_law import OneLabelLaw
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, interval_from_nodes
 from scorebars.laws.quadratic.quadratic_form import compress_nodes
 from scorebars.laws.quadratic.ratio_moments import root_moments
@@ -362,7 +361,7 @@ def root_law(squared: Law) -> Law:
     """The law of the square root, from that of the square or from its draws."""
     if isinstance(squared, SampleLaw):
         return _root_of_draws(squared)
-    if isinstance(squared, OneLabelLaw | LawWithRoot):
+    if isinstance(squared, LawWithRoot):
         return squared.root()
     return NormalLaw(math.sqrt(squared.mean), 0.0)
 
