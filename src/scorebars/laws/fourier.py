@@ -63,12 +63,6 @@ class Addends(NamedTuple):
     cumulants: FloatArray
     reach: FloatArray
 
-    @classmethod
-    def none(cls) -> Addends:
-        """An empty set."""
-        nothing = np.empty(0)
-        return cls(LossNodes(np.zeros(1, dtype=np.intp), nothing, nothing), np.empty((_ORDER + 1, 0)), nothing)
-
     def small(self, reach: float) -> tuple[LossNodes, FloatArray]:
         """Those for which cumulants do not serve up to `reach`, and the sums of the cumulants of the others."""
         large = self.reach < reach

@@ -1,9 +1,8 @@
 """The distribution of a mean loss under any errors: exact where there is a formula, else by quadrature, else drawn.
 
 Labels that err independently: the values of each label's loss and their probabilities (`loss_nodes`) give the characteristic
-function of the mean (`fourier`), to about 1e-9. Of very many labels those that matter most are taken one by one, and a few
-thousand representatives stand for the others, to the same accuracy. Where there are no such representatives, some thousand
-labels stand for the others: probabilities err by some 1e-5 then.
+function of the mean (`fourier`), to about 1e-9. Of very many labels those that matter most are taken one by one, and some
+thousand stand for the others: probabilities err by some 1e-5 then.
 
 Drawn, with a fixed seed: labels that share errors, losses of labels and predictions that both err, losses without a
 variance, and a label that dominates few others, whose loss may have an edge that waves do not show. There the labels that
@@ -25,13 +24,12 @@ from scorebars.errors.measurement_error import MeasurementError
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
-from scorebars.laws.fourier import REACHES, Addends, FourierLaw, addends, joined
+from scorebars.laws.fourier import Addends, FourierLaw, addends, joined
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.losses import Covered, IntervalScore, Loss, Within
 from scorebars.moments import label_moments
-from scorebars.moments.representatives import Representatives
 from scorebars.numerics import FIXED_SEED
 
 _DRAWS = 50_000
@@ -72,12 +70,11 @@ def mean_law(
     shares: FloatArray,
     mean: float | None = None,
     variance: float | None = None,
-    few: Representatives | None = None,
 ) -> Law:
     """Law of sum shares * loss(labels, p) if the labels are redrawn from their error bars around y.
 
     `mean` and `variance` may be given where they are known. The variance is needed where errors are correlated: only
-    then is it not the sum of the labels' own. `few` labels may stand for all, where these count alike.
+    then is it not the sum of the labels' own.
     """
     if np.any(shares == 0):
         counts = np.flatnonzero(shares)
@@ -98,8 +95,7 @@ def mean_law(
         draws = _draws(loss, errors, y, p, shares, _affordable(loss, len(y)), np.random.default_rng(FIXED_SEED))
         return SampleLaw(draws, mean=mean, var=variance)
     if math.isfinite(std) and has_nodes(errors) and not _has_steps(loss, errors, y, p):
-        found = None if few is None else _from_few(few, loss, errors, y, p, float(shares[0]), mean, std)
-        law = found or _summed(loss, errors, y, p, shares, mean, std)
+        law = _summed(loss, errors, y, p, shares, mean, std)
         if law.affordable and (law.converged or _dominating(loss, errors, y, p, shares) is None):
             return law
     return _drawn(loss, errors, y, p, shares)
@@ -128,36 +124,6 @@ def _summed(
     cumulants = np.sum(standing_in.cumulants, axis=1) * (others.size / some.size)
     cumulants[2] = max(1.0 - float(np.sum(given.cumulants[2])), 0.0)
     return FourierLaw(mean, std, given, cumulants, lowest)
-
-
-def _from_few(
-    few: Representatives,
-    loss: Loss,
-    errors: MeasurementError,
-    y: FloatArray,
-    p: FloatArray,
-    share: float,
-    mean: float,
-    std: float,
-) -> FourierLaw | None:
-    """From representatives, but label by label in cells where cumulants do not serve; None where these are too many."""
-    listed, lowest = _values(loss, few.errors, few.y, few.p, np.full(few.y.size, share), std)
-    cells, of = np.unique(few.cell, return_inverse=True)
-    labels = np.bincount(of, few.number)
-    reach = np.full(cells.size, math.inf)
-    np.minimum.at(reach, of, listed.reach)
-    for far in reversed(REACHES):
-        large = reach < far
-        if float(np.sum(labels[large])) > _LISTED:
-            continue
-        given, others = Addends.none(), few.number * ~large[of]
-        if large.any():
-            some = few.in_cells(cells[large], errors, y, p)
-            given, _ = _listed(loss, errors[some], y[some], p[some], np.full(some.size, share), std)
-        cumulants = listed.cumulants @ others
-        cumulants[2] = max(1.0 - float(np.sum(given.cumulants[2])), 0.0)
-        return FourierLaw(mean, std, given, cumulants, lowest)
-    return None
 
 
 def _dominating(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray) -> int | None:
