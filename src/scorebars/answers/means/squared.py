@@ -42,8 +42,9 @@ from scorebars.laws.quadratic.quadratic_form import compress_nodes
 from scorebars.laws.quadratic.ratio_moments import root_moments
 from scorebars.laws.samples import SampleLaw
 from scorebars.laws.variance_ratio import VarianceRatio, mean_of_ratios, weighted_ratio
-from scorebars.losses import Loss, SquaredError
+from scorebars.losses import Loss, RootLoss, SquaredError
 from scorebars.measured import Measured
+from scorebars.moments import label_moments
 
 _NORMAL = 1e-10
 """Relative error below which the truth's estimate is normal: its skewness is of this order."""
@@ -338,6 +339,11 @@ class RootAnswers(TransformedAnswers):
 
     def _root(self, level: Level) -> Law:
         law = root_law(self.inner._forward(level))
+        if isinstance(law, SampleLaw) and self.n == 1 and isinstance(self.inner, MeanLoss):
+            data = self.inner._labels()
+            p = data.predictions if level is EXPECTED else data.labels
+            mean, var = label_moments(RootLoss(self.inner.loss), level.errors(data.errors), data.labels, p)
+            return SampleLaw(law.draws, mean=float(mean[0]), var=float(var[0]))
         if isinstance(law, SampleLaw) and math.isinf(law.std) and not self.inner.root_exists():
             return SampleLaw(law.draws, mean=math.inf, var=math.inf)  # draws have a mean even where the law has none
         return law
