@@ -19,6 +19,7 @@ from abc import abstractmethod
 from functools import cache, cached_property
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from scorebars.arrays import FloatArray
@@ -26,7 +27,6 @@ from scorebars.laws.contour import Bent, Contour, Numbers, contour, log, log1p
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.quadratic.quadratic_form import EXACT, PI, THETA, Components, E, QuadraticForm
 from scorebars.laws.quadratic.ratio_moments import Deviation, ratio_moments
-from scorebars.numerics.roots import crossing_from
 
 _HIGH = 0.5  # values from which the exponent is formed about the largest value of N
 _QUANTILE = 1e-10  # by how much the normal quantile of a probability may be missed
@@ -157,8 +157,14 @@ class FormLaw(Law):
             z = float(ndtri(lower)) if lower < 0.5 else -float(ndtri(upper))
             return min(max(z, -40.0), 40.0) - target
 
-        step, most = max(1.1 * abs(miss(start)) * unit, 1e-300), max(_FARTHEST, abs(start))
-        return self._value(crossing_from(miss, start, step, -most, most, xtol=max(_QUANTILE * unit, 1e-300)))
+        near = far = start
+        step = -1.1 * miss(start) * unit
+        while miss(far) * miss(near) > 0 and abs(far) < _FARTHEST:
+            near, far = far, far + step
+            step *= 2.0
+        if miss(near) * miss(far) >= 0:
+            return self._value(far)
+        return self._value(brentq(miss, near, far, xtol=max(_QUANTILE * unit, 1e-300), rtol=8.9e-16))
 
 
 class RatioLaw(FormLaw):
