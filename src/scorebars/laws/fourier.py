@@ -225,9 +225,6 @@ class FourierLaw(LawWithRoot):
     def _cdf(self, x: float) -> float:
         return float(self._at(np.asarray(x))[0]) if self._inside_window(x) else 1.0 * (x > self._mean())
 
-    def _sf(self, x: float) -> float:
-        return 1.0 - self._cdf(x)
-
     def _pdf(self, x: float) -> float:
         return float(self._at(np.asarray(x))[1]) if self._inside_window(x) else 0.0
 

@@ -516,9 +516,6 @@ class ChiSquaredScore(Score):
         """Probability that a perfect model's chi-squared is at least the observed one, with these label errors."""
         return pvalues_of(self._answers)[1]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return ChiSquaredScore, (self._answers,)
-
 
 def pvalues_of(answers: Answers) -> tuple[float, float]:
     """Probabilities that a perfect model's chi-squared is at most, and at least, the observed one."""
