@@ -55,40 +55,18 @@ from scorebars.numerics.roots import crossing
 
 # cumulant generating functions --------------------------------------------------------------------
 
-_SMALL = 0.1
-_ODD = 1.0 / np.arange(15.0, 1.0, -2.0)  # 1/15, 1/13, ... 1/3: series of artanh, highest power first
+_SMALL = 0.01
+_SERIES = np.append([0.0, 0.0], 0.5 / np.arange(2.0, 10.0))  # of log_excess, to rounding up to _SMALL
 _CELLS = 2_000_000  # nodes times labels that are looked at in one go
-_PRECISION = -39.0  # logarithm of the first term that may be left out, relative to the sum
 
 
 def log_excess(u: Numbers) -> Numbers:
-    """-(log(1 - u) + u) / 2 without cancellation at small u: with w = u / (2 - u), log(1 - u) = -2 artanh(w)."""
-    size = np.abs(u)
-    largest = float(size.max(initial=0.0))
-    if largest < _SMALL:
-        return _small_excess(u, largest)
-    out = log1p(-u)
-    out += u
-    out *= -0.5
-    small = size < _SMALL
-    out[small] = _small_excess(u[small], _SMALL)
+    """-(log(1 - u) + u) / 2 without cancellation at small u, where it is a power series."""
+    small = np.abs(u) < _SMALL
+    out, large = np.empty_like(u), u[~small]
+    out[small] = np.polynomial.polynomial.polyval(u[small], _SERIES)
+    out[~small] = -0.5 * (log1p(-large) + large)
     return out
-
-
-def _small_excess(u: Numbers, largest: float) -> Numbers:
-    """The same for |u| up to `largest`, which says how many terms are needed."""
-    w = u / (2.0 - u)
-    w2 = w * w
-    terms = math.ceil(0.5 * _PRECISION / math.log(largest / (2.0 - largest))) if largest > 0 else 1
-    first, *others = _ODD[-terms:].tolist()
-    series = np.full_like(w, first)
-    for coefficient in others:
-        series *= w2
-        series += coefficient
-    series *= w2
-    series += 0.5 * u
-    series *= w
-    return series
 
 
 class _SquaresCGF(ABC):
