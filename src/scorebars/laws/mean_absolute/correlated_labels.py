@@ -214,38 +214,32 @@ class SlidingNormal(Law):
         # no breadth is a breadth far below what can be seen
         self._scale = np.maximum(factor * std, 1e-12 * math.sqrt(var))
 
-    def _parts(self, u: FloatArray, sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Density, tail (lower for sign 1, upper for -1) and integral of the tail over u, by the Edgeworth series."""
+    def _parts(self, u: FloatArray, sign: float) -> tuple[FloatArray, FloatArray]:
+        """Tail (lower for sign 1, upper for -1) and integral of the tail over u, by the Edgeworth series."""
         g3, g4 = self._skewness / 6.0, self._kurtosis / 24.0
         g33 = np.square(self._skewness) / 72.0
         square = u * u
         with np.errstate(under="ignore"):
             phi = np.exp(-0.5 * np.minimum(square, 1500.0)) / math.sqrt(2.0 * math.pi)
         he2, he3, he4 = square - 1.0, u * (square - 3.0), square * (square - 6.0) + 3.0
-        he5, he6 = u * (square * (square - 10.0) + 15.0), square * (square * (square - 15.0) + 45.0) - 15.0
-        density = phi * (1.0 + g3 * he3 + g4 * he4 + g33 * he6)
+        he5 = u * (square * (square - 10.0) + 15.0)
         tail = ndtr(sign * u) - sign * phi * (g3 * he2 + g4 * he3 + g33 * he5)
         integral = u * ndtr(sign * u) + sign * phi * (1.0 + g3 * u + g4 * he2 + g33 * he4)
-        return density, tail, integral
+        return tail, integral
 
-    def _average(self, x: float, sign: float) -> tuple[float, float]:
-        """The tail at x and the density there."""
+    def _average(self, x: float, sign: float) -> float:
+        """The tail at x."""
         first, last = (x - self._start) / self._scale, (x - self._end) / self._scale
         width = first - last
-        density1, tail1, integral1 = self._parts(first, sign)
-        density2, tail2, integral2 = self._parts(last, sign)
-        density3, tail3, _ = self._parts(0.5 * (first + last), sign)
+        (tail1, integral1), (tail2, integral2) = self._parts(first, sign), self._parts(last, sign)
+        tail3, _ = self._parts(0.5 * (first + last), sign)
         narrow = np.abs(width) < 0.05
         safe = np.where(narrow, 1.0, width)
         tail = np.where(narrow, (tail1 + 4.0 * tail3 + tail2) / 6.0, (integral1 - integral2) / safe)
-        density = np.where(narrow, (density1 + 4.0 * density3 + density2) / 6.0, sign * (tail1 - tail2) / safe)
-        return float(np.sum(self._weight * tail)), float(np.sum(self._weight * density / self._scale))
+        return min(max(float(np.sum(self._weight * tail)), 0.0), 1.0)
 
     def _cdf(self, x: float) -> float:
-        return min(max(self._average(x, 1.0)[0], 0.0), 1.0)
+        return self._average(x, 1.0)
 
     def _sf(self, x: float) -> float:
-        return min(max(self._average(x, -1.0)[0], 0.0), 1.0)
-
-    def _pdf(self, x: float) -> float:
-        return max(self._average(x, 1.0)[1], 0.0)
+        return self._average(x, -1.0)
