@@ -12,8 +12,6 @@ import numpy as np
 from scorebars.arrays import FloatArray
 from scorebars.forecasts import Forecast, IntervalForecast, NormalForecast
 
-Pieces = list[tuple[float, float]]
-"""Closed intervals of labels."""
 LossFunction = Callable[[FloatArray, FloatArray], Any]
 Kinks = Callable[[FloatArray], Any] | Sequence[float] | None
 
@@ -75,10 +73,6 @@ class Loss(ABC):
         moving = np.subtract.outer(-np.array(self.kinks_from_prediction), -y)
         return np.concatenate([moving, np.multiply.outer(np.array(self.kinks_at), np.ones_like(y))])
 
-    def sublevel(self, p: float, t: float) -> Pieces | None:
-        """The labels whose loss is at most t, as intervals; None where this loss does not say."""
-        return None
-
     def parabola(self, p: Any) -> FloatArray | None:
         """For a loss a y^2 + b y + c of the label: the factor a for each prediction. None where the loss is not a parabola."""
         return None
@@ -96,9 +90,6 @@ class SquaredError(Loss):
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         return np.square(y - p)
 
-    def sublevel(self, p: float, t: float) -> Pieces:
-        return [(p - math.sqrt(t), p + math.sqrt(t))]
-
     def parabola(self, p: FloatArray) -> FloatArray:
         return np.ones(len(p))
 
@@ -113,9 +104,6 @@ class AbsoluteError(Loss):
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         return np.abs(y - p)
 
-    def sublevel(self, p: float, t: float) -> Pieces:
-        return [(p - t, p + t)]
-
 
 class SignedError(Loss):
     """p - y: positive where the prediction is too high"""
@@ -125,9 +113,6 @@ class SignedError(Loss):
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         return np.subtract(p, y)
-
-    def sublevel(self, p: float, t: float) -> Pieces:
-        return [(p - t, math.inf)]
 
 
 class Pinball(Loss):
@@ -144,10 +129,6 @@ class Pinball(Loss):
         d = y - p
         return np.where(d >= 0, self.alpha * d, (self.alpha - 1.0) * d)
 
-    def sublevel(self, p: float, t: float) -> Pieces:
-        down = t / (1.0 - self.alpha) if self.alpha < 1 else math.inf
-        return [(p - down, p + t / self.alpha if self.alpha > 0 else math.inf)]
-
 
 class Huber(Loss):
     """(y - p)^2 / 2 up to delta, then delta (|y - p| - delta/2)"""
@@ -163,10 +144,6 @@ class Huber(Loss):
         inner = np.minimum(size, self.delta)
         return inner * (size - 0.5 * inner)
 
-    def sublevel(self, p: float, t: float) -> Pieces:
-        reach = math.sqrt(2.0 * t) if t <= self.delta * self.delta / 2 else t / self.delta + self.delta / 2
-        return [(p - reach, p + reach)]
-
 
 class LogCosh(Loss):
     """log cosh(y - p)"""
@@ -181,10 +158,6 @@ class LogCosh(Loss):
         # log cosh x = log1p(2 sinh(x/2)^2) keeps the digits of small residuals, |x| - log 2 + ... the range of large ones
         small = np.log1p(2.0 * np.square(np.sinh(near / 2)))
         return np.where(size <= 1.0, small, size - math.log(2.0) + np.log1p(np.exp(-2.0 * size)))
-
-    def sublevel(self, p: float, t: float) -> Pieces:
-        reach = t + math.log1p(math.sqrt(-math.expm1(-2.0 * t)))
-        return [(p - reach, p + reach)]
 
 
 class Within(Loss):
@@ -218,16 +191,6 @@ class PercentageError(Loss):
         with np.errstate(over="ignore"):
             return np.asarray(np.abs(y - p) / np.maximum(np.abs(y), _SMALLEST_LABEL))
 
-    def sublevel(self, p: float, t: float) -> Pieces:
-        """Up to t < 1 the labels between p/(1+t) and p/(1-t); from 1 on all but those between p/(1-t) and p/(1+t)."""
-        if p == 0:
-            return [(0.0, 0.0)] if t < 1 else [(-math.inf, math.inf)]
-        near = p / (1.0 + t)
-        far = math.copysign(math.inf, p) if t == 1 else p / (1.0 - t)
-        if t <= 1:
-            return [(min(near, far), max(near, far))]
-        return [(-math.inf, min(near, far)), (max(near, far), math.inf)]
-
 
 class SymmetricPercentage(Loss):
     """2 |y - p| / (|y| + |p|), and 0 where both are 0"""
@@ -241,12 +204,6 @@ class SymmetricPercentage(Loss):
         total = np.abs(y) + np.abs(p)
         return np.asarray(2.0 * (np.abs(y - p) / np.where(total > 0, total, 1.0)))
 
-    def sublevel(self, p: float, t: float) -> Pieces:
-        if t >= 2:
-            return [(-math.inf, math.inf)]
-        ratio = (2.0 - t) / (2.0 + t)
-        return [(min(p * ratio, p / ratio), max(p * ratio, p / ratio))]
-
 
 class SquaredLogError(Loss):
     """(log(1 + y) - log(1 + p))^2; labels at or below -1 have no logarithm: infinite"""
@@ -257,10 +214,6 @@ class SquaredLogError(Loss):
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         defined = np.greater(y, -1.0)
         return np.where(defined, np.square(np.log1p(np.where(defined, y, 0.0)) - np.log1p(p)), math.inf)
-
-    def sublevel(self, p: float, t: float) -> Pieces:
-        centre, reach = math.log1p(p), math.sqrt(t)
-        return [(math.expm1(centre - reach), math.expm1(centre + reach) if centre + reach < 709 else math.inf)]
 
 
 # scores of a forecast: p is a `Forecast` --------------------------------------------------------
@@ -383,9 +336,6 @@ class RootLoss(Loss):
 
     def kinks_of_predictions(self, y: FloatArray) -> FloatArray:
         return np.concatenate([self.loss.kinks_of_predictions(y), y[None]])
-
-    def sublevel(self, p: float, t: float) -> Pieces | None:
-        return self.loss.sublevel(p, t * t)
 
 
 class ItsLabel(Loss):

@@ -151,7 +151,7 @@ class Measured:
 
     @cached_property
     def dwarfed_by_errors(self) -> bool:
-        """Whether the typical label error exceeds the spread of the labels, which holds it: then it has another unit."""
+        """Whether the typical label error is larger than the spread of the labels, which includes it: the units differ then."""
         error, spread = float(np.median(self.label_variance)), float(np.var(self.labels))
         return self.n > 2 and 0.0 < spread < error < np.inf
 

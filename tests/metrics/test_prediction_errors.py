@@ -408,6 +408,15 @@ def test_what_a_score_says():
     assert "predictions" not in sb.mean_squared_error(table.Y, table.P, yerr=0.3).sentence()
 
 
+def test_a_noisier_count_of_zero_is_no_warning_of_numpy():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, 20, 60).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sb.UndefinedMomentWarning)
+        score = sb.mean_absolute_percentage_error(y, y + rng.normal(size=60), yerr=sb.Poisson(), prederr=0.2)
+    assert score.truth.method == "simex"
+
+
 def test_very_many_labels():
     """Sums over many labels, and bins for their distribution, take the error of the difference."""
     rng = np.random.default_rng(12)

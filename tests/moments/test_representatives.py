@@ -1,4 +1,4 @@
-"""Labels that stand for many give the sums and the distribution of all."""
+"""Labels that stand for many give the sums of all, and nearly the distribution of all."""
 
 import numpy as np
 import pytest
@@ -42,22 +42,18 @@ def test_distribution_is_that_of_all_labels(name: str, monkeypatch: pytest.Monke
     y, p, sigma = labels(2)
     sigma[:3], p[:3] = 0.3, y[:3] + 1.0  # some labels matter more than others
     errors, shares = family(sigma), np.full(N, 1.0 / N)
-    few = representatives(loss, errors, y, p)
-    assert few is not None
-    found = mean_law(loss, errors, y, p, shares, few=few)
+    found = mean_law(loss, errors, y, p, shares)
     monkeypatch.setattr("scorebars.laws.mean_loss_law._ALL_LISTED", N)
     listed = mean_law(loss, errors, y, p, shares)
     for q in (1e-4, 0.025, 0.5, 0.975, 1 - 1e-4):
-        assert found.cdf(listed.ppf(q)) == pytest.approx(q, abs=1e-9)
+        assert found.cdf(listed.ppf(q)) == pytest.approx(q, abs=2e-5)
 
 
 def test_one_label_that_dominates() -> None:
     y, p, sigma = labels(3)
     sigma[7] = 400.0
     loss, errors = Pinball(0.5), sb.Normal(sigma)
-    few = representatives(loss, errors, y, p)
-    assert few is not None
-    law = mean_law(loss, errors, y, p, np.full(N, 1.0 / N), few=few)
+    law = mean_law(loss, errors, y, p, np.full(N, 1.0 / N))
     rest = label_moments(loss, errors, y, p)
     own = 0.5 * np.abs(y[7] + 400.0 * np.random.default_rng(4).standard_normal(200_000) - p[7])
     others = np.delete(rest.mean, 7).sum()

@@ -460,7 +460,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent; of a score near zero the label error is a huge share, which says nothing more."""
+    """A share in per cent; where a score is near zero the share of the label error is huge, and its size says nothing."""
     return f"{share * 100:.1f} %" if share < 10 else "> 999 %"
 
 

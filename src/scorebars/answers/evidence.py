@@ -30,7 +30,7 @@ from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Wit
 from scorebars.measured import SAFE, Measured, near_one
 from scorebars.moments import label_moments
 from scorebars.moments.correlated import correlated_variance
-from scorebars.moments.representatives import MANY, Representatives, representatives
+from scorebars.moments.representatives import representatives
 
 _MANY = 8192
 """From this many labels on distributions are built from bins, in flat memory."""
@@ -299,20 +299,10 @@ _FROM_SUMS: dict[type[Loss], Callable[[NormalSums], tuple[float, float, float]]]
 }
 
 
-def representatives_of(loss: Loss, data: Measured) -> Representatives | None:
-    """A few labels that represent very many of equal weight; computed once for each loss."""
-    if data.n <= MANY or data.weight is not None or data.on_device:
-        return None
-    known = data.shelf.get("representatives")
-    if known is None or known[0] is not loss:
-        known = loss, representatives(loss, data.errors, data.labels, data.predictions)
-        data.shelf["representatives"] = known
-    return cast("Representatives | None", known[1])
-
-
 def in_blocks(loss: Loss, data: Measured) -> Totals:
     """Totals for errors of any kind, label by label; forecasts cost more and use several threads."""
-    few = representatives_of(loss, data)
+    alike = data.weight is None and not data.on_device
+    few = representatives(loss, data.errors, data.labels, data.predictions) if alike else None
     if few is not None:
         mean, variance = few.totals()
         seen = weighted_mean(data, lambda y, p, _: loss(y, p))

@@ -282,7 +282,7 @@ class Score(float):
         raise AttributeError(f"a Score cannot be changed: {name} was not set")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return Score, (self._answers,)
+        return type(self), (self._answers,)
 
     def _once(self, key: str, compute: Callable[[], Any]) -> Any:
         if key not in self._cache:

@@ -239,7 +239,7 @@ class LogNormal(Continuous):
 
     def coordinate(self, y: FloatArray, x: FloatArray) -> FloatArray:
         positive = np.greater(x, 0)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", divide="ignore"):  # a noisier count may be 0
             u = log_ratio(np.where(positive, x, 1.0), y) / divisible(self.sigma_log)
         return np.where(positive, u, -math.inf)
 

@@ -187,7 +187,7 @@ class ChosenMetric:
 
     @property
     def of_quantiles(self) -> bool:
-        """Whether an array holds quantiles to it, a column for each of its levels, and no members."""
+        """Whether it takes the columns of an array as quantiles, one for each of its levels, and not as members."""
         declared = self.declaration
         return declared is not None and declared.keeps == "scores" and declared.takes == "labels"
 

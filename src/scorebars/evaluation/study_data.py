@@ -52,6 +52,10 @@ def guess_task(labels: Any, yerr: Any = None, predictions: Sequence[Any] = ()) -
     different values if predictions are such numbers too, at least half of them equal to some label, and `yerr`, where it
     is given, can be a probability of being wrong: at most 1, and at most 1/2 on average.
 
+    References
+    ----------
+    S. S. Stevens, Science 103 (1946) 677 (scales of measurement: names of classes, and numbers).
+
     Examples
     --------
     >>> import scorebars as sb

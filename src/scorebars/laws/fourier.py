@@ -63,12 +63,6 @@ class Addends(NamedTuple):
     cumulants: FloatArray
     reach: FloatArray
 
-    @classmethod
-    def none(cls) -> Addends:
-        """An empty set."""
-        nothing = np.empty(0)
-        return cls(LossNodes(np.zeros(1, dtype=np.intp), nothing, nothing), np.empty((_ORDER + 1, 0)), nothing)
-
     def small(self, reach: float) -> tuple[LossNodes, FloatArray]:
         """Those for which cumulants do not serve up to `reach`, and the sums of the cumulants of the others."""
         large = self.reach < reach
@@ -230,9 +224,6 @@ class FourierLaw(LawWithRoot):
 
     def _cdf(self, x: float) -> float:
         return float(self._at(np.asarray(x))[0]) if self._inside_window(x) else 1.0 * (x > self._mean())
-
-    def _sf(self, x: float) -> float:
-        return 1.0 - self._cdf(x)
 
     def _pdf(self, x: float) -> float:
         return float(self._at(np.asarray(x))[1]) if self._inside_window(x) else 0.0

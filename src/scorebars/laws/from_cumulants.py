@@ -34,6 +34,7 @@ import numpy as np
 from scipy.special import erfcx, ndtri
 
 from scorebars.engines.sums import ORDERS, HigherSums
+from scorebars.laws.contour import InvertedLaw
 from scorebars.laws.law import Law, LawWithRoot
 
 ACCURATE = 1e-9
@@ -138,7 +139,7 @@ class Cumulants:
         return self.place(min(max(t, -self.reach), self.reach))[0]
 
 
-class CumulantLaw(LawWithRoot):
+class CumulantLaw(InvertedLaw, LawWithRoot):
     """Distribution of a mean loss over very many labels, which cannot be below 0."""
 
     method = "saddlepoint"
@@ -151,16 +152,8 @@ class CumulantLaw(LawWithRoot):
         """By how much probabilities may err."""
 
     def _probabilities(self, x: float) -> tuple[float, float, float]:
-        return self._shape.probabilities((x - self._moments[0]) / self._scale)
-
-    def _cdf(self, x: float) -> float:
-        return self._probabilities(x)[0]
-
-    def _sf(self, x: float) -> float:
-        return self._probabilities(x)[1]
-
-    def _pdf(self, x: float) -> float:
-        return self._probabilities(x)[2] / self._scale
+        under, over, density = self._shape.probabilities((x - self._moments[0]) / self._scale)
+        return under, over, density / self._scale
 
     def _ppf(self, q: float) -> float:
         return max(self._moments[0] + self._scale * self._shape.quantile(q), 0.0)

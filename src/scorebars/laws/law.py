@@ -96,7 +96,9 @@ class Law(ABC):
         step = 1e-4 * self._std()
         if step == 0:
             return math.inf if x == self._mean() else 0.0
-        return (self._cdf(x + step) - self._cdf(x - step)) / (2 * step)
+        low, high = max(x - step, self.support[0]), min(x + step, self.support[1])
+        below = self._cdf(high) - self._cdf(low) if x < self._mean() else self._sf(low) - self._sf(high)
+        return max(below, 0.0) / (high - low)
 
     def _std(self) -> float:
         return math.sqrt(self._var())

@@ -1,15 +1,13 @@
 """The distribution of a mean loss under any errors: exact where there is a formula, else by quadrature, else drawn.
 
-One label is exact, since the labels with a loss of at most t form intervals. More labels that err independently: the
-values of each label's loss and their probabilities (`loss_nodes`) give the characteristic function of the mean
-(`fourier`), to about 1e-9. Of very many labels those that matter most are taken one by one, and a few thousand
-representatives stand for the others, to the same accuracy. Where there are no such representatives, some thousand labels
-stand for the others: probabilities err by some 1e-5 then. Where one of few labels dominates and waves do not show the edge of
-its loss, that label is exact and the sum of the others takes some values: probabilities err by up to 1e-3 near the edge.
+Labels that err independently: the values of each label's loss and their probabilities (`loss_nodes`) give the characteristic
+function of the mean (`fourier`), to about 1e-9. Of very many labels those that matter most are taken one by one, and some
+thousand stand for the others: probabilities err by some 1e-5 then.
 
-Drawn, with a fixed seed: labels that share errors, losses of labels and predictions that both err, and losses without a
-variance. There the labels that dominate the spread are drawn; the many small ones together are normal with their exact
-mean and variance.
+Drawn, with a fixed seed: labels that share errors, losses of labels and predictions that both err, losses without a
+variance, and a label that dominates few others, whose loss may have an edge that waves do not show. There the labels that
+dominate the spread are drawn; the many small ones together are normal with their exact mean and variance. A label that
+dominates alone is drawn evenly over its distribution: probabilities err by some 1e-4 then.
 """
 
 from __future__ import annotations
@@ -26,13 +24,12 @@ from scorebars.errors.measurement_error import MeasurementError
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.counts.poisson_binomial import PoissonBinomial
 from scorebars.laws.counts.weighted_bernoulli import WeightedBernoulliSum
-from scorebars.laws.fourier import REACHES, Addends, FourierLaw, addends, joined
+from scorebars.laws.fourier import Addends, FourierLaw, addends, joined
 from scorebars.laws.law import Law, NormalLaw
 from scorebars.laws.loss_nodes import has_nodes, loss_nodes
 from scorebars.laws.samples import SampleLaw, drawn_in_blocks
-from scorebars.losses import Covered, IntervalScore, Loss, RootLoss, Within
+from scorebars.losses import Covered, IntervalScore, Loss, Within
 from scorebars.moments import label_moments
-from scorebars.moments.representatives import Representatives
 from scorebars.numerics import FIXED_SEED
 
 _DRAWS = 50_000
@@ -48,8 +45,6 @@ _NODES = 401
 """Values of a forecast's score from which draws are interpolated."""
 _OUTERMOST = 6.5
 _ALMOST_ONE = 1.0 - 1e-12
-_LARGEST = 1e300
-_LOOK = np.array([1e-9, 1e-4, 0.02, 0.25, 0.5, 0.75, 0.98, 1 - 1e-4, 1 - 1e-9])
 _ALL_LISTED = 16_384
 """Up to this many labels the values of each loss are listed."""
 _LISTED, _STANDING_IN = 1024, 8192
@@ -63,8 +58,6 @@ _FEW_STEPS = 16
 """The mean of fewer labels that take single values has steps, which a series of waves does not show."""
 _FEW, _DOMINATED = 64, 0.05
 """Up to so many labels one may dominate: where the others have at most this part of the standard deviation."""
-_VALUES, _NOTHING = 64, 1e-12
-"""The sum of the others takes so many values then, or one if it varies by less than this part."""
 _RARE = 1e-3
 _QUICK_LOOK = np.array([0.02, 0.16, 0.5, 0.84, 0.98])
 
@@ -77,12 +70,11 @@ def mean_law(
     shares: FloatArray,
     mean: float | None = None,
     variance: float | None = None,
-    few: Representatives | None = None,
 ) -> Law:
     """Law of sum shares * loss(labels, p) if the labels are redrawn from their error bars around y.
 
     `mean` and `variance` may be given where they are known. The variance is needed where errors are correlated: only
-    then is it not the sum of the labels' own. `few` labels may stand for all, where these count alike.
+    then is it not the sum of the labels' own.
     """
     if np.any(shares == 0):
         counts = np.flatnonzero(shares)
@@ -102,15 +94,10 @@ def mean_law(
     if not errors.independent:
         draws = _draws(loss, errors, y, p, shares, _affordable(loss, len(y)), np.random.default_rng(FIXED_SEED))
         return SampleLaw(draws, mean=mean, var=variance)
-    alone = errors.of_labels() is errors and not loss.of_forecast  # predictions without errors
-    single = len(y) == 1 and shares[0] == 1 and alone and not errors.discrete
-    if single and loss.sublevel(float(p[0]), 1.0) is not None:
-        return OneLabelLaw(loss, errors, float(y[0]), float(p[0]), mean, variance)
     if math.isfinite(std) and has_nodes(errors) and not _has_steps(loss, errors, y, p):
-        found = None if few is None else _from_few(few, loss, errors, y, p, float(shares[0]), mean, std)
-        law = found or _summed(loss, errors, y, p, shares, mean, std)
-        if law.affordable:
-            return _with_dominant_label(law, loss, errors, y, p, shares) if len(y) <= _FEW and alone else law
+        law = _summed(loss, errors, y, p, shares, mean, std)
+        if law.affordable and (law.converged or _dominating(loss, errors, y, p, shares) is None):
+            return law
     return _drawn(loss, errors, y, p, shares)
 
 
@@ -139,84 +126,13 @@ def _summed(
     return FourierLaw(mean, std, given, cumulants, lowest)
 
 
-def _from_few(
-    few: Representatives,
-    loss: Loss,
-    errors: MeasurementError,
-    y: FloatArray,
-    p: FloatArray,
-    share: float,
-    mean: float,
-    std: float,
-) -> FourierLaw | None:
-    """From representatives, but label by label in cells where cumulants do not serve; None where these are too many."""
-    listed, lowest = _values(loss, few.errors, few.y, few.p, np.full(few.y.size, share), std)
-    cells, of = np.unique(few.cell, return_inverse=True)
-    labels = np.bincount(of, few.number)
-    reach = np.full(cells.size, math.inf)
-    np.minimum.at(reach, of, listed.reach)
-    for far in reversed(REACHES):
-        large = reach < far
-        if float(np.sum(labels[large])) > _LISTED:
-            continue
-        given, others = Addends.none(), few.number * ~large[of]
-        if large.any():
-            some = few.in_cells(cells[large], errors, y, p)
-            given, _ = _listed(loss, errors[some], y[some], p[some], np.full(some.size, share), std)
-        cumulants = listed.cumulants @ others
-        cumulants[2] = max(1.0 - float(np.sum(given.cumulants[2])), 0.0)
-        return FourierLaw(mean, std, given, cumulants, lowest)
-    return None
-
-
-def _with_dominant_label(
-    law: FourierLaw, loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray
-) -> FourierLaw:
-    """The same where waves do not show it: the label that dominates exactly, the others by some values of their sum."""
+def _dominating(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray, shares: FloatArray) -> int | None:
+    """The label beside which few others hardly scatter; None where there is none, or it has no density."""
+    if len(y) > _FEW or errors.discrete or loss.of_forecast or errors.of_labels() is not errors:
+        return None
     spread = np.square(shares) * label_moments(loss, errors, y, p).variance
-    first, rest = int(np.argmax(spread)), np.arange(len(y)) != np.argmax(spread)
-    std = math.sqrt(float(np.sum(spread[rest])))
-    if std > _DOMINATED * law._std() or errors.discrete or loss.sublevel(float(p[first]), 1.0) is None or law.converged:
-        return law
-    mean, variance = (float(x[0]) for x in label_moments(loss, errors[[first]], y[[first]], p[[first]]))
-    alone = OneLabelLaw(loss, errors[[first]], float(y[first]), float(p[first]), mean, variance)
-    others = law._mean() - float(shares[first]) * mean
-    if std < _NOTHING * law._std():
-        value, chance = np.array([others]), np.ones(1)
-    elif np.count_nonzero(rest) == 1:
-        nodes = loss_nodes(loss, errors[rest], y[rest], p[rest], _PIECES)
-        value, chance = float(shares[rest][0]) * nodes.value, nodes.mass
-    else:
-        value, chance = _summed(loss, errors[rest], y[rest], p[rest], shares[rest], others, std).grid()
-    order = np.argsort(value)
-    value, chance = value[order], chance[order] / np.sum(chance)
-    group = np.minimum((np.cumsum(chance) * _VALUES).astype(np.intp), _VALUES - 1)
-    mass: FloatArray = np.bincount(group, chance, _VALUES).astype(np.float64)
-    there = mass > 0
-    places = np.bincount(group, chance * value, _VALUES)[there] / mass[there]
-    return DominantLabelLaw(law, alone, float(shares[first]), places, mass[there])
-
-
-class DominantLabelLaw(FourierLaw):
-    """P(a L + R <= x) = E P(L <= (x - R)/a) for the loss L of one label, and a sum R that takes some values."""
-
-    def __init__(
-        self, of: FourierLaw, first: OneLabelLaw, share: float, others: FloatArray, chance: FloatArray
-    ) -> None:
-        super().__init__(of._mean(), of._std(), of._given, of._others, of.support[0])
-        self._first, self._share, self._sums, self._chance = first, share, others, chance
-
-    def _cdf(self, x: float) -> float:
-        return float(self._chance @ self._first.cdf((x - self._sums) / self._share))
-
-    def _sf(self, x: float) -> float:
-        return float(self._chance @ self._first.sf((x - self._sums) / self._share))
-
-    def _pdf(self, x: float) -> float:
-        return Law._pdf(self, x)
-
-    def _ppf(self, q: float) -> float:
-        return Law._ppf(self, q)
+    first = int(np.argmax(spread))
+    return first if float(np.sum(np.delete(spread, first))) <= (_DOMINATED**2) * float(spread[first]) else None
 
 
 def _range_of_losses(
@@ -303,9 +219,13 @@ def _draws(
     """Draws of the weighted mean loss, each label given that its loss exists."""
     if loss.of_forecast and loss.continuous and not errors.discrete and count > _NODES:
         return _from_table(loss, errors, y, p, shares, count, rng)
+    first = _dominating(loss, errors, y, p, shares) if errors.independent else None
 
     def draw(rng: Generator, rows: int) -> FloatArray:
         labels, predictions = errors.sample_both(y, p, rows, rng)
+        if first is not None:  # evenly over its distribution
+            place = (rng.permutation(rows) + 0.5) / rows
+            labels[:, first] = errors[[first]].ppf(y[[first]], place[:, None])[:, 0]
         if math.isfinite(loss.least_label):
             labels = _above(errors.of_labels(), y, labels, loss.least_label, rng)
             own = errors.of_predictions()
@@ -362,60 +282,3 @@ def _above(
     # a label far above stays as it is: its quantile has no digits left
     cut = np.where(quantile < _ALMOST_ONE, errors.ppf(y, np.minimum(quantile, _ALMOST_ONE)), labels)
     return np.where(lost > _NEVER, np.maximum(cut, np.nextafter(least, math.inf)), labels)
-
-
-class OneLabelLaw(Law):
-    """P(loss <= t) = P(label in the intervals where the loss is at most t), for a loss that names them.
-
-    `mean` and `var` may be infinite: quantiles exist all the same. Labels without a finite loss are left out.
-    """
-
-    def __init__(self, loss: Loss, errors: MeasurementError, y: float, p: float, mean: float, var: float) -> None:
-        self.loss, self.errors, self.y, self.p = loss, errors, np.array([y]), p
-        self._moments = mean, var
-        looks = loss(errors.ppf(self.y, _LOOK[:, None])[:, 0], np.full(_LOOK.size, p))
-        looks = looks[np.isfinite(looks)]
-        self._undefined = self._outside(_LARGEST)
-        if self._undefined == 1 or not looks.size:
-            raise ValueError(
-                "the metric is not defined for any of the labels that these errors allow: it has no distribution."
-            )
-        low, high = float(np.min(looks)), float(np.max(looks))
-        self._range = high, max(high - low, abs(high), 1e-300)
-        self.support = (0.0 if low >= 0 else -math.inf, math.inf)
-
-    def _cdf(self, x: float) -> float:
-        return min(self._within(x) / (1.0 - self._undefined), 1.0)
-
-    def _sf(self, x: float) -> float:
-        return min(max(self._outside(x) - self._undefined, 0.0) / (1.0 - self._undefined), 1.0)
-
-    def _within(self, x: float) -> float:
-        pieces = self.loss.sublevel(self.p, x) or []
-        return sum(float(self.errors.between(self.y, np.array([low]), np.array([high]))[0]) for low, high in pieces)
-
-    def _outside(self, x: float) -> float:
-        """What lies outside the intervals: below the first, between them, above the last."""
-        ends = [np.array([end]) for piece in sorted(self.loss.sublevel(self.p, x) or []) for end in piece]
-        if not ends:
-            return 1.0
-        outside = self.errors.below(self.y, ends[0]) + self.errors.sf(self.y, ends[-1])
-        outside = outside + sum(self.errors.between(self.y, *gap) for gap in zip(ends[1:-1:2], ends[2::2], strict=True))
-        return min(float(outside[0]), 1.0)
-
-    def root(self) -> OneLabelLaw:
-        """The law of the square root of the loss."""
-        root, p = RootLoss(self.loss), np.array([self.p])
-        mean, var = label_moments(root, self.errors, self.y, p)
-        return OneLabelLaw(root, self.errors, float(self.y[0]), self.p, float(mean[0]), float(var[0]))
-
-    def _around(self) -> tuple[float, float]:
-        return self._range
-
-    def _pdf(self, x: float) -> float:
-        """By a difference on the scale of the law's own quartiles."""
-        step = 1e-4 * (self._ppf(0.75) - self._ppf(0.25))
-        if step == 0:
-            return math.inf
-        low = max(x - step, self.support[0])
-        return (self._cdf(x + step) - self._cdf(low)) / (x + step - low)

@@ -80,12 +80,6 @@ class SampleLaw(Law):
         out = np.interp(values, self._positions(), self.draws)
         return float(out) if out.ndim == 0 else out
 
-    def standard_error(self, q: float) -> float:
-        """Standard error of the quantile at q, from the finite number of draws."""
-        step = math.sqrt(q * (1 - q) / self.draws.size)
-        low, high = self.ppf([max(q - step, 0.0), min(q + step, 1.0)])
-        return float(high - low) / 2
-
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: RNG | int | None = None) -> Any:
         """Draws again from the draws."""
         return np.random.default_rng(rng).choice(self.draws, shape_of_draws(size))

@@ -103,7 +103,8 @@ class Cells(NamedTuple):
 def cells_of(
     residual: FloatArray, sd: FloatArray, share: FloatArray, grid: FloatArray, spacing: float, group: FloatArray
 ) -> Cells:
-    """Labels in cells whose `group` > 0 differs by some 9 % (more if need be) and whose residuals by half the error.
+    """Labels in cells: inside a cell `group` > 0 differs by some 9 % (more where cells would be too many), residuals by half
+    the error.
 
     The error is a function of the group: the error itself, or that of a residual that was scaled with it. Where half the
     error is less than the grid's typical spacing, cells are as wide as a step of the grid.

@@ -111,7 +111,7 @@ class LabelNoise:
         return self.variance if self.shared is None else self.variance + np.square(self.shared).sum(axis=0)
 
     def alone(self) -> LabelNoise:
-        """Independent errors of the size that the scatter of the items shows: what all have in common it does not."""
+        """Independent errors as large as the scatter of the items shows them: what all have in common it does not show."""
         total, one = self.total, np.ones(self.variance.size)
         pairs = max(total.size * (total.size - 1), 1)
         common = max(self.product(one, one) - float(total.sum()), 0.0) / pairs

@@ -64,18 +64,10 @@ class Representatives(NamedTuple):
     p: FloatArray
     number: FloatArray
     moments: Moments
-    cell: IntArray
-    """The cell of each."""
-    cells: _Cells
 
     def totals(self) -> tuple[float, float]:
         """Sums over all labels of the mean loss and of its variance."""
         return float(self.number @ self.moments.mean), float(self.number @ self.moments.variance)
-
-    def in_cells(self, chosen: IntArray, errors: MeasurementError, y: FloatArray, p: FloatArray) -> IntArray:
-        """Which of all labels lie in these cells."""
-        blocks = enumerate(self.cells.blocks(errors, y, p))
-        return np.concatenate([k * _BLOCK + np.flatnonzero(np.isin(cell, chosen)) for k, (cell, *_) in blocks])
 
 
 def representatives(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray) -> Representatives | None:
@@ -216,7 +208,7 @@ def _represented(
     moments = label_moments(loss, *labels)
     if not np.all(np.isfinite(moments)):
         return None
-    return Representatives(*labels, count.ravel(), moments, np.repeat(keys, size), cells)
+    return Representatives(*labels, count.ravel(), moments)
 
 
 def _polynomials(place: FloatArray, count: int) -> FloatArray:

@@ -171,6 +171,10 @@ def capabilities(answer: str = "interval") -> Capabilities:
     Methods are found by asking every combination on seven labels, so the table cannot be out of date. Expected values
     are closed forms or quadrature even where the distribution is drawn.
 
+    References
+    ----------
+    T. P. Morris, I. R. White, M. J. Crowther, Stat. Med. 38 (2019) 2074 (how to measure how often intervals hold).
+
     Examples
     --------
     >>> import scorebars as sb

@@ -272,7 +272,7 @@ def _drawn_within(limits: Censored, data: Measured) -> Measured:
 
 
 def _centre(data: Measured) -> FloatArray:
-    """Where a perfect model says that labels scatter (Berkson: predictions): the prediction, or the label itself."""
+    """About what labels scatter if the model is perfect: predictions. Under Berkson error predictions scatter about labels."""
     at_label = data.errors.kind == "berkson" or not data.errors.follows_label
     return np.asarray(data.y if at_label else data.p, dtype=np.float64)
 

@@ -604,9 +604,7 @@ class OneAgainstRest(Labelled):
         return self._parent.sums_by(rows, self._of_parent(table))
 
     def confusions_by(self, rows: FloatArray, predicted: Indices, number: int) -> FloatArray:
-        found = self._parent.confusions_by(rows, predicted, number)
-        rest = np.add.reduce(np.delete(found, self._index, axis=1), axis=1)
-        return np.stack([rest, found[:, self._index]], axis=1)
+        return self._pair(self._parent.confusions_by(rows, predicted, number))
 
     def variances_by(self, rows: FloatArray, slopes: FloatArray) -> FloatArray:
         return self._parent.variances_by(rows, self._of_parent(slopes))

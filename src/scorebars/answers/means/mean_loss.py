@@ -19,7 +19,6 @@ from scorebars.answers.combined import in_ordinary_units
 from scorebars.answers.evidence import (
     Evidence,
     losses_of,
-    representatives_of,
     sampling_variance,
     totals_of,
     unit_and_sums,
@@ -139,8 +138,7 @@ class MeanLoss(Answers):
         if level is not EXPECTED:
             data = data.changed(y=y, p=self._perfect_predictions(y, errors), errors=errors)
             _, mean, std = totals_of(self.loss, data)
-        few = representatives_of(self.loss, data)
-        return mean_law(self.loss, errors, y, data.predictions, data.shares, mean, std * std, few)
+        return mean_law(self.loss, errors, y, data.predictions, data.shares, mean, std * std)
 
     def _perfect_predictions(self, y: FloatArray, errors: MeasurementError) -> Any:
         """What a perfect model says of labels whose true values are y."""

@@ -37,14 +37,14 @@ from scorebars.errors.estimated_sizes import CommonScale
 from scorebars.laws import from_cumulants, from_summary
 from scorebars.laws.affine import ScaledLaw
 from scorebars.laws.law import Law, LawWithRoot, NormalLaw
-from scorebars.laws.mean_loss_law import OneLabelLaw
 from scorebars.laws.quadratic.chisquare import GeneralizedChiSquare, interval_from_nodes
 from scorebars.laws.quadratic.quadratic_form import compress_nodes
 from scorebars.laws.quadratic.ratio_moments import root_moments
 from scorebars.laws.samples import SampleLaw
 from scorebars.laws.variance_ratio import VarianceRatio, mean_of_ratios, weighted_ratio
-from scorebars.losses import Loss, SquaredError
+from scorebars.losses import Loss, RootLoss, SquaredError
 from scorebars.measured import Measured
+from scorebars.moments import label_moments
 
 _NORMAL = 1e-10
 """Relative error below which the truth's estimate is normal: its skewness is of this order."""
@@ -339,6 +339,11 @@ class RootAnswers(TransformedAnswers):
 
     def _root(self, level: Level) -> Law:
         law = root_law(self.inner._forward(level))
+        if isinstance(law, SampleLaw) and self.n == 1 and isinstance(self.inner, MeanLoss):
+            data = self.inner._labels()
+            p = data.predictions if level is EXPECTED else data.labels
+            mean, var = label_moments(RootLoss(self.inner.loss), level.errors(data.errors), data.labels, p)
+            return SampleLaw(law.draws, mean=float(mean[0]), var=float(var[0]))
         if isinstance(law, SampleLaw) and math.isinf(law.std) and not self.inner.root_exists():
             return SampleLaw(law.draws, mean=math.inf, var=math.inf)  # draws have a mean even where the law has none
         return law
@@ -362,7 +367,7 @@ def root_law(squared: Law) -> Law:
     """The law of the square root, from that of the square or from its draws."""
     if isinstance(squared, SampleLaw):
         return _root_of_draws(squared)
-    if isinstance(squared, OneLabelLaw | LawWithRoot):
+    if isinstance(squared, LawWithRoot):
         return squared.root()
     return NormalLaw(math.sqrt(squared.mean), 0.0)
 
@@ -510,9 +515,6 @@ class ChiSquaredScore(Score):
     def pvalue(self) -> float:
         """Probability that a perfect model's chi-squared is at least the observed one, with these label errors."""
         return pvalues_of(self._answers)[1]
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return ChiSquaredScore, (self._answers,)
 
 
 def pvalues_of(answers: Answers) -> tuple[float, float]:

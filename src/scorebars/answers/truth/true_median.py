@@ -6,8 +6,7 @@ the interval holds every m for which one half is a possible share.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -22,8 +21,6 @@ _SMOOTH = 0.5
 """Over this part of the typical label error the share within m changes: noisy labels cannot show a step."""
 _MOST = 200
 """Values of m that are tried."""
-_GUESSES = 3
-"""How often a value may guess where to look next; after that, poor guesses are replaced by halving."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,31 +55,28 @@ class MedianOfResiduals:
         found = np.unique(self._sizes[0])
         return found if len(found) <= _MOST else np.quantile(found, np.linspace(0.0, 1.0, _MOST))
 
+    @cached_property
+    def _shares(self) -> dict[int, MeanOfLoss]:
+        """The share of true residuals within each candidate that was tried."""
+        return {}
+
     def _share(self, m: float) -> MeanOfLoss:
         soft = _SMOOTH * self.typical_error
         return MeanOfLoss(self.residuals, Within(m) if soft == 0 else _SoftlyWithin(m, soft), 0.0, 1.0)
 
-    @cached_property
-    def _reached(self) -> FloatArray:
-        """The share of true residuals within each candidate."""
-        size, share = self._sizes
-        below = np.concatenate([[0.0], np.cumsum(share)])
-        return np.asarray(below[np.searchsorted(size, self._candidates, side="right")] / below[-1])
-
     def _between(self, value: float, population: bool, level: float) -> Interval:
         """All m for which one half is a possible share of true residuals within m."""
-        m, reached = self._candidates, self._reached
-        middle = min(int(np.searchsorted(m, value)), len(m) - 1)
-        tried = {middle: self._share(float(m[middle]))}
+        m = self._candidates
+        steps, middle = range(len(m)), min(int(np.searchsorted(m, value)), len(m) - 1)
 
         def end(k: int, up: bool) -> float:
-            if k not in tried:
-                tried[k] = self._share(float(m[k]))
-            return tried[k].end(level, up, population)
+            if k not in self._shares:
+                self._shares[k] = self._share(float(m[k]))
+            return self._shares[k].end(level, up, population)
 
-        first = _first_at_least(lambda k: end(k, True), reached, 0.5, middle)
-        last = _first_at_least(lambda k: end(k, False), reached, math.nextafter(0.5, 1.0), middle)
-        return Interval(min(float(m[min(first, len(m) - 1)]), value), max(float(m[min(last, len(m) - 1)]), value))
+        first = bisect_left(steps, 0.5, hi=middle, key=lambda k: end(k, True))
+        last = bisect_right(steps, 0.5, lo=middle, key=lambda k: end(k, False))
+        return Interval(min(float(m[first]), value), max(float(m[min(last, len(m) - 1)]), value))
 
     def estimate(self, value: float, note: str) -> Estimate:
         """`value` with the intervals that these residuals allow."""
@@ -100,24 +94,3 @@ class _SoftlyWithin(Loss):
 
     def __call__(self, y: FloatArray, p: FloatArray) -> FloatArray:
         return np.clip(0.5 + (self.m - np.abs(y - p)) / (2.0 * self.soft), 0.0, 1.0)
-
-
-def _first_at_least(value: Callable[[int], float], like: FloatArray, least: float, k: int) -> int:
-    """The first step at which a rising `value` is at least `least`, their number if nowhere; it grows about as `like` does.
-
-    A value takes a fit, so each one that was found tells where to look next.
-    """
-    low, high = -1, len(like)
-    before: list[tuple[int, float]] = []
-    while high - low > 1:
-        found, width = value(k), high - low
-        low, high = (low, k) if found >= least else (k, high)
-        if len(before) >= _GUESSES and high - low > width // 2:
-            guess = (low + high) // 2
-        elif before and found != before[-1][1]:  # on the line through the last two
-            guess = k + round((least - found) * (k - before[-1][0]) / (found - before[-1][1]))
-        else:
-            guess = int(np.searchsorted(like, like[k] + least - found))
-        before.append((k, found))
-        k = min(max(guess, low + 1), high - 1)
-    return high

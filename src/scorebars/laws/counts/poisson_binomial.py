@@ -107,14 +107,7 @@ def invert_numbers(p: FloatArray, count: FloatArray | None) -> tuple[IntArray, F
     return first, pmf / np.add.reduce(pmf, axis=1)[:, None]
 
 
-def numbers_of_successes(p: FloatArray, count: FloatArray | None = None) -> tuple[IntArray, FloatArray]:
-    """The same as `invert_numbers`, of few trials by convolution."""
-    if count is None and p.shape[1] <= _CONVOLVED_TOGETHER:
-        return np.zeros(len(p), dtype=np.int64), convolved(p)
-    return invert_numbers(p, count)
-
-
-def convolved(p: FloatArray) -> FloatArray:
+def _convolved(p: FloatArray) -> FloatArray:
     """The probabilities of 0 ... n successes for each row of probabilities p (m, n), all of relative accuracy."""
     pmf = np.zeros((p.shape[1] + 1, len(p)))
     pmf[0] = 1.0
@@ -126,7 +119,8 @@ def convolved(p: FloatArray) -> FloatArray:
 
 def around_rank(p: FloatArray, count: FloatArray | None, rank: int) -> FloatArray:
     """P(number < rank), P(number = rank), P(number > rank), three rows, for each row of probabilities p (m, n)."""
-    first, pmf = numbers_of_successes(p, count)
+    few = count is None and p.shape[1] <= _CONVOLVED_TOGETHER
+    first, pmf = (np.zeros(len(p), dtype=np.int64), _convolved(p)) if few else invert_numbers(p, count)
     apart = np.arange(pmf.shape[1]) + (first[:, None] - rank)
     return np.stack([np.sum(pmf, axis=1, where=where) for where in (apart < 0, apart == 0, apart > 0)])
 

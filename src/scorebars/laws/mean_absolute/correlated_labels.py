@@ -4,10 +4,8 @@ Shared shifts: labels err by e = sigma Z + shared' s with s standard normal and 
 independent and the distribution is known; over s it is averaged:
 
 * many comparable labels: given s the score is nearly normal with known mean, variance, skewness and kurtosis, and its
-  mean slides with s (SlidingNormal). One shift: a fine grid in s. Two: the same for each of some nodes of the second.
-  More: quasi-random points s.
-* few labels that matter and one shift: a mixture of exact distributions over nodes in s.
-* few labels and several shifts: draws.
+  mean slides with s (SlidingNormal). One shift: a fine grid in s. Several: quasi-random points s.
+* few labels that matter: draws.
 
 A full covariance matrix: draws. Mean and variance are the exact ones in every case; draws, which have a fixed seed, are
 moved and stretched to them.
@@ -25,7 +23,6 @@ from scipy.special import ndtr, ndtri
 from scorebars.arrays import FloatArray
 from scorebars.laws.law import Law
 from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
-from scorebars.laws.mixture import MixtureLaw
 from scorebars.laws.samples import SampleLaw, drawn_in_blocks
 from scorebars.moments.correlated import (
     SharedMoments,
@@ -39,7 +36,6 @@ from scorebars.numerics.special import folded_mean, folded_variance, kappa3, kap
 
 _REACH = 8.3
 _NEARLY_NORMAL = 20.0  # labels, counted as (sum v)^2/sum v^2: then four cumulants are within 1e-4
-_EXACT_PARTS, _EXACT_REACH = 45, 7.0
 _FINE_CELLS = 4000
 _WORK = 10_000_000  # labels times nodes
 _SHARED_DRAWS, _FEWEST_SHARED_DRAWS = 100_000, 5_000
@@ -108,35 +104,14 @@ def shared_law(delta: FloatArray, sigma: FloatArray, shared: FloatArray, weight:
     own = own / (float(np.max(own)) or 1.0)  # in this unit squares of tiny errors do not vanish
     labels = float(np.sum(own)) ** 2 / float(np.sum(np.square(own))) if np.any(own) else math.inf
     if labels < _NEARLY_NORMAL:
-        if shifts.shape[0] > 1:
 
-            def errors(rng: np.random.Generator, rows: int) -> FloatArray:
-                own = sigma * rng.standard_normal((rows, delta.size))
-                return np.asarray(own + rng.standard_normal((rows, shifts.shape[0])) @ shifts)
+        def errors(rng: np.random.Generator, rows: int) -> FloatArray:
+            own = sigma * rng.standard_normal((rows, delta.size))
+            return np.asarray(own + rng.standard_normal((rows, shifts.shape[0])) @ shifts)
 
-            count = int(np.clip(4 * _WORK // delta.size, _FEWEST_SHARED_DRAWS, _SHARED_DRAWS))
-            return _drawn(delta, share, errors, count, moments.mean, moments.variance)
-        step = _step(delta, sigma, shifts, share)
-        if 2.0 * _EXACT_REACH / step <= _EXACT_PARTS:
-            half = math.ceil(_EXACT_REACH / step)
-            s = np.arange(-half, half + 1) * (_EXACT_REACH / half)
-            density = np.exp(-0.5 * np.square(s))
-            laws = [FoldedNormalMean(delta + shifts[0] * x, sigma, weight) for x in s]
-            return MixtureLaw(laws, density / np.sum(density), method="quadrature")
+        count = int(np.clip(4 * _WORK // delta.size, _FEWEST_SHARED_DRAWS, _SHARED_DRAWS))
+        return _drawn(delta, share, errors, count, moments.mean, moments.variance)
     return _sliding(delta, sigma, shifts, share, moments)
-
-
-def _step(delta: FloatArray, sigma: FloatArray, shifts: FloatArray, share: FloatArray) -> float:
-    """Distance of nodes in s over which the score given s moves by less than its width, and no label bends unseen."""
-    s = np.linspace(-_REACH, _REACH, 65)
-    mean, std = _given(delta, sigma, shifts, share, s[:, None])
-    slope = np.abs(np.gradient(mean, s))
-    relevant = np.abs(s) < 6.0
-    moves = float(np.min((std / np.maximum(slope, 1e-300))[relevant]))
-    size = np.abs(shifts[0])
-    bending = (share * sigma > 0) & (np.abs(delta) <= 6.0 * size + 6.0 * sigma) & (size > 0)
-    bends = float(np.min((sigma[bending] / size[bending]), initial=math.inf))
-    return 0.85 * min(moves / math.hypot(1.0, moves), 1.2 / math.hypot(1.0, 1.0 / bends) if bends > 0 else 0.0)
 
 
 def _sliding(
@@ -146,18 +121,6 @@ def _sliding(
     k, n = shifts.shape
     if k == 1:
         cells = _cells(delta, sigma, shifts[0], share, int(np.clip(_WORK // n, 120, 2000)), _FINE_CELLS)
-    elif k == 2:
-        # closer where the probability is: a low score asks for s near one point, which the nodes must resolve
-        nodes = np.concatenate([np.arange(-8.2, -4.1, 0.4), np.arange(-40, 41) * 0.1, np.arange(4.2, 8.3, 0.4)])
-        count = int(np.clip(_WORK // (n * nodes.size), 40, 200))
-        parts = [_cells(delta + shifts[1] * s, sigma, shifts[0], share, count, 200) for s in nodes]
-        weight = _between(np.concatenate([[-np.inf], 0.5 * (nodes[1:] + nodes[:-1]), [np.inf]]))
-        for i, part in enumerate(parts):
-            part[0] *= weight[i]
-            # within its strip the second shift moves the mean as well: a little more breadth
-            slope = (parts[min(i + 1, nodes.size - 1)][1:3] - parts[max(i - 1, 0)][1:3]).mean(axis=0)
-            part[3] = np.hypot(part[3], slope / math.sqrt(48.0))
-        cells = np.concatenate(parts, axis=1)
     else:
         from scipy.stats import qmc  # loads all of scipy.stats, and is needed here only
 
@@ -169,7 +132,7 @@ def _sliding(
         cells = np.stack([np.full(mean.size, 1.0 / mean.size), mean, mean, std, *np.outer(shape, np.ones(mean.size))])
     exact = (sigma == 0) & ~np.any(shifts, axis=0)
     lowest = float(np.sum(share[exact] * np.abs(delta[exact])))
-    return SlidingNormal(cells, moments.mean, moments.variance, "quadrature" if k <= 2 else "simulation", lowest)
+    return SlidingNormal(cells, moments.mean, moments.variance, "quadrature" if k == 1 else "simulation", lowest)
 
 
 def _between(edges: FloatArray) -> FloatArray:
@@ -251,38 +214,32 @@ class SlidingNormal(Law):
         # no breadth is a breadth far below what can be seen
         self._scale = np.maximum(factor * std, 1e-12 * math.sqrt(var))
 
-    def _parts(self, u: FloatArray, sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Density, tail (lower for sign 1, upper for -1) and integral of the tail over u, by the Edgeworth series."""
+    def _parts(self, u: FloatArray, sign: float) -> tuple[FloatArray, FloatArray]:
+        """Tail (lower for sign 1, upper for -1) and integral of the tail over u, by the Edgeworth series."""
         g3, g4 = self._skewness / 6.0, self._kurtosis / 24.0
         g33 = np.square(self._skewness) / 72.0
         square = u * u
         with np.errstate(under="ignore"):
             phi = np.exp(-0.5 * np.minimum(square, 1500.0)) / math.sqrt(2.0 * math.pi)
         he2, he3, he4 = square - 1.0, u * (square - 3.0), square * (square - 6.0) + 3.0
-        he5, he6 = u * (square * (square - 10.0) + 15.0), square * (square * (square - 15.0) + 45.0) - 15.0
-        density = phi * (1.0 + g3 * he3 + g4 * he4 + g33 * he6)
+        he5 = u * (square * (square - 10.0) + 15.0)
         tail = ndtr(sign * u) - sign * phi * (g3 * he2 + g4 * he3 + g33 * he5)
         integral = u * ndtr(sign * u) + sign * phi * (1.0 + g3 * u + g4 * he2 + g33 * he4)
-        return density, tail, integral
+        return tail, integral
 
-    def _average(self, x: float, sign: float) -> tuple[float, float]:
-        """The tail at x and the density there."""
+    def _average(self, x: float, sign: float) -> float:
+        """The tail at x."""
         first, last = (x - self._start) / self._scale, (x - self._end) / self._scale
         width = first - last
-        density1, tail1, integral1 = self._parts(first, sign)
-        density2, tail2, integral2 = self._parts(last, sign)
-        density3, tail3, _ = self._parts(0.5 * (first + last), sign)
+        (tail1, integral1), (tail2, integral2) = self._parts(first, sign), self._parts(last, sign)
+        tail3, _ = self._parts(0.5 * (first + last), sign)
         narrow = np.abs(width) < 0.05
         safe = np.where(narrow, 1.0, width)
         tail = np.where(narrow, (tail1 + 4.0 * tail3 + tail2) / 6.0, (integral1 - integral2) / safe)
-        density = np.where(narrow, (density1 + 4.0 * density3 + density2) / 6.0, sign * (tail1 - tail2) / safe)
-        return float(np.sum(self._weight * tail)), float(np.sum(self._weight * density / self._scale))
+        return min(max(float(np.sum(self._weight * tail)), 0.0), 1.0)
 
     def _cdf(self, x: float) -> float:
-        return min(max(self._average(x, 1.0)[0], 0.0), 1.0)
+        return self._average(x, 1.0)
 
     def _sf(self, x: float) -> float:
-        return min(max(self._average(x, -1.0)[0], 0.0), 1.0)
-
-    def _pdf(self, x: float) -> float:
-        return max(self._average(x, 1.0)[1], 0.0)
+        return self._average(x, -1.0)

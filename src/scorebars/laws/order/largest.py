@@ -20,7 +20,7 @@ from scorebars.errors import MeasurementError
 from scorebars.laws.law import Law
 from scorebars.numerics.integration import integral, moments_of_tail
 from scorebars.numerics.roots import crossing
-from scorebars.numerics.special import folded_cdf, folded_pdf
+from scorebars.numerics.special import folded_cdf
 
 _CERTAIN = 9.3  # standard deviations: no error is larger
 _LOWEST = -42.0  # log F at the lower end of the window
@@ -112,14 +112,6 @@ class MaxErrorLaw(Law):
 
     def _sf(self, x: float) -> float:
         return -math.expm1(self._log(x))
-
-    def _pdf(self, x: float) -> float:
-        """F times the sum of p_i'/p_i (the continuous part: the floor itself has a probability)."""
-        size, sigma = self._size, self._sigma
-        if x <= 0.0:
-            return float(folded_pdf(np.zeros(1), size, sigma)[0]) if size.size == 1 else 0.0
-        chance = np.maximum(1.0 - _above(np.asarray(x), size, sigma), 1e-300)
-        return self._cdf(x) * float(np.sum(folded_pdf(np.asarray(x), size, sigma) / chance)) if size.size else math.inf
 
     @cached_property
     def _moments(self) -> tuple[float, float]:

@@ -9,8 +9,8 @@ probability that k errors are at most s and the others above t,
 
 Labels that lie on one side of the middle whatever their errors are only count. Where one or two others remain, the
 median is their mean absolute error. A few: the first formula. More: the second at some dozen x, interpolated between
-them; of very many labels some thousand stand for all in the sums over P_i(x). Labels with very small errors make steps;
-of an odd number they are taken apart from the others, and draws serve for an even one.
+them; of very many labels some thousand stand for all in the sums over P_i(x). Labels with very small errors make steps,
+which are not interpolated: N(x) is asked for at every x, and of very many labels, or an even number, draws serve.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
-from numpy.polynomial.chebyshev import chebfit, chebval
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from scorebars.arrays import FloatArray
 from scorebars.errors import Normal
-from scorebars.laws.counts.poisson_binomial import around_rank, convolved, numbers_of_successes
+from scorebars.laws.counts.poisson_binomial import around_rank
 from scorebars.laws.law import RNG, Law, NormalLaw
 from scorebars.laws.mean_absolute.independent_labels import FoldedNormalMean
 from scorebars.laws.samples import SampleLaw, drawn_in_blocks
@@ -39,17 +38,15 @@ from scorebars.numerics.roots import crossing
 from scorebars.numerics.special import folded_cdf, folded_pdf, folded_sf
 
 _CERTAIN = 10.0  # standard deviations: no error is larger
-_FEWEST, _FEW = 12, 24  # up to so many labels no table of the first formula is tried; up to so many none of the second
+_FEW = 24  # up to so many labels no table is tried
 _FEW_PAIRS = 60  # up to so many labels the first formula serves for averages
 _CONVOLVED = 400  # up to so many labels one error is exact at every x
 _AT_ONCE = 1 << 18  # labels times x for which chances are found together
 _SHARP = 1e-3  # of the range of the median: smaller errors make steps
 _STEP = 0.1  # of the range where the median can be: smaller errors make steps, too narrow for a table
-_MOST_STEPS, _STEP_NODES = 150, 64
 _COUNTS, _NEVER = 2.0, 1e-16  # labels by which few may be off where the median can be; a chance that is none
 _EXACT = 1e-300  # stands for an error of 0
 _EDGE = 5.8  # standard deviations at the ends of the table
-_DEPTH = 23.0  # logarithm of the probability beyond the ends of a table for few labels
 _SMOOTH = 1e-9  # a table that misses its own points by more is not used
 _DRAWS, _FEWEST_DRAWS, _ENTRIES = 100_000, 2_000, 16_000_000
 
@@ -73,21 +70,15 @@ def median_law(delta: Any, sigma: Any) -> Law:
     if size.size > _FEW and middle.count is None:  # small errors make steps that no table shows
         near_middle = middle.undecided()
         if near_middle.steps.any():
-            stepped = None if near_middle.average else _Stepped.of(near_middle)
-            if stepped is not None:
-                return stepped
+            if not near_middle.average and near_middle.number <= _CONVOLVED:
+                return near_middle
             if near_middle.number > _FEW_PAIRS and near_middle.steep:
                 return near_middle.drawn()
-    tables: list[tuple[type[_Tabulated], int]] = []  # the more labels, the smoother
-    if size.size > _FEW:
-        degrees = (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48)
-        tables += [(_Tabulated, degree) for degree in degrees]
-    if middle.average and _FEWEST < size.size <= _FEW_PAIRS and not middle.sharp.any():
-        tables += [(_TabulatedPair, degree) for degree in (20, 40)]
-    for kind, degree in tables:
-        table = kind(middle, degree)
-        if table.miss < _SMOOTH:
-            return table
+    if size.size > _FEW:  # the more labels, the smoother
+        for degree in (6, 12) if size.size > 10_000 else (8, 12, 24, 48) if size.size > _CONVOLVED else (12, 24, 48):
+            table = _Tabulated(middle, degree)
+            if table.miss < _SMOOTH:
+                return table
     if size.size > (_FEW_PAIRS if middle.average else _CONVOLVED) or (middle.average and middle.sharp.any()):
         return middle.drawn()
     return middle
@@ -239,7 +230,9 @@ class _Tabulated(Law):
         low, high = self._ends = self._range(of)
         angle = np.pi * np.arange(0.5, 2 * degree + 1) / (2 * degree + 1)
         place = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(angle)
-        under, over = self._tails(of, place, degree)
+        less, middle, more = of.counts(place, place)
+        nearer = 0.5 * (middle - _slope_of_gap(of, place, degree)) if of.average else middle
+        under, over = more + nearer, less + middle - nearer
         scores = np.where(under < over, ndtri(under), -ndtri(over))
         self.miss = math.inf
         if np.all(np.isfinite(scores)):
@@ -263,119 +256,22 @@ class _Tabulated(Law):
         reach = _EDGE * math.sqrt(of.total(p * (1.0 - p))) / rate
         return max(low, float(centre) - reach), min(high, float(centre) + reach)
 
-    def _tails(self, of: _MiddleErrors, place: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
-        """P(X <= x) and P(X > x) at these places."""
-        less, middle, more = of.counts(place, place)
-        nearer = 0.5 * (middle - _slope_of_gap(of, place, degree)) if of.average else middle
-        return more + nearer, less + middle - nearer
-
-    def _place(self, x: Any) -> Any:
-        """Where x stands in the table."""
-        return x
-
-    def _scores(self, place: Any) -> FloatArray:
-        inside = np.clip(place, *self._ends)
-        return np.asarray(self._curve(inside) + (place - inside) * np.maximum(self._slope(inside), 0.0))
+    def _scores(self, x: Any) -> FloatArray:
+        inside = np.clip(x, *self._ends)
+        return np.asarray(self._curve(inside) + (x - inside) * np.maximum(self._slope(inside), 0.0))
 
     def _cdf(self, x: float) -> float:
-        return float(ndtr(self._scores(self._place(x))))
+        return float(ndtr(self._scores(x)))
 
     def _sf(self, x: float) -> float:
-        return float(ndtr(-self._scores(self._place(x))))
+        return float(ndtr(-self._scores(x)))
 
     @cached_property
     def _moments(self) -> tuple[float, float]:
-        low, high = self._between()
-        marks = np.linspace(low, high, 7)
-        return moments_of_tail(lambda x: ndtr(-self._scores(self._place(x))), low, high, marks, 1e-13)
-
-    def _between(self) -> tuple[float, float]:
-        """Where nearly all of the probability lies."""
+        """Over where nearly all of the probability lies."""
         low, high = self._ends
-        return max(1.4 * low - 0.4 * high, 0.0), 1.4 * high - 0.4 * low
-
-
-class _TabulatedPair(_Tabulated):
-    """The average of two middle errors of few labels: by the first formula, against log x, as it is a power of x near 0."""
-
-    def _range(self, of: _MiddleErrors) -> tuple[float, float]:
-        """Where the bound of Chernoff, which is that of equal chances, leaves no probability beyond."""
-        low, high = of.ends
-        share = of.rank / of.number
-
-        def exponent(x: float) -> float:
-            p = of.total(folded_cdf(np.asarray(x), *of.labels)) / of.number
-            if not 0.0 < p < 1.0:
-                return math.copysign(math.inf, p - share)
-            gap = share * math.log(share / p) + (1.0 - share) * math.log((1.0 - share) / (1.0 - p))
-            return math.copysign(of.number * gap, p - share)
-
-        first, last = (
-            crossing(lambda x: exponent(x) + _DEPTH, low, high, rtol=1e-3),
-            crossing(lambda x: exponent(x) - _DEPTH, low, high, rtol=1e-3),
-        )
-        return math.log(max(first, 1e-3 * last)), math.log(last)
-
-    def _tails(self, of: _MiddleErrors, place: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
-        return of.tails(np.exp(place))
-
-    def _place(self, x: Any) -> Any:
-        with np.errstate(divide="ignore"):
-            return np.log(np.maximum(x, 0.0))
-
-    def _between(self) -> tuple[float, float]:
-        return math.exp(self._ends[0]), math.exp(self._ends[1])
-
-
-class _Stepped(Law):
-    """The error of a rank among many labels, some of which have very small errors and so make steps.
-
-    With S(x) labels of the others below x and C(x) of these, P(X <= x) = sum_c P(C(x) = c) P(S(x) >= rank - c): the
-    second is smooth in x, and tabulated for every c; the first is a product over few labels.
-    """
-
-    method = "quadrature"
-    support = (0.0, math.inf)
-
-    def __init__(self, of: _MiddleErrors, coefficients: FloatArray) -> None:
-        self._ends, self._coefficients = of.ends, coefficients
-        self._labels = tuple(each[of.steps] for each in of.labels)
-
-    @classmethod
-    def of(cls, middle: _MiddleErrors) -> _Stepped | None:
-        """None where the steps are too many, or the others too rough for a table."""
-        steps = middle.steps
-        number, (low, high) = int(np.count_nonzero(steps)), middle.ends
-        if number > _MOST_STEPS or steps.all():
-            return None
-        nodes = np.cos(np.pi * np.arange(0.5, _STEP_NODES) / _STEP_NODES)
-        x = 0.5 * (low + high) + 0.5 * (high - low) * nodes
-        chances = folded_cdf(x[:, None], *(each[~steps] for each in middle.labels))
-        first, pmf = numbers_of_successes(np.clip(chances, 0.0, 1.0))
-        over = np.pad(np.cumsum(pmf[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
-        needed = np.clip(middle.rank - np.arange(number + 1) - first[:, None], 0, pmf.shape[1])
-        table = np.take_along_axis(over, needed, axis=1)
-        coefficients = np.asarray(chebfit(nodes, table, _STEP_NODES - 1), dtype=np.float64)
-        return cls(middle, coefficients) if np.max(np.abs(coefficients[-4:])) < _SMOOTH else None
-
-    def _under(self, x: FloatArray) -> FloatArray:
-        low, high = self._ends
-        inside = np.clip(x, low, high)
-        smooth = chebval((2.0 * inside - low - high) / (high - low), self._coefficients)
-        below = convolved(folded_cdf(inside[:, None], *self._labels))
-        found = np.clip(np.einsum("xc,cx->x", below, smooth), 0.0, 1.0)
-        return np.where(x < low, 0.0, np.where(x > high, 1.0, found))
-
-    def _cdf(self, x: float) -> float:
-        return float(self._under(np.array([x]))[0])
-
-    @cached_property
-    def _moments(self) -> tuple[float, float]:
-        """Panels end around every step."""
-        low, high = self._ends
-        size, sigma = self._labels
-        marks = np.append(size + sigma * np.array([[-7.0], [-2.0], [0.0], [2.0], [7.0]]), np.linspace(low, high, 25))
-        return moments_of_tail(lambda x: 1.0 - self._under(x), low, high, marks, 1e-10)
+        low, high = max(1.4 * low - 0.4 * high, 0.0), 1.4 * high - 0.4 * low
+        return moments_of_tail(lambda x: ndtr(-self._scores(x)), low, high, np.linspace(low, high, 7), 1e-13)
 
 
 def _slope_of_gap(of: _MiddleErrors, x: FloatArray, degree: int) -> FloatArray:

@@ -48,47 +48,25 @@ from scipy.special import ndtri
 from scorebars.arrays import FloatArray
 from scorebars.laws.contour import Contour, Inversion, InvertedLaw, Numbers, contour, log1p
 from scorebars.laws.law import LawWithRoot
-from scorebars.laws.quadratic.quadratic_form import DEPTH, EXACT, compress, compress_nodes
+from scorebars.laws.quadratic.quadratic_form import EXACT, compress, compress_nodes
 from scorebars.laws.quadratic.ratio_moments import over_all_scales
 from scorebars.moments.correlated import shares_of
 from scorebars.numerics.roots import crossing
 
 # cumulant generating functions --------------------------------------------------------------------
 
-_SMALL = 0.1
-_ODD = 1.0 / np.arange(15.0, 1.0, -2.0)  # 1/15, 1/13, ... 1/3: series of artanh, highest power first
+_SMALL = 0.01
+_SERIES = np.append([0.0, 0.0], 0.5 / np.arange(2.0, 10.0))  # of log_excess, to rounding up to _SMALL
 _CELLS = 2_000_000  # nodes times labels that are looked at in one go
-_PRECISION = -39.0  # logarithm of the first term that may be left out, relative to the sum
 
 
 def log_excess(u: Numbers) -> Numbers:
-    """-(log(1 - u) + u) / 2 without cancellation at small u: with w = u / (2 - u), log(1 - u) = -2 artanh(w)."""
-    size = np.abs(u)
-    largest = float(size.max(initial=0.0))
-    if largest < _SMALL:
-        return _small_excess(u, largest)
-    out = log1p(-u)
-    out += u
-    out *= -0.5
-    small = size < _SMALL
-    out[small] = _small_excess(u[small], _SMALL)
+    """-(log(1 - u) + u) / 2 without cancellation at small u, where it is a power series."""
+    small = np.abs(u) < _SMALL
+    out, large = np.empty_like(u), u[~small]
+    out[small] = np.polynomial.polynomial.polyval(u[small], _SERIES)
+    out[~small] = -0.5 * (log1p(-large) + large)
     return out
-
-
-def _small_excess(u: Numbers, largest: float) -> Numbers:
-    """The same for |u| up to `largest`, which says how many terms are needed."""
-    w = u / (2.0 - u)
-    w2 = w * w
-    terms = math.ceil(0.5 * _PRECISION / math.log(largest / (2.0 - largest))) if largest > 0 else 1
-    first, *others = _ODD[-terms:].tolist()
-    series = np.full_like(w, first)
-    for coefficient in others:
-        series *= w2
-        series += coefficient
-    series *= w2
-    series += 0.5 * u
-    series *= w
-    return series
 
 
 class _SquaresCGF(ABC):
@@ -258,15 +236,11 @@ def _eigenvalues(matrices: Numbers) -> Numbers:
 # the distribution ---------------------------------------------------------------------------------
 
 _LOWEST = 1e-100  # of the mean: nothing is found closer to the floor
-_NOTHING = 746.0  # exp of minus this is 0
-_REACH: FloatArray = 4.0 ** np.arange(7.0)
+_RAREST = 1e-60  # no quantile is looked for that is rarer
 
 
 class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
-    """Distribution of floor + Q, with `cgf` that of Q > 0, or None if nothing is random.
-
-    `compressed`: nodes of the cgf stand for many labels of different errors.
-    """
+    """Distribution of floor + Q, with `cgf` that of Q > 0, or None if nothing is random."""
 
     method = "exact"
 
@@ -276,9 +250,8 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
         floor: float,
         mean: float,
         variance: float,
-        compressed: bool = False,
     ) -> None:
-        self.cgf, self.floor, self._compressed = cgf, floor, compressed
+        self.cgf, self.floor = cgf, floor
         self._moments = mean, variance
         self.support = (floor, math.inf if cgf is not None else floor)
 
@@ -324,10 +297,9 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
             return cls(None, floor, floor, 0.0)
         if lam.size > EXACT:
             lam, (count, b2) = compress_nodes(lam, np.stack([count, b2]))
-        compressed = lam.size > 1 and float(np.sum(count)) > EXACT + 0.5
         cgf = DiagonalCGF(count, lam, b2)
         mean = floor + cgf.mean if mean is None else mean
-        return cls(cgf, floor, mean, cgf.k2 if variance is None else variance, compressed)
+        return cls(cgf, floor, mean, cgf.k2 if variance is None else variance)
 
     @classmethod
     def covariance(cls, delta: FloatArray, cov: FloatArray, weight: FloatArray | None = None) -> GeneralizedChiSquare:
@@ -345,7 +317,7 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
         mean = floor + float(offset @ offset + np.trace(matrix))
         variance = max(float(2 * np.sum(matrix * matrix) + 4 * offset @ matrix @ offset), 0.0)
         law = cls.of_nodes(np.where(lam > rounding, lam, 0.0), np.ones(lam.size), (offset @ vectors) ** 2, floor=floor)
-        return law if law.cgf is None else cls(law.cgf, law.floor, mean, variance, law._compressed)
+        return law if law.cgf is None else cls(law.cgf, law.floor, mean, variance)
 
     @classmethod
     def low_rank(
@@ -385,7 +357,7 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
         gram = np.empty((nodes.size, x.shape[1], x.shape[1]))
         gram[:, rows, columns] = gram[:, columns, rows] = sums[1:].T
         cgf = LowRankCGF(sums[0], nodes, gram, along)
-        return cls(cgf, floor, floor + mean, cgf.k2, compressed=True)
+        return cls(cgf, floor, floor + mean, cgf.k2)
 
     @classmethod
     def in_batches(
@@ -425,36 +397,18 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
         assert self.cgf is not None
         return Inversion(self.cgf.contour, self.cgf.mean, math.sqrt(self.cgf.k2))
 
-    def _out_of_reach(self, height: float) -> bool:
-        """Whether the nodes of a compressed distribution are not good for the small probability beyond this height.
-
-        Sums of squares of independent normals, with l the largest variance, fulfil
-
-            P(X > mean + sqrt(2 c var) + 2 c l) < exp(-c)
-
-        (Laurent and Massart 2000), and P(X <= x) is below exp(K(t) - t x) for every t < 0.
-        """
-        if not self._compressed or not isinstance(self.cgf, DiagonalCGF):
-            return False
-        mean, variance = self._moments[0] - self.floor, self._moments[1]
-        if height > mean:
-            return height - mean > math.sqrt(2.0 * _NOTHING * variance) + 2.0 * _NOTHING * float(self.cgf.lam.max())
-        return float(np.min(self.cgf.exponent(-_REACH / height, height))) < DEPTH
-
     def _probabilities(self, x: float) -> tuple[float, float, float]:
         """P(value <= x), P(value > x) and density."""
         if self.cgf is None:
             return 1.0, 0.0, math.inf
         height = max(x - self.floor, _LOWEST * self.cgf.mean)
-        if self._out_of_reach(height):
-            return float(x > self._moments[0]), float(x < self._moments[0]), 0.0
         under, over, density = self._inversion.probabilities(height)
         return (under, over, density) if height == x - self.floor else (0.0, 1.0, density)
 
     def _ppf(self, q: float) -> float:
         if self.cgf is None:
             return self.floor
-        return self.floor + self._inversion.ppf(max(q, math.exp(DEPTH)) if self._compressed else q)
+        return self.floor + self._inversion.ppf(max(q, _RAREST))
 
     def root_deficit(self) -> float:
         """The integral over t above, in log t."""

@@ -44,8 +44,6 @@ Block = Callable[[slice], tuple[FloatArray, FloatArray]]
 
 BLOCK = 1 << 15  # labels a block: small enough for the cache
 EXACT = 256  # so many labels are kept as they are
-DEPTH = -140.0
-"""Logarithm of the lower tail down to which compressed labels are good."""
 
 _LARGEST = 64  # how many of the largest variances stay apart when there are more
 _POINTS = 12

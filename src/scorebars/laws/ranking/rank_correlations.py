@@ -21,7 +21,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, ndtri
 
 from scorebars.arrays import FloatArray, IntArray
 from scorebars.laws.law import RNG, Law, NormalLaw
@@ -36,7 +35,7 @@ _DRAWS, _DRAWN_LABELS = 20_000, 500_000  # of few labels
 _SHAPE_LABELS, _SHAPE_DRAWS = 96, 2_000  # for a skewness known to 0.05; its part in many labels is smaller
 _MANY_DRAWS = 1_000
 _MOMENT_LABELS, _FEWEST = 5_000_000, 64  # labels in all draws, and draws at least: the std is then known to 9 %
-_LEAST_SKEWED, _MOST_SKEWED = 1e-4, 0.9  # a smaller skewness shows nowhere; draws of few labels overstate a larger one
+_MOST_SKEWED = 0.9  # draws of few labels overstate a larger one
 
 
 def spearman_law(y: FloatArray, p: FloatArray, sigma: FloatArray | float) -> Law:
@@ -81,7 +80,9 @@ def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, kendall:
     if y.size > _EXACT:
         found = first_order_moments(y, s, r, kendall)
         if found is None:
-            return DrawnNormalLaw(_draws(y, s, r, factor, kendall))
+            draws = _draws(y, s, r, factor, kendall)
+            spread = float(np.std(draws, ddof=1)) if draws.size > 1 else 0.0
+            return NormalLaw(float(np.mean(draws)), spread, "simulation" if spread > 0 else "exact")
         return NormalLaw(factor * found[0], factor * math.sqrt(found[1]), method="delta")
     mean, variance = rank_sum_moments(y, s, r, kendall)
     mean, variance = factor * mean, factor * factor * variance
@@ -89,9 +90,7 @@ def _law(y: FloatArray, r: FloatArray, s: FloatArray, factor: float, *, kendall:
         return NormalLaw(mean, 0.0)
     if y.size <= _FEW:
         return SampleLaw(partial(_draws, y, s, r, factor, kendall), mean=mean, var=variance)
-    part = min(_SHAPE_LABELS / y.size, 1.0)
-    draws = int(part * _SHAPE_DRAWS)
-    return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, kendall, draws), part, draws)
+    return SkewedLaw(mean, math.sqrt(variance), partial(_skewness, y, s, r, kendall))
 
 
 def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, kendall: bool) -> FloatArray:
@@ -101,74 +100,48 @@ def _draws(y: FloatArray, s: FloatArray, r: FloatArray, factor: float, kendall: 
     return factor * drawn_rank_sums(y, s, r, kendall, count if np.any(s > 0) else 1, np.random.default_rng(FIXED_SEED))
 
 
-def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, kendall: bool, number: int) -> float:
-    """That of drawn sums of some labels, evenly spread over the predictions."""
+def _skewness(y: FloatArray, s: FloatArray, r: FloatArray, kendall: bool) -> float:
+    """That of drawn sums of some labels, evenly spread over the predictions, times the root of their part of all."""
     count = min(y.size, _SHAPE_LABELS)
+    part = count / y.size
     some = np.argsort(r, kind="stable")[((np.arange(count) + 0.5) * (y.size / count)).astype(np.intp)]
     rank = _mid_ranks(r[some])
-    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), kendall, number, np.random.default_rng(FIXED_SEED))
+    rng = np.random.default_rng(FIXED_SEED)
+    draws = drawn_rank_sums(y[some], s[some], rank - rank.mean(), kendall, int(part * _SHAPE_DRAWS), rng)
     scatter = float(np.std(draws))
-    return float(np.mean(np.power((draws - np.mean(draws)) / scatter, 3))) if scatter > 0 else 0.0
+    return math.sqrt(part) * float(np.mean(np.power((draws - np.mean(draws)) / scatter, 3))) if scatter > 0 else 0.0
 
 
 class SkewedLaw(NormalLaw):
     """A shifted gamma distribution (Pearson's type III) of given mean, standard deviation and skewness.
 
-    The skewness is drawn when a probability is first asked for: of a part of the labels, times the root of this part.
+    The skewness is drawn when a probability is first asked for.
     """
 
-    def __init__(self, mean: float, std: float, skewness: Callable[[], float], part: float, draws: int) -> None:
+    def __init__(self, mean: float, std: float, skewness: Callable[[], float]) -> None:
         super().__init__(mean, std, "simulation")
-        self._source, self._part, self._draws = skewness, part, draws
+        self._source = skewness
 
     @cached_property
-    def _gamma(self) -> tuple[float, float]:
-        """To which side the tail is long, and the shape k = 4 / skewness^2, so large for a skewness of 0 that it is none."""
-        skewness = self._source() * math.sqrt(self._part)
-        size = min(max(abs(skewness), _LEAST_SKEWED), _MOST_SKEWED)
-        return math.copysign(1.0, skewness), 4.0 / size**2
+    def _shape(self) -> Any:
+        from scipy.stats import pearson3
 
-    def _beyond(self, z: float, side: float) -> float:
-        """P(Z > z) for side 1, P(Z <= z) for side -1."""
-        sign, k = self._gamma
-        tail = gammaincc if side == sign else gammainc
-        return float(tail(k, max(k + sign * z * math.sqrt(k), 0.0)))
+        return pearson3(min(max(self._source(), -_MOST_SKEWED), _MOST_SKEWED))
 
     def _below(self, z: float) -> float:
-        return self._beyond(z, -1.0)
+        return float(self._shape.cdf(z))
 
     def _sf(self, x: float) -> float:
-        return self._beyond(self._z(x), 1.0)
+        return float(self._shape.sf(self._z(x)))
 
     def _density(self, z: float) -> float:
-        sign, k = self._gamma
-        at = k + sign * z * math.sqrt(k)
-        return math.exp((k - 1.0) * math.log(at) - at - float(gammaln(k))) * math.sqrt(k) if at > 0 else 0.0
+        return float(self._shape.pdf(z))
 
     def _quantile(self, q: float) -> float:
-        sign, k = self._gamma
-        return sign * (float((gammaincinv if sign > 0 else gammainccinv)(k, q)) - k) / math.sqrt(k)
+        return float(self._shape.ppf(q))
 
     def _draw(self, rng: RNG, size: Any) -> Any:
-        sign, k = self._gamma
-        return sign * (rng.standard_gamma(k, size) - k) / math.sqrt(k)
-
-    def standard_error(self, q: float) -> float:
-        """Standard error of the quantile at q, from the finite number of draws that show the skewness."""
-        return self._std() * abs(float(ndtri(q)) ** 2 - 1.0) * math.sqrt(self._part / (6.0 * self._draws))
-
-
-class DrawnNormalLaw(NormalLaw):
-    """Normal with the mean and standard deviation of `draws`."""
-
-    def __init__(self, draws: FloatArray) -> None:
-        spread = float(np.std(draws, ddof=1)) if draws.size > 1 else 0.0
-        super().__init__(float(np.mean(draws)), spread, method="simulation" if spread > 0 else "exact")
-        self._count = draws.size
-
-    def standard_error(self, q: float) -> float:
-        """Standard error of the quantile at q, from the finite number of draws."""
-        return self.std * math.sqrt((1.0 + 0.5 * float(ndtri(q)) ** 2) / self._count)
+        return self._shape.rvs(size, rng)
 
 
 def drawn_rank_sums(

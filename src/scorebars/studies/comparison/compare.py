@@ -299,7 +299,8 @@ class Comparison(Shown):
     def ranking(self, draws: int = 20_000, rng: np.random.Generator | int | None = 0) -> Ranking:
         """Probability of each rank for each model, from joint draws of all scores on common labels.
 
-        At most as many are drawn as the differences are made of; these are kept, and `rng` then only orders equal scores.
+        The draws are those that differences are made of, of which there may be fewer than `draws`. They are made once, and
+        `rng` then only decides the order of equal scores.
         """
         rng = np.random.default_rng(rng)
         values = self._models.draws(draws, rng, self.sampling)

@@ -102,22 +102,10 @@ class PairedMeans(ModelsOnSameLabels):
         each = self._moves(terms, math.sqrt(self._sample_size / (self._sample_size - 1)))
         return each if self.groups is None else np.asarray(np.bincount(self.groups, each), dtype=np.float64)
 
-    @once
-    def _difference_in_groups(self, a: str, b: str) -> tuple[float, float]:
-        """Variance of a difference over test sets of groups, and its degrees of freedom."""
-        assert self.groups is not None
-        first, second = self._item_moves(a), self._item_moves(b)
-        return unequal_groups(first - second, self.shares, self.groups)
-
     def item_std(self, a: str, b: str) -> float:
         if self.groups is None or self._sample_size < 2:
             return super().item_std(a, b)
-        return math.sqrt(self._difference_in_groups(a, b)[0])
-
-    def item_df(self, a: str, b: str) -> float:
-        if self.groups is None or self._sample_size < 2:
-            return max(self._sample_size - 1, 1)
-        return self._difference_in_groups(a, b)[1]
+        return math.sqrt(unequal_groups(self._item_moves(a) - self._item_moves(b), self.shares, self.groups)[0])
 
     @once
     def _item_moves(self, name: str) -> FloatArray:
