@@ -35,8 +35,9 @@ def test_a_thin_slice(situation):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: "-".join(s.key))
-def test_each(situation):
+@pytest.mark.parametrize("situation", SITUATIONS[::7], ids=lambda s: "-".join(s.key))
+def test_some_of_each_kind(situation):
+    """One situation in seven, which meets every model, amount of knowledge, rate and score; `judges.csv` has all."""
     warnings.simplefilter("ignore")
     row = measure(situation, 200, math.inf)
     assert float(row["held"]) >= 0.88 and float(row["held_population"]) >= 0.88
