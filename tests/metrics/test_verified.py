@@ -693,3 +693,9 @@ def test_a_ranking_leaves_room_for_wrong_labels_like_those_seen():
         errors.append(float(found.truth) - here)
     assert np.mean(held) >= 0.88
     assert np.mean(widths) < 1.4 * 3.92 * np.std(errors)
+
+
+def test_an_expected_score_that_does_not_scatter_has_no_range():
+    _, y, p, _, gold = judged()
+    text = sb.accuracy_score(y, p, yerr=sb.Verified(gold)).explain()
+    assert "the same, since gold labels do not tell how fresh labels would fall." in text and "of the time" not in text

@@ -262,10 +262,11 @@ def sentences(record: Record, interval: Interval, warnings: list[str], repeats: 
     answers = record.answers
     expected, share = answers["expected"], answers["noise_share"].value
     observed, low, high = (rounded(end, expected.std) for end in (answers["observed"].value or 0.0, *interval))
+    falls = "" if interval[0] == interval[1] else f"; 95 % of the time it falls between {low} and {high}"
     lines = [
         f"{record.declaration.title} of {counted(record.n, 'label')} ({record.direction}).",
         f"observed {observed}: {record.observed_is}.",
-        f"expected {expected.text}: {record.expected_is}; 95 % of the time it falls between {low} and {high}.",
+        f"expected {expected.text}: {record.expected_is}{falls}.",
     ]
     same = "" if repeats == 1 else f", each the mean of {repeats} repeats"
     for question in QUESTIONS[2:]:
