@@ -47,6 +47,7 @@ _BEND = math.pi / 8  # by which the hyperbola leaves the way straight up
 _RADIUS = 2.0  # of the hyperbola, in widths
 _STEP = 0.07  # along the hyperbola
 _RISE = 3.0  # by which the integrand may rise above exp(peak) along it
+_MOVED = _NEGLIGIBLE + 5.0  # at which the path may end for a neighbour of the k that it was made for
 _BLOCKS = (0, 36, 72, 144, 288, 576)  # steps that are made together
 _COARSE = 3e-5, 1e-6  # by which three times the step may change the result: on a bent and on a straight path
 _FAR = 1e13  # widths at t = 0: further out k is lost in rounding
@@ -86,9 +87,10 @@ def _complex(real: Numbers, imag: Numbers) -> Numbers:
 
 
 class Steps(NamedTuple):
-    """A path with equal steps: what three times the step misses of the pole, and by how much that step may change the
-    result."""
+    """A path with equal steps: k - peak at its nodes, what three times the step misses of the pole, and by how much that
+    step may change the result."""
 
+    height: Numbers
     coarse_pole: float
     tolerance: float
 
@@ -133,6 +135,18 @@ class Contour(NamedTuple):
         missed = (self.steps.coarse_pole - self.pole) * math.exp(min(-self.peak, 700.0))
         change = math.copysign(1.0, self.t0) * (3.0 * terms[1::3].sum() - terms.sum()) + missed
         return bool(abs(change) < self.steps.tolerance)
+
+    def moved(self, k: Exponent) -> Contour | None:
+        """The same path for a k that differs little from its own and not at t = 0; None where it does not serve."""
+        if self.steps is None:
+            return None
+        with np.errstate(all="ignore"):
+            if not k(np.array([self.t0]))[0] - self.peak < _RISE:  # or it ends between 0 and t0
+                return None
+            height = k(self.t) - self.peak
+            weight = self.weight * np.exp(height - self.steps.height)
+        found = self._replace(weight=weight, steps=self.steps._replace(height=height))
+        return found if height.real.max() < _RISE and height[-1].real < _MOVED and found.converged() else None
 
 
 def saddlepoint(k: Exponent, unit: float, guess: float = 0.0) -> tuple[float, float]:
@@ -198,7 +212,7 @@ def contour_through(k: Exponent, t0: float, width: float, unit: float, bent: Ben
 def _hyperbola(k: Exponent, t0: float, width: float, peak: float, residue: float, bend: float) -> Contour | None:
     """The path with equal steps in y; None where that does not converge fast."""
     radius = _RADIUS * width
-    nodes, weights = [], []
+    nodes, weights, heights = [], [], []
     for start, end in itertools.pairwise(_BLOCKS):
         y = (np.arange(start, end) + 0.5) * _STEP
         t = t0 + radius * (np.sin(bend + 1j * y) - math.sin(bend))
@@ -206,17 +220,18 @@ def _hyperbola(k: Exponent, t0: float, width: float, peak: float, residue: float
         if not height.real.max() < _RISE:
             return None
         nodes.append(t)
+        heights.append(height)
         weights.append(np.exp(height) * np.cos(bend + 1j * y) * (1j * radius * _STEP / math.pi))
         if height[-1].real < _NEGLIGIBLE:
             break
     else:
         return None
-    t, weight = np.concatenate(nodes), np.concatenate(weights)
+    t, weight, height = (np.concatenate(blocks) for blocks in (nodes, weights, heights))
     sine = math.sin(bend) - t0 / radius
     away = abs(bend - math.asin(sine)) if abs(sine) < 1 else math.inf  # of the pole, in y
     away = away if away < _BEND else math.inf  # so far that other singularities may lie closer
     pole, coarse_pole = (residue * float(expit(-2.0 * math.pi * away / step)) for step in (_STEP, 3.0 * _STEP))
-    found = Contour(t, weight, pole, peak, t0, width, Steps(coarse_pole, _COARSE[bend == 0]))
+    found = Contour(t, weight, pole, peak, t0, width, Steps(height, coarse_pole, _COARSE[bend == 0]))
     return found if found.converged() else None
 
 

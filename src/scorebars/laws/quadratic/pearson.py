@@ -28,7 +28,7 @@ from scorebars.arrays import FloatArray
 from scorebars.laws.contour import Numbers
 from scorebars.laws.quadratic.chisquare import log_excess
 from scorebars.laws.quadratic.quadratic_form import PI, THETA, Components, E, QuadraticForm
-from scorebars.laws.quadratic.ratio import FormLaw
+from scorebars.laws.quadratic.ratio import FormLaw, Paths
 from scorebars.laws.quadratic.ratio_moments import Deviation, Tilted, over_all_scales, tilt
 
 _SMALL_NOISE = 0.01  # variance of B / b^2 below which the variance is taken about r0
@@ -176,7 +176,7 @@ class PearsonLaw(FormLaw):
         slopes = self._pdf(-x), self._pdf(x)
         return KroghInterpolator([-x, -x, 0.0, x, x], [left, slopes[0], self._signs[0], right, slopes[1]])
 
-    def tails(self, x: float) -> tuple[float, float]:
+    def tails(self, x: float, paths: Paths | None = None) -> tuple[float, float]:
         negative, positive = self._signs
         if self._fixed is None and abs(x) < 1:
             if self._count == 2:
@@ -190,7 +190,7 @@ class PearsonLaw(FormLaw):
                 tail = super().tails(math.copysign(_LAST, x))[int(x > 0)]
                 tail *= ((1.0 - abs(x)) / (1.0 - _LAST)) ** (0.5 * self._count - 1.0)
                 return (1.0 - tail, tail) if x > 0 else (tail, 1.0 - tail)
-        return super().tails(x)
+        return super().tails(x, paths)
 
     def _pdf(self, x: float) -> float:
         if self._fixed is None:

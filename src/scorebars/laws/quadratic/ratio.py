@@ -32,6 +32,10 @@ _HIGH = 0.5  # values from which the exponent is formed about the largest value 
 _QUANTILE = 1e-10  # by how much the normal quantile of a probability may be missed
 _LINEAR = 1e-13  # relative errors of labels so small that the metric is linear in them
 _FARTHEST = 300.0  # |u(x)| beyond which no quantile is sought
+_SHARED = 0.4, 0.1  # how far in u a contour serves: in standard deviations, and at most
+
+Paths = dict[float, Contour]
+"""The contours of one search, by the x that each was made for."""
 
 
 class FormLaw(Law):
@@ -100,8 +104,8 @@ class FormLaw(Law):
         centre, std = self._centre()
         return NormalLaw(centre, std) if std < _LINEAR * max(abs(centre), self._slope_at(centre)) else None
 
-    def tails(self, x: float) -> tuple[float, float]:
-        """P(value <= x) and P(value > x)."""
+    def tails(self, x: float, paths: Paths | None = None) -> tuple[float, float]:
+        """P(value <= x) and P(value > x). A search hands over its contours: each serves for all x close to its own."""
         if self._fixed is not None:
             return float(x >= self._fixed), float(x < self._fixed)
         if not self.support[0] < x < self.support[1]:
@@ -110,8 +114,23 @@ class FormLaw(Law):
             return self._normal._cdf(x), self._normal._sf(x)
         if self._largest(x) <= 0:
             return 1.0, 0.0
-        path = self._path(x)
+        path = self._path(x) if paths is None else self._path_near(x, paths)
         return self._join(x, min(path.tail(), 1.0), path.upper)
+
+    def _path_near(self, x: float, paths: Paths) -> Contour:
+        """The contour of a place close to x, of the same sign, moved to x, or a new one."""
+        for place, path in paths.items():
+            if (place > 0) == (x > 0) and abs(self._unbounded(x) - self._unbounded(place)) <= self._shared_distance:
+                moved = path.moved(lambda t: self._exponent(t, x))
+                if moved is not None:
+                    return moved
+        paths[x] = self._path(x)
+        return paths[x]
+
+    @cached_property
+    def _shared_distance(self) -> float:
+        centre, std = self._centre()
+        return min(_SHARED[0] * std / self._slope_at(centre), _SHARED[1])
 
     def _cdf(self, x: float) -> float:
         return self.tails(x)[0]
@@ -150,10 +169,11 @@ class FormLaw(Law):
         target = float(ndtri(q)) if q < 0.5 else -float(ndtri(1.0 - q))
         centre, std = self._centre()
         start, unit = self._unbounded(centre), std / self._slope_at(centre)
+        paths: Paths = {}
 
         @cache
         def miss(u: float) -> float:
-            lower, upper = self.tails(self._value(u)) if u != start else self._central_tails
+            lower, upper = self.tails(self._value(u), paths) if u != start else self._central_tails
             z = float(ndtri(lower)) if lower < 0.5 else -float(ndtri(upper))
             return min(max(z, -40.0), 40.0) - target
 
