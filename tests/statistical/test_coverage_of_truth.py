@@ -1,5 +1,7 @@
 """Intervals of the score against the truth: labels drawn around true values that stay as they are."""
 
+import math
+
 import numpy as np
 import pytest
 from simulated_coverage import assert_covers, effort, repeated, slowly
@@ -28,10 +30,15 @@ def of_truth(function, true_residual, s, level, errors=None, draw=None):
 @pytest.mark.parametrize("n", slowly(5, 1, 30))
 @pytest.mark.parametrize("size", slowly(0.5, 0.0, 3.0))
 def test_equal_errors_are_exact(count, n, size):
-    """MSE with one sigma: the non-central chi-square inverted. A truth of exactly 0 is missed on one side only."""
+    """MSE with one sigma: the non-central chi-square inverted. A truth of exactly 0 is missed on one side only.
+
+    So, nearly, is a small one: an observed score far below the noise floor has an interval too, where the inversion has none.
+    """
     true = size * np.random.default_rng(1).standard_normal(n)
-    found = repeated(of_truth(sb.mean_squared_error, true, 0.8, 0.9), count, seed=2)
-    assert_covers(found, 0.95 if size == 0 else 0.9, 0.0, 0.0)
+    found = list(repeated(of_truth(sb.mean_squared_error, true, 0.8, 0.9), count, seed=2))
+    assert_covers(found, 0.95 if size == 0 else 0.9, 0.0, 0.0 if size == 0 else 0.05)
+    above = np.mean([low > value for (low, _), value in found])
+    assert above <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / count)
 
 
 @effort(40)
