@@ -291,7 +291,7 @@ def test_intervals_of_the_truth_hold(way):
 )
 def test_intervals_of_the_truth_hold_for_other_metrics(way, metric, true_of, least):
     share = held(metric, *QUOTED[way], 300, 100, true_of, seed=1)
-    weak = (
-        way == "each" and metric is sb.mean_absolute_error
-    )  # 0.90 measured, and said in docs/theory/estimated-errors.md
-    assert share > (0.88 if weak else least), share
+    if way == "each" and metric is sb.mean_absolute_error:
+        assert share <= least, "mended: take this exception out, and the sentence in docs/theory/estimated-errors.md"
+        pytest.xfail(f"a weak place that the docs tell of: {share:.2f}")
+    assert share > least, share
