@@ -32,6 +32,9 @@ _FEW_CHECKED = 100
 """Of more checked items than these the first order is enough."""
 _ENOUGH_ITEMS = 20_000
 """Of more items than these some tell what one more would do."""
+_ROOM_DF = 5.0
+"""Degrees of freedom of the room for a wrong label yet unseen: with none of n seen, 95 % intervals reach to rates of 2.6/n, at
+which 7.6 % of all samples show none."""
 _FLAT = 1e-6
 """A metric of labels that items move by no more than this stays as it is, whatever they are."""
 _STEP = 1e-5
@@ -378,14 +381,14 @@ def _degrees_of_freedom(moves: FloatArray, unseen: float, count: int) -> float:
     """Of a variance that was found as the sum of the squared moves of `count` items: fewer where few of them make most of it.
 
     With Q = sum u^2 the sum scatters by the root of S = sum u^4 - Q^2/n, as chi-squared with 2 Q^2/S degrees of freedom does:
-    n for normal losses, twice their number for few wrong labels, of which one is the `unseen` one.
+    n for normal losses, twice their number for few wrong labels. The room for an `unseen` one adds to the variance, and
+    Welch and Satterthwaite say how many the sum of both has.
     """
-    squares = np.square(np.append(moves, unseen) if unseen else moves)
-    total, most = float(np.add.reduce(squares)), float(max(count - 1, 1))
-    if not total > 0:
-        return most
-    excess = float(squares @ squares) / total**2 - 1.0 / len(squares)
-    return max(min(2.0 / excess, most), 1.0) if excess > 0 else most
+    squares = np.square(moves)
+    total, room, most = float(np.add.reduce(squares)), unseen**2, float(max(count - 1, 1))
+    scatter = max(float(squares @ squares) / 2.0 - total**2 / (2.0 * len(squares)), total**2 / most)
+    scatter += room**2 / _ROOM_DF
+    return min((total + room) ** 2 / scatter, most) if scatter > 0 else most
 
 
 def _size(moves: FloatArray) -> float:
