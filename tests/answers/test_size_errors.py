@@ -276,6 +276,23 @@ def test_intervals_of_the_truth_hold(way):
     assert 0.91 < share < 0.985, share
 
 
+@pytest.mark.parametrize("scale_error", [0.05, 0.3, 0.5, 0.9])
+def test_a_difference_on_these_items_is_known_at_least_as_well_as_in_the_population(scale_error):
+    rng = np.random.default_rng(2)
+    t = rng.normal(size=100)
+    y, rivals = t + rng.normal(size=100), {"a": t + rng.normal(size=100), "b": t + 1.3 * rng.normal(size=100)}
+
+    def truth(**known):
+        return sb.compare(y, rivals, yerr=sb.Normal(np.ones(100), **known)).difference("a", "b").truth
+
+    found, known = truth(scale_error=scale_error), truth()
+    assert float(found) == float(known) and found.std == known.std
+    for level in (0.68, 0.95, 0.99):
+        (low, high), (least, most) = found.interval(level), found.total_interval(level)
+        assert least <= low < high <= most
+        assert high - low >= np.ptp(known.interval(level)) * (1 - 1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", QUOTED)
 @pytest.mark.parametrize(

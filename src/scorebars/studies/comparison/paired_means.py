@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorebars.answers.clustered import moves_of_groups, unequal_groups
-from scorebars.answers.intervals import Symmetric
+from scorebars.answers.intervals import IntervalAt, Symmetric
 from scorebars.answers.limited import LimitedLoss, best_label, censored
 from scorebars.answers.means.mean_loss import MeanLoss
 from scorebars.answers.means.squared import RootAnswers, pulls_of
-from scorebars.answers.score import Estimate
+from scorebars.answers.score import Estimate, Interval
 from scorebars.arrays import FloatArray
 from scorebars.errors import Censored, Normal
 from scorebars.evaluation.study_data import StudyData
@@ -299,7 +299,9 @@ class PairedLosses(PairedMeans):
             std = math.sqrt(max(std**2 + sloped - curved, curved))
         value = float(np.sum(self.shares * terms))
         total = self._total(value, terms, self.common_std(a, b))
-        interval = Symmetric(value, std, df=math.inf if self.labels.scale is None else self.labels.scale.degrees)
+        interval: IntervalAt = Symmetric(value, std)
+        if self.labels.scale is not None:
+            interval = partial(_shorter, Symmetric(value, std, df=self.labels.scale.degrees), total)
         return Estimate(value, std, method="unbiased", interval=interval, total_interval=total)
 
     def draws(self, count: int, rng: np.random.Generator, sampling: bool) -> FloatArray:
@@ -360,6 +362,11 @@ class PairedLosses(PairedMeans):
         sd = np.sqrt(self.labels.errors.variance(self.labels.shown))
         residuals = [np.abs(self.labels.shown - p) for p in self.predictions.values()]
         return bool(np.median(sd) > 0.5 * min(float(np.median(r)) for r in residuals))
+
+
+def _shorter(interval: IntervalAt, of_items: IntervalAt, level: float) -> Interval:
+    """The shorter of two intervals about one value: how items scatter holds label errors, whatever their size is."""
+    return min(interval(level), of_items(level), key=lambda found: found.high - found.low)
 
 
 class PairedLimits(PairedLosses):
