@@ -3,10 +3,14 @@
 import math
 import warnings
 
+import numpy as np
 import pytest
 from judgement import declared_situations, verdict_of_share
 from judges import SITUATIONS, Situation
 from measure_judges import COLUMNS, measure, read
+from scipy.stats import binom
+
+from scorebars.moments import vote_difficulty
 
 THIN = [
     Situation("Flip.from_counts", 2, 20, 0.02, "accuracy"),
@@ -86,3 +90,27 @@ def test_declarations_are_not_stale():
 def test_the_table_is_of_these_situations():
     keys = {situation.key for situation in SITUATIONS}
     assert {tuple(row[name] for name in COLUMNS[:5]) for row in ROWS} <= keys
+
+
+def test_equal_tails_hold_more_than_95_percent_where_hardly_any_label_is_wrong():
+    """docs/theory/classes.md: 40 checked labels, 2 % of them wrong on average."""
+    wrong = binom(40, 0.02)
+    of_three = wrong.sf(3) + wrong.pmf(3) / 2
+    assert of_three == pytest.approx(0.027, abs=5e-4)  # above 2.5 %: the interval of three still holds 2 %
+    assert wrong.sf(3) == pytest.approx(0.008, abs=5e-4)
+
+
+@pytest.mark.parametrize(("room", "least", "most"), [(0.08, 0.9, 1.0), (0.04, 0.0, 0.5)])
+def test_less_room_for_hard_items_fails_where_items_are_hard(monkeypatch, room, least, most):
+    """docs/theory/classes.md: three votes on 400 items, wrong 5 % of the time, 40 % on the fifth of the items that is hard."""
+    monkeypatch.setattr(vote_difficulty, "_USUAL_RHO", room)
+    rng = np.random.default_rng(0)
+
+    def votes(n):
+        wrong = rng.random((n, 3)) < np.where(rng.random(n) < 0.2, 0.4, 0.05)[:, None]
+        return np.stack([3 - wrong.sum(axis=1), wrong.sum(axis=1)], axis=1)
+
+    truth = np.mean(votes(1_000_000)[:, 0] < 1.5)
+    ends = [np.quantile(vote_difficulty.vote_difficulty(votes(400)).drawn, [0.025, 0.975]) for _ in range(30)]
+    held = np.mean([low <= truth <= high for low, high in ends])
+    assert least <= held <= most
