@@ -45,6 +45,9 @@ from scorebars.numerics import FIXED_SEED
 
 _FEW = 5
 """With fewer groups their scatter is hardly known."""
+_LEAST_OF_LOST = 2.0
+"""Least skewness of the share that R2 or D2 lose, in units of its relative standard error: that of squares of normal residuals
+and of sizes of Laplace ones. Few groups show less of it."""
 
 
 def group_codes(groups: Any, n: int, argument: str = "groups") -> NDArray[np.intp]:
@@ -196,7 +199,11 @@ class ClusteredAnswers(ChangedAnswers):
         if self._moved is None or self._berkson or not (better or math.isfinite(low)):
             return 0.0
         skewness = skewness_of_groups(moves_of_groups(*self._moved, self._codes))
-        return min(skewness, 0.0) if better else max(skewness, 0.0)
+        if not better:
+            return max(skewness, 0.0)
+        lost = 0.0 if math.isfinite(low) else self.declaration.perfect - self.inner._centre
+        least = _LEAST_OF_LOST * math.sqrt(self._unequal[0]) / lost if lost > 0 else 0.0
+        return min(skewness, -least)
 
     @cached_property
     def _clusters(self) -> Clusters:
