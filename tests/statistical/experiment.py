@@ -130,6 +130,9 @@ class Situation:
         return partial(entry_of(self.metric).function, **options)
 
     def classical(self, labels: np.ndarray, predictions: np.ndarray) -> float:
+        """The metric itself; nan for labels that it refuses, which have no logarithm."""
+        if "log_error" in self.metric and np.min(labels) <= -1:
+            return math.nan
         return float(self.score(labels, predictions).observed)
 
     def once(self, rng: np.random.Generator, cells: dict[str, Cell], answers: tuple[str, ...] = ANSWERS) -> None:
@@ -139,6 +142,8 @@ class Situation:
         measured = world.measure(rng, items)
         labels = world.shown(measured)
         p = predictions_of(self.metric, world, items.prediction)
+        if "log_error" in self.metric and np.min(labels) <= -1:
+            return
         if self.metric == "reduced_chi_squared":
             classical = lambda y, p: float(self.score(y, p, yerr=world.model(measured, items)).observed)  # noqa: E731
         else:

@@ -396,17 +396,23 @@ class ModelsOnSameLabels:
 
     @once
     def _further_error(self, name: str) -> FloatArray:
-        """How far one more error of the labels (and predictions) moves the metric: differences of two draws of it."""
+        """How far one more error of the labels (and predictions) moves the metric: differences of two draws of it.
+
+        They are nan where it has no value, such as logarithms of labels below -1.
+        """
         pair, errors = self._labels_made_noisier, self.prederr
         assert pair is not None
         if name not in errors.sd:
-            return self.values(pair[0], name) - self.values(pair[1], name)
-        p, count = self.predictions[name], len(pair[0])
-        before = errors.draw(p, name, count, (FIXED_SEED, 2, 0))
-        first, second = (
-            self.values(pair[k], name, before - p + errors.draw(p, name, count, (FIXED_SEED, 2, k + 1))) for k in (0, 1)
-        )
-        return first - second
+            first, second = (self.values(rows, name) for rows in pair)
+        else:
+            p, count = self.predictions[name], len(pair[0])
+            before = errors.draw(p, name, count, (FIXED_SEED, 2, 0))
+            first, second = (
+                self.values(rows, name, before - p + errors.draw(p, name, count, (FIXED_SEED, 2, k)))
+                for k, rows in enumerate(pair, 1)
+            )
+        with np.errstate(invalid="ignore"):
+            return np.asarray(first - second)
 
     def _item_correlation(self, a: str, b: str) -> float:
         if self._sample_size < 3:

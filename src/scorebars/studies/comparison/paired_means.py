@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,9 @@ class PairedLosses(PairedMeans):
         self.loss, self.root, self._squares = loss, root, isinstance(loss, SquaredError) and not root
         if root:
             self.same_order = PairedLosses(loss, False, *arguments)
+
+    def checked(self) -> Self:
+        return self if self.metric.needs_errors else super().checked()  # `pulls_of` has refused what it cannot take
 
     def items(self, rows: NDArray[Any], name: str, redrawn: FloatArray | None = None) -> FloatArray:
         with np.errstate(all="ignore"):
