@@ -130,10 +130,13 @@ class Situation:
         return partial(entry_of(self.metric).function, **options)
 
     def classical(self, labels: np.ndarray, predictions: np.ndarray) -> float:
-        """The metric itself; nan for labels that it refuses, which have no logarithm."""
-        if "log_error" in self.metric and np.min(labels) <= -1:
+        """The metric itself; nan where it refuses numbers that have no logarithm."""
+        if self._refuses(labels, predictions):
             return math.nan
         return float(self.score(labels, predictions).observed)
+
+    def _refuses(self, labels: np.ndarray, predictions: np.ndarray) -> bool:
+        return "log_error" in self.metric and min(np.min(labels), np.min(predictions)) <= -1
 
     def once(self, rng: np.random.Generator, cells: dict[str, Cell], answers: tuple[str, ...] = ANSWERS) -> None:
         """One test set; every interval that the score offers is held against the value it promises."""
@@ -142,7 +145,7 @@ class Situation:
         measured = world.measure(rng, items)
         labels = world.shown(measured)
         p = predictions_of(self.metric, world, items.prediction)
-        if "log_error" in self.metric and np.min(labels) <= -1:
+        if self._refuses(labels, p):
             return
         if self.metric == "reduced_chi_squared":
             classical = lambda y, p: float(self.score(y, p, yerr=world.model(measured, items)).observed)  # noqa: E731
