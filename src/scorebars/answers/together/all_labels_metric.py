@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ from scorebars.numerics import FIXED_SEED
 _DRAWS = 20_000
 _PERFECT_DRAWS = 1_000
 _CELLS = 20_000_000
+_CACHED = 50_000
+"""Numbers that are worked on together where one after the other would be slow for few labels."""
 _ENOUGH_FOR_SUMS = 10_000
 """With fewer labels the sums never suffice."""
 
@@ -230,7 +233,11 @@ class AllLabelsAnswers(Answers):
             truths = iter(2.0 * y - own.sample(y, count, rng))  # the labels show what the errors are divided by
         else:
             truths = possible_truths(y, errors, weight, count, rng)
-        return _of_draws([self.metric.values(y[None], t, weight) for t in truths])
+        step, parts = max(1, _CACHED // y.size), []
+        while block := list(islice(truths, step)):
+            rows = np.stack(block)
+            parts.append(self.metric.values(np.broadcast_to(y, rows.shape), rows, weight))
+        return _of_draws(parts)
 
     # the test set as a sample ------------------------------------------------------------------
 
