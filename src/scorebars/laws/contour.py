@@ -316,6 +316,8 @@ class Inversion:
         """P(X <= x), P(X > x) and the density; the smaller tail has relative accuracy."""
         if x - self._mean > _NOTHING_BEYOND * self._std:
             return 1.0, 0.0, 0.0
+        if x <= self._lowest:  # or so close above that rounding put it there
+            return 0.0, 1.0, 0.0
         place, path = near or self._contour_near(x)
         tail = min(path.tail(x - place), 1.0)
         density = max(path.total(np.ones(1), x - place), 0.0) if path.t.size else 0.0

@@ -74,8 +74,8 @@ _NOT_TOLD_APART = "a bias common to all labels cannot be distinguished from a bi
 def in_their_unit(make: Callable[[Evidence], Answers], loss: Loss, data: Measured, degree: int | None) -> Answers:
     """The answers in the user's unit, made in one in which powers stay in range; they grow with its degree-th power."""
     data = data if data.plain_normal or not loss.of_residual else data.of_difference()
-    unit, sums = unit_and_sums(loss, data)
-    if unit == 1.0:
+    data, unit, sums = unit_and_sums(loss, data)
+    if unit == 1.0 or not loss.degree:
         return make(Evidence(data, totals=sums))
     return in_ordinary_units(lambda data: make(Evidence(data)), data, unit, degree)
 

@@ -299,6 +299,8 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
             lam, (count, b2) = compress_nodes(lam, np.stack([count, b2]))
         cgf = DiagonalCGF(count, lam, b2)
         mean = floor + cgf.mean if mean is None else mean
+        if cgf.k2 == 0:  # below the smallest double
+            return cls(None, mean, mean, 0.0)
         return cls(cgf, floor, mean, cgf.k2 if variance is None else variance)
 
     @classmethod
