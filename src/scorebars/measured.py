@@ -140,7 +140,7 @@ class Measured:
             self.errors.check_labels(self.labels, "y_true")
         return self
 
-    def with_idle_labels_replaced(self) -> Measured:
+    def with_weightless_labels_replaced(self) -> Measured:
         """The same data, with labels of weight 0 replaced by one that counts where they are so large that sums would overflow.
 
         Not where one is not finite: that is for the user to hear.

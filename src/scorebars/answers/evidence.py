@@ -206,7 +206,7 @@ class Evidence:
         return self.scatter_of_sums(*self._loss_sums(loss, expected), centre)
 
     def scatter_of_sums(self, square: float, single: float, centre: float) -> float:
-        """The same from sum w^2 x^2 = square and sum w^2 x = single."""
+        """Variance over test sets of a mean of x, from sum w^2 x^2 = square and sum w^2 x = single."""
         s = self._summary.sums  # type: ignore[union-attr]
         if self.n < 2:
             return math.inf
@@ -245,7 +245,7 @@ def unit_and_sums(loss: Loss, data: Measured) -> tuple[Measured, float, NormalSu
             usual = 1.0 / SAFE < larger < SAFE and (smaller == 0 or smaller >= TINY)
             return data, 1.0 if usual else unit_for(larger, smaller), sums
     data.require_valid()
-    data = data.with_idle_labels_replaced()
+    data = data.with_weightless_labels_replaced()
     return data, data.find_scale() if loss.degree else 1.0, None
 
 

@@ -46,7 +46,7 @@ TOO_DIFFERENT = (
 _COLUMN_POWERS = np.array([0, 0, 2, 2, 1, 1, 2, 2])
 """Powers of the unit in RATIO_COLUMNS, of which SQUARE_COLUMNS are the first."""
 _PRODUCT_POWERS = np.add.outer([0, 1, 1, 2, 2], [0, 1, 1, 2, 2])
-"""The same in the products of `Store.gram`."""
+"""Powers of the unit in the products of `Store.gram`."""
 
 
 class Hits(NamedTuple):
@@ -56,7 +56,7 @@ class Hits(NamedTuple):
     chances: ClassCounts
     """Counts of P(fresh label within the tolerance), kept as those of class flips are."""
     ideal: ClassCounts
-    """The same for a model that predicts the labels themselves."""
+    """The chances of a model that predicts the labels themselves."""
 
 
 def chances_of(y: FloatArray, p: FloatArray, sigma: FloatArray | float, tolerance: float) -> ClassCounts:
@@ -122,7 +122,7 @@ class Store:
         return one._joined(two)
 
     def _joined(self, other: Store) -> Store:
-        """The same for stores of one unit."""
+        """The store of both sets of labels, where both have one unit."""
         there = other.about(self.shift) if self.gram is not None else other
         names = ("sums", "squares", "certain", "absolute", "certain_abs", "abs_w2", "gram", "hits", "pulls")
         parts: dict[str, Any] = {name: _added(getattr(self, name), getattr(there, name)) for name in names}
@@ -157,7 +157,7 @@ class Store:
 
     @property
     def _scatter(self) -> float:
-        """The same of the labels themselves, counted from the shift; as of zeros where that was not asked for."""
+        """2^power is just above the largest label, counted from the shift; minus infinity where that was not asked for."""
         return _power_above(self.sums.max_abs_y, self.unit)
 
     def _divided(self, power: int) -> Store:

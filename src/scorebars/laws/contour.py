@@ -193,7 +193,7 @@ def contour(k: Exponent, unit: float, guess: float = 0.0, bent: Bent = "where k 
 
 
 def contour_through(k: Exponent, t0: float, width: float, unit: float, bent: Bent = "where k falls") -> Contour:
-    """The same through t0, where k has the curvature 1 / width^2; bent "right" it asks for k on the path alone."""
+    """A path through t0, where k has the curvature 1 / width^2; bent "right" it asks for k on the path alone."""
     with np.errstate(all="ignore"):
         t0 = math.copysign(max(abs(t0), 0.05 * min(width, unit)), t0)  # not too close to the pole t = 0
         residue, bend = 1.0, _BEND

@@ -254,7 +254,7 @@ def huber_loss(data: Measured, *, delta: float = 1.0) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.0834 0.090 ± 0.005 (labels) ± 0.011 (sample)
     """
-    bend, data = checks.above_zero(delta, "delta"), data.with_idle_labels_replaced()
+    bend, data = checks.above_zero(delta, "delta"), data.with_weightless_labels_replaced()
     if _bends_far_below(bend, data):
         return in_units(AbsoluteAnswers.of(_HUBER, losses.AbsoluteError(), data), bend)
     unit = near_one(min(bend, max(data.sizes())))  # fourth powers stay in range

@@ -123,7 +123,7 @@ class Labelled:
         return self.total(np.add.reduce(classes * np.square(moved - mean), axis=1))
 
     def scatter_of_means(self, moved: FloatArray) -> float:
-        """The same for one number for each row."""
+        """Sum over items of the squared deviation of one number for each row."""
         return self.total(np.square(moved - self.total(moved) / self.n))
 
     # how fresh labels fall ---------------------------------------------------------------------
@@ -413,7 +413,7 @@ class Labelled:
 
     @property
     def counted_rows(self) -> FloatArray:
-        """Those of the counted rates themselves, (K, K)."""
+        """Rows of indicators for each shown class by the counted rates themselves, (K, K)."""
         return self._transition if self.kind == "berkson" else self._inverse
 
     def carried_by(self, rows: FloatArray) -> FloatArray:

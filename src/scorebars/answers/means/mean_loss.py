@@ -392,7 +392,7 @@ class SignedAnswers(MeanLoss):
         return self._variance_at(self._labels().errors.repeats if self._evidence.kept else 1.0)
 
     def _variance_at(self, repeats: FloatArray | float) -> float:
-        """The same for fresh labels, each the mean of `repeats`."""
+        """Variance of the mean error of fresh labels, each the mean of `repeats` measurements."""
         if not self._evidence.kept:
             return self.std**2 / float(repeats)
         data = self._labels()
@@ -497,5 +497,5 @@ def _squared_shares(data: Measured, values: FloatArray) -> float:
 
 
 def _by_few(data: Measured, few: Measured, values: FloatArray) -> float:
-    """The same from the values of a few labels that stand for all."""
+    """sum a^2 x over all labels, from the values x of a few that stand for them."""
     return _squared_shares(few, values) * few.n / int(np.count_nonzero(data.shares))

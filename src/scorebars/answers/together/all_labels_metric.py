@@ -479,7 +479,7 @@ def _in_ordinary_unit(metric: AllLabelsMetric, data: Measured) -> tuple[Measured
                 return data, 1.0
     if metric.from_sums is not None:  # no pass has looked at the values yet
         data.require_valid()
-    data = data.with_idle_labels_replaced()
+    data = data.with_weightless_labels_replaced()
     y, p = data.labels, data.predictions
     if metric.declaration.degree == 0:
         return data, near_one(max(float(np.max(np.abs(y))), float(np.max(np.abs(p))), data.errors.largest(y)))
