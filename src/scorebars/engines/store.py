@@ -230,7 +230,7 @@ def store_in_unit(
         pass  # the labels are of another size
     try:
         found = _divided_store(labels, _own_unit(labels, "ratio" in needs), needs, tolerance, None)
-    except OverflowError:
+    except (BadValues, OverflowError):
         raise OverflowError(TOO_DIFFERENT) from None
     if not found.ordinary:
         raise OverflowError(TOO_DIFFERENT)
