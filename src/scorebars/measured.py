@@ -32,6 +32,21 @@ def power_of_two(size: float) -> float:
     return math.ldexp(1.0, min(max(exponent, -1021), 1021))
 
 
+def unit_for(residual: float, error: float) -> float:
+    """The power of two to divide by, so that powers of the largest residual and label error stay in range; 1 for ordinary ones.
+
+    Where one of them is far smaller than the other, the larger one comes near 2^190: sums of its fourth power are still
+    doubles, and the square of the other one is, as long as 200 orders of magnitude do not lie between them.
+
+    >>> unit_for(0.5, 0.25), unit_for(2.0**300, 2.0**290) == 2.0**301, unit_for(1.0, 2.0**-300) == 2.0**-189
+    (1.0, True, True)
+    """
+    smaller, larger = sorted((residual, error))
+    if 0 < smaller < larger * 2.0**-180:
+        return max(power_of_two(larger) * 2.0**-190, 2.0**-1021)
+    return near_one(larger)
+
+
 def between(value: float, error: float) -> float:
     """The power of two to divide by, so that squares of a value and of its label error both stay in range.
 
@@ -125,6 +140,19 @@ class Measured:
             self.errors.check_labels(self.labels, "y_true")
         return self
 
+    def with_weightless_labels_replaced(self) -> Measured:
+        """The same data, with labels of weight 0 replaced by one that counts where they are so large that sums would overflow.
+
+        Not where one is not finite: that is for the user to hear.
+        """
+        if self.weight is None or self.weight.all():
+            return self
+        of_values = (float(np.max(np.abs(values))) for values in (self.y, self.p))
+        if not SAFE < max(*of_values, self.errors.largest(self.labels)) < math.inf:
+            return self
+        counts = self.weight > 0
+        return self[np.where(counts, np.arange(self.n), np.argmax(counts))].changed(weight=self.weight)
+
     @cached_property
     def total_weight(self) -> float:
         return float(self.n) if self.weight is None else float(np.add.reduce(self.weight))
@@ -197,15 +225,15 @@ class Measured:
         rows = np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight > 0)
         return self[rows[:: max(1, len(rows) // most)]]
 
-    def largest(self) -> float:
-        """The largest residual or error."""
+    def sizes(self) -> tuple[float, float]:
+        """The largest residual and the largest label error."""
         with np.errstate(over="ignore"):
             residual = float(np.max(np.abs(self.residual)))
-        return max(residual, self.errors.largest(self.labels))
+        return residual, self.errors.largest(self.labels)
 
     def find_scale(self) -> float:
         """A power of two near the largest residual or error where these are extreme, else 1."""
-        return near_one(self.largest())
+        return unit_for(*self.sizes())
 
     def scaled(self, scale: float) -> Measured:
         """The same data in units of `scale`, a power of two, so that fourth powers stay in range."""

@@ -329,7 +329,7 @@ def test_a_loaded_accumulator_goes_on():
         ("{", "this is not JSON"),
         ("[]", "its schema is None"),
         ('{"schema": "scorebars/evaluation/1"}', "its schema is 'scorebars/evaluation/1'"),
-        ('{"schema": "scorebars/accumulator/5"}', "damaged"),
+        ('{"schema": "scorebars/accumulator/6"}', "damaged"),
     ],
 )
 def test_foreign_json_is_refused(text, match):

@@ -181,3 +181,15 @@ def test_weights_have_limits_which_every_batch_is_told(n, factor, value):
     weight = np.where(np.arange(n) == 3, 1.0, 0.5) * factor
     with pytest.raises(OverflowError, match=f"sample_weight has {value} as its largest .* index 3: .* 8e-31 and 1e.18"):
         sb.Accumulator("mean_error").update(Y[:n], P[:n], sample_weight=weight)
+
+
+@pytest.mark.parametrize("far", [1e200, 1e300])
+@pytest.mark.parametrize("metric", ["mean_squared_error", "mean_absolute_error", "r2_score"])
+def test_a_label_that_is_too_far_off_is_refused_in_words(metric, far):
+    """Its square leaves the doubles, and divided by its size the others vanish."""
+    y, p = Y.copy(), P.copy()
+    y[5], p[5] = -far, far
+    total = sb.Accumulator(metric)
+    with pytest.raises(OverflowError, match="differ too much in size"):
+        total.update(y, p, yerr=SIGMA)
+    assert total.update(Y, P, yerr=SIGMA).n == N

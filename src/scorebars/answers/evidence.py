@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -22,12 +23,12 @@ from scorebars.engines.engine import Changed, higher_sums, normal_sums, over_chu
 from scorebars.engines.on_device import OnDevice
 from scorebars.engines.score_terms import score_terms
 from scorebars.engines.store import Hits, Store, chances_of, summarise
-from scorebars.engines.sums import HigherSums, NormalSums
+from scorebars.engines.sums import TINY, HigherSums, NormalSums
 from scorebars.errors import MeasurementError, Normal
 from scorebars.forecasts import Forecast
 from scorebars.laws.law import Law
 from scorebars.losses import AbsoluteError, Loss, SignedError, SquaredError, Within
-from scorebars.measured import SAFE, Measured, near_one
+from scorebars.measured import SAFE, Measured, unit_for
 from scorebars.moments import label_moments
 from scorebars.moments.correlated import correlated_variance
 from scorebars.moments.representatives import representatives
@@ -205,7 +206,7 @@ class Evidence:
         return self.scatter_of_sums(*self._loss_sums(loss, expected), centre)
 
     def scatter_of_sums(self, square: float, single: float, centre: float) -> float:
-        """The same from sum w^2 x^2 = square and sum w^2 x = single."""
+        """Variance over test sets of a mean of x, from sum w^2 x^2 = square and sum w^2 x = single."""
         s = self._summary.sums  # type: ignore[union-attr]
         if self.n < 2:
             return math.inf
@@ -232,25 +233,20 @@ Totals = tuple[float, float, float]
 """Observed and expected metric and its std."""
 
 
-def unit_and_sums(loss: Loss, data: Measured) -> tuple[float, NormalSums | None]:
-    """The power of two to divide labels by, so that powers of residuals and errors stay in range; 1 for ordinary ones.
+def unit_and_sums(loss: Loss, data: Measured) -> tuple[Measured, float, NormalSums | None]:
+    """The data, the power of two to divide them by (1 for ordinary ones), and the engine's sums where they give the totals.
 
-    With it the engine's sums, where they give the totals of this loss. Says which value is bad where one is not finite
-    or negative.
+    Says which value is bad where one is not finite or negative. Labels without weight that are too large are replaced.
     """
-    if not by_engine(loss, data):
-        data.require_valid()
-        return data.find_scale() if loss.degree else 1.0, None
-    try:
-        sums = _sums_for(loss, data)
-    except BadValues:
-        data.require_valid()
-        raise OverflowError(
-            "the values are finite but their squares leave the range of doubles: choose another unit for y_true, "
-            "y_pred and yerr."
-        ) from None
-    largest = sums.scale * max(sums.max_abs_d, sums.max_sigma)
-    return 1.0 if not loss.degree or 1 / SAFE < largest < SAFE else near_one(largest), sums
+    if by_engine(loss, data):
+        with suppress(BadValues):  # or numbers whose squares leave the doubles
+            sums = _sums_for(loss, data)
+            larger, smaller = max(sums.max_abs_d, sums.max_sigma), min(sums.max_abs_d, sums.max_sigma)
+            usual = 1.0 / SAFE < larger < SAFE and (smaller == 0 or smaller >= TINY)
+            return data, 1.0 if usual else unit_for(larger, smaller), sums
+    data.require_valid()
+    data = data.with_weightless_labels_replaced()
+    return data, data.find_scale() if loss.degree else 1.0, None
 
 
 def totals_of(loss: Loss, data: Measured) -> Totals:
@@ -287,8 +283,7 @@ def by_engine(loss: Loss, data: Measured) -> bool:
 def from_sums(loss: Loss, sums: NormalSums) -> Totals:
     """Totals of the squared, absolute or signed error, or of those within a tolerance, from the engine's sums."""
     observed, expected, variance = _FROM_SUMS[type(loss)](sums)
-    size = sums.w / sums.scale ** (loss.degree or 0)  # errors far smaller than residuals are summed in another unit
-    return observed / size, expected / size, math.sqrt(max(variance, 0.0)) / size
+    return observed / sums.w, expected / sums.w, math.sqrt(max(variance, 0.0)) / sums.w
 
 
 _FROM_SUMS: dict[type[Loss], Callable[[NormalSums], tuple[float, float, float]]] = {

@@ -49,7 +49,7 @@ class SizeError:
         return math.hypot(self.step, self.apart)
 
     def __sub__(self, other: SizeError) -> SizeError:
-        """The same for the difference of two estimates on the same labels."""
+        """How far the sizes move the difference of two estimates on the same labels."""
         return SizeError(self.step - other.step, self.scale, abs(self.apart - other.apart))
 
     def reach(self, level: float) -> tuple[float, float]:
@@ -111,7 +111,7 @@ def of_single_sizes(answers: Answers, errors: MeasurementError, ask: NumberOf) -
 
 
 def from_single_sizes(sizes: EstimatedSizes, halved: Callable[[FloatArray], float]) -> float:
-    """The same for any estimate; `halved` says how far it moves with these relative steps of all sizes.
+    """Standard deviation of an estimate from such sizes; `halved` says how far it moves with given relative steps of them.
 
     Single sizes err independently. Move all at once, each up or down at random: the mean square of the change is the sum of
     the squares that each size would give alone.

@@ -158,7 +158,7 @@ class ColumnOptions:
 
 @dataclass(frozen=True)
 class WeightedOptions(ColumnOptions):
-    """The same with weights, gold labels and the task."""
+    """What the command line says about the input, with weights, gold labels and the task."""
 
     weight: Annotated[str | None, _column("Column of weights, or none.")] = None  # type: ignore[misc]
     groups: Annotated[  # type: ignore[misc]
@@ -206,12 +206,12 @@ class ForecastOptions(_ForecastColumns, ColumnOptions):
 
 @dataclass(frozen=True)
 class ComparedOptions(_ForecastColumns, WeightedOptions):
-    """The same with weights and the task."""
+    """What the command line says about the input, with forecasts, weights and the task."""
 
 
 @dataclass(frozen=True)
 class GroupedOptions(ComparedOptions):
-    """The same with scores for each of several groups of rows."""
+    """What the command line says about the input, with scores for each of several groups of rows."""
 
     by: Annotated[  # type: ignore[misc]
         str | None, _column("Column of groups: scores for each of them too; or none.")

@@ -186,7 +186,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class PaperOptions(OutputOptions):
-    """The same with the formats of papers."""
+    """Where results go and how they look, formats of papers included."""
 
     latex: Annotated[bool, _option("A LaTeX table (booktabs, siunitx).", flags=["--latex"])] = False
     markdown: Annotated[bool, _option("A Markdown table.", flags=["--markdown"])] = False

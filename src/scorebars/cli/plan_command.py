@@ -112,7 +112,7 @@ def alternatives(
 
 
 def _other_checks(found: Any, cost_label: float, cost_check: float) -> list[dict[str, Any]]:
-    """The same for a plan of labels and checks; numbers of checks that cannot reach the goal are left out."""
+    """What other numbers of checks would need to reach the goal; those that cannot reach it are left out."""
     rows, of_these = [], found.allocation is None  # gold labels belong to some of the items, and to no class
     for factor in _TIMES_AS_MANY:
         checks = max(round(found.checks * factor), 1)

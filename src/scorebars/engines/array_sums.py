@@ -66,7 +66,7 @@ def array_sums(
     reference: float | None = None,
     *higher: float,
 ) -> tuple[float, ...]:
-    """The same for arrays of torch, JAX or CuPy; `sigma` is one of them too, of no dimension where it serves all labels."""
+    """The numbers of NAMES for arrays of torch, JAX or CuPy; a `sigma` of no dimension serves all labels."""
     with in_doubles(y):
         xp = namespace(y)
         numbers = _compiled(library_of(y), xp, tolerance, _higher_rows(higher), reference is not None)

@@ -109,7 +109,7 @@ class Bins:
         return self.with_moments(other.keys, other.moments).with_top(other.top_v, other.top_minor, other.top)
 
     def with_top(self, v: FloatArray, minor: IntArray, columns: FloatArray) -> Bins:
-        """The same with more labels that may be among the largest; the others go into the bins."""
+        """The bins with more labels, of which some may be among the largest; the others go into the bins."""
         if not v.size:
             return self
         v, minor = np.concatenate([self.top_v, v]), np.concatenate([self.top_minor, minor])
@@ -120,7 +120,7 @@ class Bins:
         return kept.with_labels(v[rest], minor[rest], columns[:, rest]) if rest.size else kept
 
     def with_labels(self, v: FloatArray, minor: NDArray[Any], columns: FloatArray) -> Bins:
-        """The same with more labels in the bins."""
+        """The bins with more labels, none of which is among the largest."""
         keys, index = np.unique(leading_bits(v, self.bits) * self.minors + minor, return_inverse=True)
         u = place_in_bin(v, self.bits)
         moments = np.empty((keys.size, MOMENTS, len(columns)))
@@ -132,7 +132,7 @@ class Bins:
         return self.with_moments(keys, moments)
 
     def recombined(self, matrix: FloatArray) -> Bins:
-        """The same with columns that are linear combinations (rows of `matrix`) of the present ones."""
+        """The bins with columns that are linear combinations (rows of `matrix`) of the present ones."""
         return replace(self, moments=self.moments @ matrix.T, top=matrix @ self.top)
 
     def divided(self, power: int, columns: FloatArray) -> tuple[Bins, FloatArray]:

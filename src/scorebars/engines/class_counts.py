@@ -71,7 +71,7 @@ class ClassCounts:
 
     @classmethod
     def of_bins(cls, moments: FloatArray, ends: IntArray) -> ClassCounts:
-        """The same from moments of all bins, (BINS, 4), and the numbers of trials that never and that always succeed."""
+        """Counts of trials from moments of all bins, (BINS, 4), and the numbers that never and that always succeed."""
         bins, some = np.flatnonzero(moments[:, 0]), ends > 0
         cell, nothing = np.zeros(int(some.sum()), np.int64), np.empty(0, np.int64)
         return cls(nothing, False, cell, np.array([0.0, 1.0])[some], ends[some], bins, moments[bins])
@@ -104,7 +104,7 @@ class ClassCounts:
         return ClassCounts(classes, self.pairs, cell[first], q[first], count, bins, moments)._few()
 
     def _among(self, classes: NDArray[np.generic]) -> ClassCounts:
-        """The same with cells numbered by these classes."""
+        """The counts with cells numbered by these classes."""
         if not self.pairs or len(classes) == len(self.classes):
             return self
         place = np.searchsorted(classes, self.classes)
@@ -117,7 +117,7 @@ class ClassCounts:
         return ClassCounts(classes, True, moved(self.cell), self.q, self.count, bins, self.moments)
 
     def _few(self) -> ClassCounts:
-        """The same with distinct q in bins where they are many, or where some are already."""
+        """The counts, with distinct q put into bins where they are many, or where some are already."""
         if self.bins is None and (self.q.size <= MOST or np.unique(self.q).size <= MOST):
             return self
         ends = (self.q == 0) | (self.q == 1)

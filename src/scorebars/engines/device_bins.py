@@ -26,7 +26,7 @@ from scorebars.engines.bins import (
     Binned,
     Bins,
 )
-from scorebars.engines.store import Store, ordinary
+from scorebars.engines.store import Store
 from scorebars.engines.sums import NormalSums
 
 _BLOCK = 1 << 21
@@ -38,7 +38,7 @@ _LONGEST = 1 << 18
 def device_summary(columns: Any, need: str, sums: NormalSums) -> Store | None:
     """The store of torch tensors (labels, predictions, errors, weights); None for labels of extreme size."""
     ratio = need == "ratio"
-    if not ordinary(sums, ratio):
+    if not sums.ordinary(ratio):
         return None
     kind = {"squares": SQUARES, "ratio": RATIO, "absolute": FOLDED}[need]
     found = _binned(columns, kind, sums.y_shift)

@@ -25,20 +25,19 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scorebars.arrays import FloatArray
 from scorebars.engines import array_sums
 from scorebars.engines.sums import (
     HIGHER,
     LABEL_SUMS,
     NAMES,
     SMALLEST,
-    SUMS,
     TOLERANCE_SUMS,
     HigherRows,
     HigherSums,
     NormalSums,
     combine,
 )
+from scorebars.measured import SAFE
 
 _MOST_THREADS = 8
 _MOST_ASKED = 1024
@@ -250,20 +249,16 @@ def normal_sums(
 
     A `tolerance` adds the sums within*, `labels=True` those of the labels' own scatter (y1 ... y_d_var_w2), counted from
     `about` (None: from a typical label).
-    The result does not depend on `threads` (None: as configured). Raises BadValues if a value is not finite,
-    or an error or a weight negative.
+    The result does not depend on `threads` (None: as configured). Raises BadValues if a value is not finite, an error or a
+    weight negative, or a sum larger than every double. Labels of extreme size are divided by a power of two before they come
+    here, where they come in: `unit_for` in measured.py says by which.
     """
     columns = (y, p, sigma if isinstance(sigma, np.ndarray) and sigma.ndim else float(sigma), weight)
     reference = (typical(y) if about is None else about) if labels else None
     numbers = _one_pass(columns, tolerance, reference, threads)
-    if is_ordinary(numbers):
-        return collect(len(y), numbers, tolerance, reference)
-    small, power, weight_power = _divided(*columns, reference)
-    with np.errstate(over="ignore", under="ignore"):
-        edge, origin = (None if x is None else float(np.ldexp(x, -power)) for x in (tolerance, reference))
-    numbers = _one_pass(small, edge, origin, threads)
-    scale, weight_scale = math.ldexp(1.0, power), math.ldexp(1.0, weight_power)
-    return collect(len(y), numbers, tolerance, reference)._replace(scale=scale, weight_scale=weight_scale)
+    if not are_valid(numbers):
+        raise BadValues
+    return collect(len(y), numbers, tolerance, reference)
 
 
 def higher_sums(
@@ -276,7 +271,7 @@ def higher_sums(
 ) -> HigherSums | None:
     """The higher sums that serve `need`, with the sums of the same pass, given those of an earlier one.
 
-    None where labels, errors and weights are of extreme size. Raises Changed where they are not those of the earlier pass.
+    None where labels, errors or weights are of extreme size. Raises Changed where they are not those of the earlier pass.
     """
     rows = higher_rows(need, of)
     if rows is None:
@@ -291,11 +286,11 @@ def higher_sums(
 
 
 def higher_rows(need: str, of: NormalSums) -> HigherRows | None:
-    """In which units higher sums are formed; None for labels of extreme size."""
-    largest = max(of.max_abs_d, of.max_abs_y if need == "ratio" else 0.0, of.max_sigma, of.max_weight)
-    if not (
-        largest < _LARGE and min(of.max_sigma, of.max_weight) > 1.0 / _LARGE and of.scale == of.weight_scale == 1.0
-    ):
+    """In which units higher sums are formed; None for labels of extreme size.
+
+    Labels of ordinary size have sixth powers that are not: the pass multiplies each number by a power of two as it reads it.
+    """
+    if not of.ordinary(need == "ratio") or min(of.max_sigma, of.max_weight) < 1.0 / SAFE:
         return None
     power, lighter = (math.frexp(largest)[1] for largest in (of.max_sigma, of.max_weight))
     power, lighter = (0 if abs(x) <= most else x for x, most in ((power, 6), (lighter, 2)))
@@ -311,11 +306,17 @@ def collect_higher(rows: HigherRows, sums: NormalSums, found: tuple[float, ...])
     return HigherSums(rows.need, sums.with_lighter(lighter) if lighter else sums, found, power)
 
 
-_LARGE = math.ldexp(1.0, 60)
-
-
 class Changed(Exception):
     """The arrays are not those of an earlier pass."""
+
+
+class BadValues(Exception):
+    """Some value is not finite, an error or a weight is negative, or a sum leaves the doubles. The border finds out which."""
+
+
+def are_valid(numbers: Sequence[float]) -> bool:
+    """Whether the numbers that a pass gave are those of finite labels, and of errors and weights that are not negative."""
+    return math.isfinite(sum(numbers)) and min(numbers[-len(SMALLEST) :]) >= 0
 
 
 def _one_pass(
@@ -352,7 +353,7 @@ def typical(y: NDArray[Any]) -> float:
 
 def collect(n: int, numbers: tuple[float, ...], tolerance: float | None, reference: float | None) -> NormalSums:
     """The numbers of NAMES under their names; those that were not asked for as NaN."""
-    fields = [n, *numbers[: -len(SMALLEST)], math.nan, math.nan, 1.0, 1.0]
+    fields = [n, *numbers[: -len(SMALLEST)], math.nan, math.nan]
     if tolerance is None:
         fields[16:19] = _NO_TOLERANCE
     else:
@@ -365,75 +366,3 @@ def collect(n: int, numbers: tuple[float, ...], tolerance: float | None, referen
 
 
 _NO_TOLERANCE, _NO_LABELS = [math.nan] * len(TOLERANCE_SUMS), [math.nan] * len(LABEL_SUMS)
-
-
-# values of extreme size ---------------------------------------------------------------------------
-#
-# Sums over ordinary data neither overflow nor underflow. When a pass shows that they might have, the pass is made again with
-# labels and errors divided by a power of two, which is exact. Only squares of what is 200 orders of magnitude below the
-# largest difference or error are lost.
-
-# Powers of two. For up to 2^40 labels sum w^2 (d^2 + s^2)^2 stays finite while the largest |d| and s are below
-# 2^190 and the largest weight is below 2^100, and it keeps its digits down to 2^-180 and 2^-100.
-_HIGHEST, _LOWEST = 190, -180
-_WEIGHT_RANGE = 100
-_TINY, _HUGE = math.ldexp(0.5, _LOWEST), math.ldexp(1.0, _HIGHEST)
-_LIGHT, _HEAVY = math.ldexp(0.5, -_WEIGHT_RANGE), math.ldexp(1.0, _WEIGHT_RANGE)
-_ZERO = -(10**6)  # stands for the power above zero
-
-
-class BadValues(Exception):
-    """Some value is not finite, or an error or a weight is negative. The border finds out which."""
-
-
-def is_ordinary(numbers: Sequence[float]) -> bool:
-    """Whether the numbers that a pass gave can be trusted as they are."""
-    abs_d, sigma, weight, abs_y, min_sigma, min_weight = numbers[len(SUMS) :]
-    return (
-        math.isfinite(sum(numbers))
-        and min_sigma >= 0
-        and min_weight >= 0
-        and (_TINY <= abs_d < _HUGE or abs_d == 0)
-        and (_TINY <= sigma < _HUGE or sigma == 0)
-        and (_TINY <= abs_y < _HUGE or abs_y == 0)
-        and (_LIGHT <= weight < _HEAVY or weight == 0)
-    )
-
-
-def _divided(
-    y: NDArray[Any], p: NDArray[Any], sigma: Any, weight: Any, reference: float | None
-) -> tuple[tuple[FloatArray, ...], int, int]:
-    """The columns divided by powers of two that bring them to an ordinary size; the powers of the labels and the weights.
-
-    Raises BadValues unless all values are finite, and errors and weights not negative. What a label without weight holds
-    is replaced, for it may be of any size.
-    """
-    columns = [np.asarray(1.0 if column is None else column, dtype=np.float64) for column in (y, p, sigma, weight)]
-    if not all(np.isfinite(column).all() for column in columns) or min(columns[2].min(), columns[3].min()) < 0:
-        raise BadValues
-    *columns, weights = columns
-    counted, still = weights > 0, 0.0 if reference is None else reference
-    labels, predictions, errors = (np.where(counted, c, at) for c, at in zip(columns, (still, still, 0.0), strict=True))
-    sizes = [_power_above(labels, predictions), _power_above(errors)]
-    if reference is not None:
-        sizes.append(_power_above(labels, reference))
-    sizes = [size for size in sizes if size != _ZERO]
-    down = 0
-    if sizes and (min(sizes) < _LOWEST or max(sizes) > _HIGHEST):
-        down = max(max(sizes) - _HIGHEST, -1000)  # both 2^1000 and its inverse are doubles
-    if down < 0:  # dividing makes the labels larger: they must stay doubles
-        down = max(down, _power_above(labels) - 1000, _power_above(predictions) - 1000)
-    heaviest = _power_above(weights)
-    lighter = heaviest if heaviest != _ZERO and abs(heaviest) > _WEIGHT_RANGE else 0
-    with np.errstate(under="ignore"):
-        small = (*(np.ldexp(column, -down) for column in (labels, predictions, errors)), np.ldexp(weights, -lighter))
-    return tuple(np.broadcast_to(column, labels.shape) for column in small), down, lighter
-
-
-def _power_above(values: FloatArray, others: FloatArray | float = 0.0) -> int:
-    """The smallest power of two above the largest difference."""
-    with np.errstate(over="ignore"):
-        largest = float(np.abs(values - others).max())
-    if math.isinf(largest):
-        return _power_above(values / 4, np.asarray(others) / 4) + 2
-    return math.frexp(largest)[1] if largest > 0 else _ZERO

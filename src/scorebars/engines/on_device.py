@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scorebars import checks
 from scorebars.arrays import FloatArray, library_of, to_host
 from scorebars.engines.array_sums import array_sums, device_of, in_doubles, namespace
-from scorebars.engines.engine import collect, collect_higher, higher_rows, is_ordinary, normal_sums, typical
+from scorebars.engines.engine import are_valid, collect, collect_higher, higher_rows, normal_sums, typical
 from scorebars.engines.store import Store
 from scorebars.engines.sums import NAMES, HigherSums, NormalSums
 from scorebars.errors import Normal
@@ -62,7 +62,7 @@ class OnDevice(Measured):
         key = f"engine sums, {labels}, {tolerance!r}"
         if key not in self.shelf:
             found = _sums(self.columns, tolerance, labels)
-            if found is None:  # labels of extreme size
+            if found is None:  # labels far from 0, or all without weight
                 found = normal_sums(self.y, self.p, self.errors.sigma, self.weight, tolerance, labels=labels)
             self.shelf[key] = found
         sums: NormalSums = self.shelf[key]
@@ -133,7 +133,7 @@ def on_device(y_true: Any, y_pred: Any, yerr: Any, sample_weight: Any) -> OnDevi
         return None
     columns = _columns(y_true, y_pred, 0.0 if yerr is None else yerr, sample_weight)
     sums = None if columns is None else _sums(columns)
-    if columns is None or sums is None:
+    if columns is None or sums is None or not sums.ordinary():
         return None
     if sums.n <= Measured.COPIED:  # a score of few labels must not change when the user's arrays do
         xp = namespace(y_true)
@@ -193,7 +193,7 @@ def _sums(columns: DeviceColumns, tolerance: float | None = None, labels: bool =
     y = columns.y
     reference = typical(to_host(y[:: max(1, y.shape[0] // 9)])) if labels else None
     found = _engine(y)(*columns, tolerance, reference)
-    if not is_ordinary(found) or not found[0]:  # the last: all weights are zero
+    if not are_valid(found) or not found[0]:  # the last: all weights are zero
         return None
     return collect(y.shape[0], found, tolerance, reference)
 

@@ -9,8 +9,9 @@ pass a store holds what the metrics need:
 "within"    hits: the chances that fresh labels are within a tolerance
 "pulls"     a store of the residuals in units of their errors
 
-Labels are divided by a power of two, the unit, in which their fourth powers fit doubles. Going from one unit to another is
-exact, so that labels of 1e-19 or 1e30 are as good as others.
+Labels are divided by a power of two, the unit, in which their fourth powers fit doubles, so that labels of 1e-19 or 1e30 are as
+good as others. Labels in memory have their unit from `measured.unit_for`, once. A store cannot: later batches may be of another
+size than the first. It therefore keeps the unit beside the sums, and goes to another where stores merge, which is exact.
 """
 
 from __future__ import annotations
@@ -26,21 +27,18 @@ import numpy as np
 from scorebars.arrays import FloatArray
 from scorebars.engines.bins import FOLDED, PRODUCTS, RATIO, RATIO_COLUMNS, SQUARES, Bins, Labels, binned
 from scorebars.engines.class_counts import BINS, BINS_BELOW_HALF, ClassCounts
-from scorebars.engines.engine import normal_sums, over_chunks, score_loops, threads, typical
-from scorebars.engines.sums import NormalSums
+from scorebars.engines.engine import BadValues, normal_sums, over_chunks, score_loops, threads, typical
+from scorebars.engines.sums import TINY, NormalSums
 from scorebars.errors import Normal
 from scorebars.losses import Within
+from scorebars.measured import SAFE
 from scorebars.moments import label_moments
 
 _PIECE = 1 << 20
 """Labels that share bins before these are merged: merging costs as much as taking 50,000 labels in."""
 _BLOCK = 1 << 16
-_MOST = 2.0**60
-"""Fourth powers of larger numbers, summed over many labels, leave the doubles."""
 _REACH = 58
 """The largest difference or error stays within 2^58 of the unit, and the labels below that: then fourth powers fit."""
-_LOST = math.ldexp(1.0, -180)
-"""Fourth powers of numbers below this lose digits."""
 TOO_DIFFERENT = (
     "labels, residuals and errors differ too much in size to be summed up together (by more than 1e35): check their "
     "units, or use scorebars.evaluate on arrays."
@@ -48,7 +46,7 @@ TOO_DIFFERENT = (
 _COLUMN_POWERS = np.array([0, 0, 2, 2, 1, 1, 2, 2])
 """Powers of the unit in RATIO_COLUMNS, of which SQUARE_COLUMNS are the first."""
 _PRODUCT_POWERS = np.add.outer([0, 1, 1, 2, 2], [0, 1, 1, 2, 2])
-"""The same in the products of `Store.gram`."""
+"""Powers of the unit in the products of `Store.gram`."""
 
 
 class Hits(NamedTuple):
@@ -58,7 +56,7 @@ class Hits(NamedTuple):
     chances: ClassCounts
     """Counts of P(fresh label within the tolerance), kept as those of class flips are."""
     ideal: ClassCounts
-    """The same for a model that predicts the labels themselves."""
+    """The chances of a model that predicts the labels themselves."""
 
 
 def chances_of(y: FloatArray, p: FloatArray, sigma: FloatArray | float, tolerance: float) -> ClassCounts:
@@ -119,12 +117,12 @@ class Store:
         unit = _unit_for(errors, scatter, self.unit)
         one, two = self._divided(unit - self.unit), other._divided(unit - other.unit)
         for name in ("max_abs_d", "max_sigma", "max_abs_y"):
-            if 0 < max(getattr(one.sums, name), getattr(two.sums, name)) < _LOST:
+            if 0 < max(getattr(one.sums, name), getattr(two.sums, name)) < TINY:
                 raise OverflowError(TOO_DIFFERENT)
         return one._joined(two)
 
     def _joined(self, other: Store) -> Store:
-        """The same for stores of one unit."""
+        """The store of both sets of labels, where both have one unit."""
         there = other.about(self.shift) if self.gram is not None else other
         names = ("sums", "squares", "certain", "absolute", "certain_abs", "abs_w2", "gram", "hits", "pulls")
         parts: dict[str, Any] = {name: _added(getattr(self, name), getattr(there, name)) for name in names}
@@ -159,7 +157,7 @@ class Store:
 
     @property
     def _scatter(self) -> float:
-        """The same of the labels themselves, counted from the shift; as of zeros where that was not asked for."""
+        """2^power is just above the largest label, counted from the shift; minus infinity where that was not asked for."""
         return _power_above(self.sums.max_abs_y, self.unit)
 
     def _divided(self, power: int) -> Store:
@@ -228,11 +226,11 @@ def store_in_unit(
         found = _divided_store(labels, 0 if known is None else known.unit, needs, tolerance, known)
         if found.ordinary:
             return found
-    except OverflowError:
+    except (BadValues, OverflowError):
         pass  # the labels are of another size
     try:
         found = _divided_store(labels, _own_unit(labels, "ratio" in needs), needs, tolerance, None)
-    except OverflowError:
+    except (BadValues, OverflowError):
         raise OverflowError(TOO_DIFFERENT) from None
     if not found.ordinary:
         raise OverflowError(TOO_DIFFERENT)
@@ -283,9 +281,9 @@ def summarise(
     if sums is None:
         about = None if known is None or not math.isfinite(known.shift) else known.shift
         sums = normal_sums(labels.y, labels.p, labels.sigma, labels.weight, labels=ratio, about=about)
-    if not ordinary(sums, ratio):
+    if not sums.ordinary(ratio):
         raise OverflowError(
-            f"some labels, predictions, errors or weights are too large or too small to be summed up (beyond {_MOST:.0e}): "
+            f"some labels, predictions, errors or weights are too large or too small to be summed up (beyond {SAFE:.0e}): "
             "choose other units, or use scorebars.evaluate on arrays."
         )
     squares, absolute = (None, None) if known is None else (known.squares, known.absolute)
@@ -309,12 +307,6 @@ def summarise(
 
     found = replace(reduce(Store._joined, over_chunks(chunk, labels.n, threads(), _PIECE)), sums=sums)
     return replace(found, abs_w2=sums.abs) if "absolute" in needs and labels.weight is None else found
-
-
-def ordinary(sums: NormalSums, ratio: bool) -> bool:
-    """Whether labels with these sums are of a size that can be summed up in bins."""
-    largest = max(sums.max_abs_d, sums.max_sigma, sums.max_weight, sums.max_abs_y if ratio else 0.0)
-    return sums.scale == 1 and sums.weight_scale == 1 and largest <= _MOST
 
 
 def _abs_w2(labels: Labels) -> float:

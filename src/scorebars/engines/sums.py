@@ -14,14 +14,14 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from scorebars.measured import SAFE
+
 
 class NormalSums(NamedTuple):
     """Sums over n labels; a name ending in _w2 has the squared weight in each term. (A named tuple, because a
     frozen dataclass of this size takes longer to make than the sums over 1000 labels.)
 
-    Labels, predictions and errors were divided by `scale`, weights by `weight_scale`, before summing; both
-    are powers of two, and 1 unless the data are so large or small that fourth powers would not fit a double.
-    So the true sum w d^2 is sq * scale**2 * weight_scale. Sums that were not asked for are NaN.
+    Sums that were not asked for are NaN.
 
     With z = |d|/sigma, g(z) = E|Z + z| - z, P = P(|d + sigma Z| <= tolerance) and c = y - y_shift:
     """
@@ -55,10 +55,8 @@ class NormalSums(NamedTuple):
     max_sigma: float
     max_weight: float
     max_abs_y: float  # of |c|; at least that, after a merge
-    tolerance: float  # in the units of the labels, not divided; NaN: not asked for
-    y_shift: float  # in the units of the labels, not divided; NaN: not asked for
-    scale: float = 1.0
-    weight_scale: float = 1.0
+    tolerance: float  # NaN: not asked for
+    y_shift: float  # NaN: not asked for
 
     # How the expected losses of the labels, squared and plain, scatter from label to label: sums under w^2.
 
@@ -77,11 +75,19 @@ class NormalSums(NamedTuple):
         """sum w^2 (|d| + sigma g)^2, as E^2 = (second moment) - variance; at least 0.63 of the first part"""
         return self.sq_w2 + self.var_w2 - self.foldvar_w2
 
-    def merged(self, other: NormalSums) -> NormalSums:
-        """The sums over both sets of labels, about the reference of this one; what one of them lacks is NaN.
+    def ordinary(self, ratio: bool = False) -> bool:
+        """Whether no fourth power left the doubles or lost digits; with `ratio` also of the labels themselves."""
+        larger, smaller = max(self.max_abs_d, self.max_sigma), min(self.max_abs_d, self.max_sigma)
+        label = self.max_abs_y if ratio else 0.0
+        return (
+            (larger == 0 or 1.0 / SAFE < larger < SAFE)
+            and (smaller == 0 or smaller >= TINY)
+            and (label == 0 or TINY <= label <= SAFE)
+            and (self.max_weight == 0 or _LIGHTEST <= self.max_weight <= SAFE)
+        )
 
-        Only for sums of scale 1: an accumulator brings its labels to such a unit before it sums them up.
-        """
+    def merged(self, other: NormalSums) -> NormalSums:
+        """The sums over both sets of labels, about the reference of this one; what one of them lacks is NaN."""
         there = other._about(self.y_shift)
         numbers = {name: getattr(self, name) + getattr(there, name) for name in SUMS}
         numbers |= {name: max(getattr(self, name), getattr(there, name)) for name in LARGEST}
@@ -114,6 +120,10 @@ class NormalSums(NamedTuple):
         moved: dict[str, Any] = {k: math.ldexp(getattr(self, k), -power * (2 if "w2" in k else 1)) for k in names}
         return self._replace(**moved)
 
+
+TINY = 2.0**-180
+"""Fourth powers of smaller numbers lose digits."""
+_LIGHTEST = 2.0**-100
 
 SUMS: tuple[str, ...] = NormalSums._fields[1:25]
 LARGEST: tuple[str, ...] = NormalSums._fields[25:29]

@@ -105,7 +105,7 @@ def _add_two(own, offset, t, s, d, VECTOR: tl.constexpr):
 
 @triton.jit
 def _add_five(one, d_sum, c_sum, cd_sum, cc_sum, t, d, c, VECTOR: tl.constexpr):
-    """Those of ratios besides."""
+    """Higher sums of one order that ratios need besides."""
     td, tc = t * d, t * c
     one, d_sum, c_sum = _added(one, t, VECTOR), _added(d_sum, td, VECTOR), _added(c_sum, tc, VECTOR)
     return one, d_sum, c_sum, _added(cd_sum, tc * d, VECTOR), _added(cc_sum, tc * c, VECTOR)

@@ -106,7 +106,7 @@ def _maximised(
     close: float,
     hard: Hard,
 ) -> Raters:
-    """The same with a known number of votes in common, that of `start`."""
+    """The raters that are most likely if the number of votes in common is that of `start`."""
     cast = votes[:, :, None] == np.arange(classes)
     n, raters, _ = cast.shape
     flat = cast.reshape(n, raters * classes).astype(np.float64)

@@ -17,14 +17,14 @@ class PerLabel:
     """Names of the attributes that hold an entry, or a row, for each label; or one value for all."""
 
     def __getitem__(self, index: Any) -> Self:
-        """The same for a subset of the labels, as a fold of a cross-validation needs it: positions, booleans or a slice."""
+        """The model of a subset of the labels, as a fold of a cross-validation needs it: positions, booleans or a slice."""
         index = index[0] if isinstance(index, tuple) else index  # scikit-learn asks for model[rows, ...]
         if index is ...:
             return self
         return self._part(index if isinstance(index, slice) else np.atleast_1d(index))
 
     def _part(self, index: Any) -> Self:
-        """The same for the labels at `index`: an array of positions or booleans, or a slice."""
+        """The model of the labels at `index`: an array of positions or booleans, or a slice."""
         return self._changed(**{name: picked(getattr(self, name), index) for name in self.per_label})
 
     def _changed(self, **attributes: Any) -> Self:

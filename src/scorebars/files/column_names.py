@@ -96,11 +96,11 @@ ROLE_OPTIONS = _words(
 )
 """The options that say what columns are."""
 LABEL_SOURCES = _words("repeats votes probabilities")
-"""Those of them that name the columns which labels are made from, and which bring the errors."""
+"""Options that name columns which labels are made from, and which bring the errors."""
 ERROR_OPTIONS = ("yerr", "yerr_percent", "limits", "cov", *LABEL_SOURCES)
-"""Those of them that say what the errors are."""
+"""Options that say what the errors are."""
 UNGUESSED = {**dict.fromkeys(_words("weight by id model gold"), "none"), "std": ["none"], "members": ["none"]}
-"""Those of them that are guessed unless they say that there is no such column."""
+"""Options whose columns are guessed unless these values say that there is none."""
 
 
 def without_guesses(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def _unused_errors(source: TableSource, roles: Roles) -> list[str]:
 
 
 def remark_on_unused_errors(path: Any, y: Any, pred: Any) -> str:
-    """The same remark for a file that is read in pieces."""
+    """The remark on columns that look like errors and are not used, for a file that is read in pieces."""
     with file_and_roles(path, {"y": y, "pred": pred}, {}) as (source, roles):
         return ". ".join(_unused_errors(source, roles))
 

@@ -193,7 +193,7 @@ def contour(k: Exponent, unit: float, guess: float = 0.0, bent: Bent = "where k 
 
 
 def contour_through(k: Exponent, t0: float, width: float, unit: float, bent: Bent = "where k falls") -> Contour:
-    """The same through t0, where k has the curvature 1 / width^2; bent "right" it asks for k on the path alone."""
+    """A path through t0, where k has the curvature 1 / width^2; bent "right" it asks for k on the path alone."""
     with np.errstate(all="ignore"):
         t0 = math.copysign(max(abs(t0), 0.05 * min(width, unit)), t0)  # not too close to the pole t = 0
         residue, bend = 1.0, _BEND
@@ -316,6 +316,8 @@ class Inversion:
         """P(X <= x), P(X > x) and the density; the smaller tail has relative accuracy."""
         if x - self._mean > _NOTHING_BEYOND * self._std:
             return 1.0, 0.0, 0.0
+        if x <= self._lowest:  # or so close above that rounding put it there
+            return 0.0, 1.0, 0.0
         place, path = near or self._contour_near(x)
         tail = min(path.tail(x - place), 1.0)
         density = max(path.total(np.ones(1), x - place), 0.0) if path.t.size else 0.0

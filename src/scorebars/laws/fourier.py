@@ -49,7 +49,7 @@ _MOST_TERMS = 4000
 _MOST_WORK = 40_000_000
 """Values times terms, at most."""
 _WORK = 6_000_000
-"""The same where terms do not vanish."""
+"""Values times terms, at most, where terms do not vanish."""
 _FALL, _STEEP = 36.0, 8
 """Where a series has to end before its terms vanish, the last of them are damped by exp(-36 (k/K)^8)."""
 

@@ -42,7 +42,7 @@ ACCURATE = 1e-9
 _SEVENTH = 4.3 / 5040.0
 """(1/7!) max |t^6 phi(t)|: what l7 = 1 would add to a probability."""
 _CROSSED = 0.2
-"""The same for l3^7, the largest of the products that the series leaves out."""
+"""What l3^7 = 1 would add: it is the largest of the products that the series leaves out."""
 _FOLDED_SEVENTH = 1.84
 """No z gives |Z + z| a larger seventh cumulant; that at z = 1.363 is 1.8355."""
 _HALF_NORMAL = 0.21801361414499026, 0.11477068205421864, -0.004437688462617495, -0.15265853384165795
@@ -182,7 +182,7 @@ def squared_law_of_cumulants(of: HigherSums, perfect: bool = False) -> CumulantL
 
 
 def absolute_law_of_cumulants(of: HigherSums, perfect: bool = False) -> CumulantLaw | None:
-    """The same for the mean absolute error."""
+    """Distribution of the mean absolute error, or of that of a perfect model; None where cumulants are not enough."""
     s, (mean, variance) = of.sums, (of.sums.abs + of.sums.fold, of.sums.foldvar_w2)
     higher = [folded for _, folded in of.by_order()]
     if perfect:

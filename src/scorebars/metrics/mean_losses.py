@@ -29,7 +29,7 @@ from scorebars.answers.score import Declaration, Score, Scores
 from scorebars.errors.measurement_error import LabelErrors
 from scorebars.forecasts import QuantileForecast
 from scorebars.forecasts.given_forecast import is_forecast
-from scorebars.measured import Measured, between, near_one, power_of_two
+from scorebars.measured import Measured, between, near_one
 from scorebars.metrics.call import in_groups, regression_declaration, regression_metric, score, scored
 from scorebars.metrics.forecast_inputs import forecast_data, quantile_data
 from scorebars.metrics.registry import declarations
@@ -254,11 +254,10 @@ def huber_loss(data: Measured, *, delta: float = 1.0) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.0834 0.090 ± 0.005 (labels) ± 0.011 (sample)
     """
-    bend = checks.above_zero(delta, "delta")
-    scale = _far_beyond(bend, data)
-    if scale is not None:
-        return in_units(MeanLoss.of(_HUBER, losses.Huber(1.0), data.scaled(scale)), scale, bend)
-    unit = near_one(min(bend, data.largest()))  # fourth powers stay in range
+    bend, data = checks.above_zero(delta, "delta"), data.with_weightless_labels_replaced()
+    if _bends_far_below(bend, data):
+        return in_units(AbsoluteAnswers.of(_HUBER, losses.AbsoluteError(), data), bend)
+    unit = near_one(min(bend, max(data.sizes())))  # fourth powers stay in range
     loss = losses.Huber(min(bend / unit, _FAR**2))  # farther out there is no label
     return in_units(MeanLoss.of(_HUBER, loss, data.scaled(unit)), unit, unit)
 
@@ -286,25 +285,22 @@ def log_cosh_loss(data: Measured) -> Answers:
     >>> print(f"{s.observed:.4f}", s)
     0.0865 0.094 ± 0.005 (labels) ± 0.013 (sample)
     """
-    scale = _far_beyond(1.0, data)
-    if scale is not None:  # log 2 is less than a digit of such residuals
-        return in_units(MeanLoss.of(_LOG_COSH, losses.Huber(1.0), data.scaled(scale)), scale)
+    if _bends_far_below(1.0, data):  # log 2 is less than a digit of such residuals
+        return AbsoluteAnswers.of(_LOG_COSH, losses.AbsoluteError(), data)
     return MeanLoss.of(_LOG_COSH, losses.LogCosh(), data)
 
 
 _FAR = 2.0**64
 
 
-def _far_beyond(bend: float, data: Measured) -> float | None:
-    """The power of two to divide by where all is so large that a loss which bends at `bend` is linear, to every digit.
+def _bends_far_below(bend: float, data: Measured) -> bool:
+    """Whether a loss that bends at `bend`, from where on it is linear, is linear for these data to every digit.
 
-    Divided by it the largest are about 2^64, and the loss may bend at 1. None for ordinary data, and where errors are so
-    much smaller than residuals that labels near the bend may count.
+    Not where errors are so much smaller than residuals that labels near the bend may count.
     """
     data.require_valid()
-    largest, error = data.largest(), data.errors.largest(data.labels)
-    far = bend * _FAR < largest and (error == 0 or error > largest * 2.0**-10)
-    return power_of_two(largest) / _FAR if far else None
+    residual, error = data.sizes()
+    return bend * _FAR < max(residual, error) and (error == 0 or error > residual * 2.0**-10)
 
 
 _MAPE = regression_declaration("mean_absolute_percentage_error", "Mean absolute percentage error", 0)
@@ -472,20 +468,11 @@ def fraction_within(data: Measured, *, tolerance: float) -> Answers:
     0.5455 0.55 ± 0.009 (labels) ± 0.16 (sample)
     """
     loss = losses.Within(checks.at_least_zero(tolerance, "tolerance"))
-    scale = _scale(loss, data)
-    if scale != 1.0:
-        loss, data = losses.Within(min(loss.tolerance / scale, sys.float_info.max)), data.scaled(scale)
+    data, unit, sums = unit_and_sums(loss, data)  # another unit changes no share
+    unit = data.find_scale() if sums is None else unit
+    if unit != 1.0:
+        loss, data = losses.Within(min(loss.tolerance / unit, sys.float_info.max)), data.scaled(unit)
     return WithinAnswers.of(_WITHIN, loss, data)
-
-
-def _scale(loss: losses.Within, data: Measured) -> float:
-    """The power of two to divide by, so that squares of the label errors stay in range; it changes no share."""
-    sums = unit_and_sums(loss, data)[1]
-    if sums is not None:
-        return between(sums.scale * sums.max_abs_d, sums.scale * sums.max_sigma)
-    with np.errstate(over="ignore"):
-        largest = float(np.max(np.abs(data.residual)))
-    return between(largest, data.errors.largest(data.labels))
 
 
 class CustomMetric:

@@ -45,7 +45,7 @@ _LABELS = 1024
 """Labels whose coefficients are integrated together."""
 _PAIRS = 1 << 16
 """Pairs at a time."""
-_FEW_LABELS, _PAIRS_UP_TO = 256, 4000
+_FEW_LABELS, _PAIRS_UP_TO = 100, 4000
 """So few pairs are cheaper than the series; more labels than the second number have too many pairs."""
 _TERMS_TIMES_LABELS = 60_000_000
 

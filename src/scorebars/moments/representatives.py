@@ -8,8 +8,8 @@ which stands for c_k labels:
     sum_i f(u_i) = sum_k c_k f(t_k),     c_k = sum_i L_k(u_i),     L_k the Lagrange polynomials of these points.
 
 Cells are halved until the coefficients that follow the last of mean and variance are negligible. This serves losses that bend
-in one place: those of residuals under normal errors, and those of the ratio y / p under log-normal ones. It serves the share
-of residuals within a tolerance, too.
+in one place and have no quick closed form: log-cosh losses under normal errors, and those of the ratio y / p under log-normal
+ones. It serves the share of residuals within a tolerance, too.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def _plan_for(loss: Loss, errors: MeasurementError, y: FloatArray, p: FloatArray
         return _shares(loss.tolerance)
     if not loss.continuous:
         return None
-    if type(errors) is Normal and loss.of_residual and (loss.bend or loss.kinks_from_prediction == (0.0,)):
+    if (
+        type(errors) is Normal and loss.bend
+    ):  # closed forms of other losses take no longer than putting labels into cells
         return _Plan(_residuals, _of_residuals, loss.bend)  # type: ignore[arg-type]
     if type(errors) is LogNormal and loss.degree == 0 and loss.kinks_from_prediction == (0.0,) and np.all(p > 0):
         return _Plan(_ratios, _of_ratios)  # type: ignore[arg-type]

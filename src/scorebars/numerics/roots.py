@@ -47,7 +47,7 @@ def crossing_from(
     xtol: float = 1e-300,
     rtol: float = _FINEST,
 ) -> float:
-    """The same where only a start is known: the ends of the bracket are looked for in steps that double."""
+    """Where an increasing f crosses zero, given a start: the ends of the bracket are looked for in steps that double."""
     f = cache(f)
     a = b = start
     while a > low and f(a) > 0:

@@ -160,7 +160,6 @@ def _require_sums(sums: NormalSums) -> None:
         missing = name in _NOT_ALWAYS and isinstance(value, float) and math.isnan(value)
         require(missing or _finite(value), f"the sum {name!r} is not finite")
         require(missing or name in _SIGNED or value >= 0, f"the sum {name!r} is negative")
-    require(sums.scale == 1 and sums.weight_scale == 1, "the sums have another scale")
     more = 1 + _ROUNDING
     sizes = (sums.max_abs_d, sums.max_sigma, 0.0 if math.isnan(sums.max_abs_y) else sums.max_abs_y)
     require(

@@ -27,7 +27,7 @@ from scorebars.streaming.batches import Batch, ClassBatch, NumberBatch
 from scorebars.streaming.forecast_sums import ForecastBatch, ForecastStore
 
 Made = TypeVar("Made")
-_NAME, _VERSION = "scorebars/accumulator/", "5"
+_NAME, _VERSION = "scorebars/accumulator/", "6"
 _SCHEMA = _NAME + _VERSION
 
 

@@ -63,7 +63,7 @@ def _tasks_of_frame(
 def _tasks_of_arrays(
     dask: Any, y_true: Any, y_pred: Any, yerr: Any, weight: Any, metrics: Any, task: str | None
 ) -> list[Any]:
-    """The same of arrays."""
+    """A task for each chunk of arrays, which makes its accumulator."""
     if y_pred is None:
         raise ValueError("y_pred is missing: give a dask array of predictions, or a mapping from model name to array.")
     models = {str(name): p for name, p in y_pred.items()} if isinstance(y_pred, Mapping) else {"model": y_pred}

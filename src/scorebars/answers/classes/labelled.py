@@ -118,12 +118,12 @@ class Labelled:
         return np.asarray(self.classes[self.shown])
 
     def scatter(self, classes: FloatArray, moved: FloatArray) -> float:
-        """Sum over items of the squared deviation of what each moves; `classes` are (chances of) its classes."""
+        """Sum over items of the squared deviation of what they add: `moved` for each class, with the chances `classes`."""
         mean = self.total(np.add.reduce(classes * moved, axis=1)) / self.n
         return self.total(np.add.reduce(classes * np.square(moved - mean), axis=1))
 
     def scatter_of_means(self, moved: FloatArray) -> float:
-        """The same for one number for each row."""
+        """Sum over items of the squared deviation of one number for each row."""
         return self.total(np.square(moved - self.total(moved) / self.n))
 
     # how fresh labels fall ---------------------------------------------------------------------
@@ -326,41 +326,31 @@ class Labelled:
         return self.total(np.add.reduce(self.posterior * self._indicator_variances(slopes), axis=1))
 
     def label_third(self, slopes: FloatArray) -> float:
-        """Third central moment of the same sum: unbiased, from what it is for each true class."""
-        if isinstance(self.own, Flip):  # without matrices for each item
-            q = np.broadcast_to(np.asarray(self.own.q, dtype=np.float64), self.shown.shape)[:, None]
-            kept = contrast(q, self.k)
-            true = slopes - np.add.reduce(slopes, axis=1, keepdims=True) / self.k
-            carried = true / kept
-            second, third = (
-                q / (self.k - 1) * np.add.reduce(carried**power, axis=1, keepdims=True) + kept * carried**power
-                for power in (2, 3)
-            )
-        else:
-            rows, true = self._transition, slopes
-            many = rows.ndim == 3
-            carried = np.einsum("nk,njk->nj", slopes, self._inverse) if many else slopes @ self._inverse.T
-            second, third = (
-                np.einsum("nj,nkj->nk", carried**power, rows) if many else carried**power @ rows.T for power in (2, 3)
-            )
-        by_class = third - 3.0 * true * second + 2.0 * true**3
-        return self.total(np.add.reduce(self.indicators * by_class, axis=1))
+        """Third central moment of sum slopes * indicators: unbiased, from what it is for each true class."""
+        true, second, third = self._given_truth(slopes, 2, 3)
+        return self.total(np.add.reduce(self.indicators * (third - 3.0 * true * second + 2.0 * true**3), axis=1))
 
     def _indicator_variances(self, slopes: FloatArray) -> FloatArray:
         """Variance of each item's slopes * indicators if its true class is k, (n, K)."""
+        true, second = self._given_truth(slopes, 2)
+        return np.asarray(np.maximum(second - np.square(true), 0.0))
+
+    def _given_truth(self, slopes: FloatArray, *powers: int) -> list[FloatArray]:
+        """Mean of each item's slopes * indicators if its true class is k, (n, K), and means of its powers.
+
+        Slopes matter up to a number for each item, since its indicators sum to 1.
+        """
         if isinstance(self.own, Flip):  # without matrices for each item
             q = np.broadcast_to(np.asarray(self.own.q, dtype=np.float64), self.shown.shape)[:, None]
-            r = q / (self.k - 1)
-            centred = slopes - np.add.reduce(slopes, axis=1, keepdims=True) / self.k
-            square = np.square(centred)
-            second = contrast(q, self.k) * square + r * np.add.reduce(square, axis=1, keepdims=True)
-            return np.asarray(np.maximum(second / np.square(contrast(q, self.k)) - square, 0.0))
+            kept, true = contrast(q, self.k), slopes - np.add.reduce(slopes, axis=1, keepdims=True) / self.k
+            shown = [(true / kept) ** power for power in powers]
+            return [true, *(q / (self.k - 1) * np.add.reduce(x, axis=1, keepdims=True) + kept * x for x in shown)]
         rows, inverse = self._transition, self._inverse
         if rows.ndim == 2:
-            second = np.square(slopes @ inverse.T) @ rows.T
-        else:
-            second = np.einsum("nj,nkj->nk", np.square(np.einsum("nk,njk->nj", slopes, inverse)), rows)
-        return np.asarray(np.maximum(second - np.square(slopes), 0.0))
+            carried = slopes @ inverse.T
+            return [slopes, *(carried**power @ rows.T for power in powers)]
+        carried = np.einsum("nk,njk->nj", slopes, inverse)
+        return [slopes, *(np.einsum("nj,nkj->nk", carried**power, rows) for power in powers)]
 
     def most_likely_confusion(self) -> FloatArray:
         """The most likely matrix (K, K) of true classes and predictions, no cell below 0."""
@@ -413,7 +403,7 @@ class Labelled:
 
     @property
     def counted_rows(self) -> FloatArray:
-        """Those of the counted rates themselves, (K, K)."""
+        """Rows of indicators for each shown class by the counted rates themselves, (K, K)."""
         return self._transition if self.kind == "berkson" else self._inverse
 
     def carried_by(self, rows: FloatArray) -> FloatArray:

@@ -74,8 +74,8 @@ _NOT_TOLD_APART = "a bias common to all labels cannot be distinguished from a bi
 def in_their_unit(make: Callable[[Evidence], Answers], loss: Loss, data: Measured, degree: int | None) -> Answers:
     """The answers in the user's unit, made in one in which powers stay in range; they grow with its degree-th power."""
     data = data if data.plain_normal or not loss.of_residual else data.of_difference()
-    unit, sums = unit_and_sums(loss, data)
-    if unit == 1.0:
+    data, unit, sums = unit_and_sums(loss, data)
+    if unit == 1.0 or not loss.degree:
         return make(Evidence(data, totals=sums))
     return in_ordinary_units(lambda data: make(Evidence(data)), data, unit, degree)
 
@@ -392,7 +392,7 @@ class SignedAnswers(MeanLoss):
         return self._variance_at(self._labels().errors.repeats if self._evidence.kept else 1.0)
 
     def _variance_at(self, repeats: FloatArray | float) -> float:
-        """The same for fresh labels, each the mean of `repeats`."""
+        """Variance of the mean error of fresh labels, each the mean of `repeats` measurements."""
         if not self._evidence.kept:
             return self.std**2 / float(repeats)
         data = self._labels()
@@ -497,5 +497,5 @@ def _squared_shares(data: Measured, values: FloatArray) -> float:
 
 
 def _by_few(data: Measured, few: Measured, values: FloatArray) -> float:
-    """The same from the values of a few labels that stand for all."""
+    """sum a^2 x over all labels, from the values x of a few that stand for them."""
     return _squared_shares(few, values) * few.n / int(np.count_nonzero(data.shares))

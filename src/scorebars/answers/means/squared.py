@@ -104,7 +104,7 @@ class SquaredAnswers(MeanLoss):
 
     def root_moments(self) -> tuple[float, float] | None:
         """Mean and std of the root from the sums, where there are enough labels; None where the distribution must give them."""
-        return root_moments(self._evidence.sums) if self._evidence.plain and self._evidence.sums.scale == 1.0 else None
+        return root_moments(self._evidence.sums) if self._evidence.plain else None
 
     def _label_variance(self) -> float:
         if not self._evidence.kept:

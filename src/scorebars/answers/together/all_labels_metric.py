@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
@@ -116,7 +117,7 @@ class AllLabelsAnswers(Answers):
         family = RatioAnswers if metric.pair is not None else AllLabelsAnswers
         if metric.rank is not None:
             family, data = OrderAnswers, data if data.plain_normal else data.of_difference()
-        unit, degree = _ordinary_unit(metric, data), metric.declaration.degree
+        (data, unit), degree = _in_ordinary_unit(metric, data), metric.declaration.degree
         return in_ordinary_units(lambda data: family(metric, Evidence(data), unit), data, unit, degree)
 
     def _in_memory(self) -> Measured | None:
@@ -474,22 +475,23 @@ def _sums_suffice(metric: AllLabelsMetric, data: Measured) -> bool:
     return metric.from_sums is not None and data.n >= _ENOUGH_FOR_SUMS and data.plain_normal
 
 
-def _ordinary_unit(metric: AllLabelsMetric, data: Measured) -> float:
-    """The power of two to divide by, so that the squares of values and errors are in range; says which value is bad."""
+def _in_ordinary_unit(metric: AllLabelsMetric, data: Measured) -> tuple[Measured, float]:
+    """The data, and the power of two to divide them by, so that the squares of values and errors are in range.
+
+    Says which value is bad. Labels without weight that are too large are replaced.
+    """
     if metric.declaration.degree == 0 and _sums_suffice(metric, data):  # labels stay on their device
-        try:
-            sums_of(data, labels=True)
-        except BadValues:
-            data.require_valid()
-            raise
-        return 1.0
+        with suppress(BadValues):  # or numbers whose squares leave the doubles
+            if sums_of(data, labels=True).ordinary(ratio=True):
+                return data, 1.0
     if metric.from_sums is not None:  # no pass has looked at the values yet
         data.require_valid()
+    data = data.with_weightless_labels_replaced()
     y, p = data.labels, data.predictions
     if metric.declaration.degree == 0:
-        return near_one(max(float(np.max(np.abs(y))), float(np.max(np.abs(p))), data.errors.largest(y)))
+        return data, near_one(max(float(np.max(np.abs(y))), float(np.max(np.abs(p))), data.errors.largest(y)))
     with np.errstate(over="ignore"):  # residuals may be larger than the largest double
-        return between(float(metric.values(y[None], p, data.weight)[0]), data.errors.largest(y))
+        return data, between(float(metric.values(y[None], p, data.weight)[0]), data.errors.largest(y))
 
 
 def _of_draws(parts: list[Any]) -> Law:

@@ -407,7 +407,7 @@ class MeanOfLoss:
         return self._item_variance_under(self.residuals.fit)
 
     def _item_variance_under(self, law: Deconvolution) -> float:
-        """The same under another law."""
+        """Variance of the items' mean loss given the observed residuals, if they follow this law."""
         parts = self.residuals
         known = float(np.sum(np.square(parts.known_share * (self._known_at(1.0) - self._known_at(-1.0)) / 2)))
         fitted = 0.0 if self._jumps else law.posterior_variance(self._values)
@@ -507,7 +507,7 @@ class MeanOfLoss:
 
 
 def _bootstrap(mean: MeanOfLoss, data: Measured, draws: int, rng: np.random.Generator, note: str) -> Estimate:
-    """The same estimate; how well it is known is found by repeating the measurement `draws` times on the computer.
+    """The estimate, its uncertainty found by repeating the measurement `draws` times on the computer.
 
     True residuals are drawn from the fitted law, labels measured again and fitted again. The new estimate is compared with
     the mean loss of the residuals drawn (for the items at hand) and with the mean under the law (for the population). It

@@ -101,7 +101,7 @@ class MaxErrorLaw(Law):
         return log if curve is None else np.asarray(log - np.exp(curve(x)))
 
     def _log(self, x: float) -> float:
-        """The same at any x."""
+        """log F at any x."""
         if not self._size.size:
             return 0.0
         low, high = self._window

@@ -205,7 +205,7 @@ class _MiddleErrors(Law):
         )
 
     def drawn(self) -> SampleLaw:
-        """The same from draws with a fixed seed: probabilities err by 0.0016, by up to 0.011 where labels are many."""
+        """The distribution from draws with a fixed seed: probabilities err by 0.0016, by up to 0.011 where labels are many."""
         size, sigma = self.labels
         middle = [self.rank - 1, self.rank - 1 + self.average]
 
@@ -218,7 +218,7 @@ class _MiddleErrors(Law):
 
 
 class _Tabulated(Law):
-    """The same for many labels: a polynomial in x for the normal score Phi^-1(P(X <= x)), which is nearly a line.
+    """The middle error of many labels: a polynomial in x for the normal score Phi^-1(P(X <= x)), which is nearly a line.
 
     Beyond the ends the line is continued. `miss` is by how much the table misses the probabilities it was made of.
     """

@@ -299,11 +299,13 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
             lam, (count, b2) = compress_nodes(lam, np.stack([count, b2]))
         cgf = DiagonalCGF(count, lam, b2)
         mean = floor + cgf.mean if mean is None else mean
+        if cgf.k2 == 0:  # below the smallest double
+            return cls(None, mean, mean, 0.0)
         return cls(cgf, floor, mean, cgf.k2 if variance is None else variance)
 
     @classmethod
     def covariance(cls, delta: FloatArray, cov: FloatArray, weight: FloatArray | None = None) -> GeneralizedChiSquare:
-        """The same with correlated errors of covariance `cov` (n, n)."""
+        """The mean squared error of labels with correlated errors, of covariance `cov` (n, n)."""
         root = np.sqrt(shares_of(weight, delta.size))
         return cls._from_matrix(root * delta, root[:, None] * cov * root)
 
@@ -327,7 +329,7 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
         shared: FloatArray,
         weight: FloatArray | None = None,
     ) -> GeneralizedChiSquare:
-        """The same with covariance diag(variance) + shared.T @ shared, `shared` (k, n) fully correlated shifts."""
+        """For errors of covariance diag(variance) + shared.T @ shared: `shared` (k, n) are shifts common to all labels."""
         n = delta.size
         share = shares_of(weight, n)
         v = np.broadcast_to(np.asarray(variance, dtype=float), (n,)) * share
@@ -368,7 +370,7 @@ class GeneralizedChiSquare(InvertedLaw, LawWithRoot):
         batch: NDArray[np.intp],
         weight: FloatArray | None = None,
     ) -> GeneralizedChiSquare:
-        """The same with covariance diag(variance) + shift_i shift_j for labels of one batch; O(n) for any number of them.
+        """For errors of covariance diag(variance) + shift_i shift_j within each batch; O(n) for any number of batches.
 
         Labels of one batch and one variance are rotated so that one of them has all of the shift; the others are
         independent of it and of each other.

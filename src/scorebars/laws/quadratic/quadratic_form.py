@@ -90,7 +90,7 @@ def compress(n: int, block: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def compress_nodes(v: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same for nodes v > 0 (m,) with columns (c, m) that are too many."""
+    """Fewer nodes, as `compress` makes them, of nodes v > 0 (m,) with columns (c, m)."""
     return compress(v.size, lambda part: (v[part], columns[:, part]))[:2]
 
 

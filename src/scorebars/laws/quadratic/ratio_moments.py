@@ -152,8 +152,6 @@ def ratio_moments(
 
 def root_moments(sums: NormalSums) -> tuple[float, float] | None:
     """Mean and std of the root mean squared error; None where an expansion would not do."""
-    if sums.scale != 1.0 or sums.weight_scale != 1.0:
-        return None
     mean = sums.sq + sums.var
     spread = (2.0 * sums.var2_w2 + 4.0 * sums.sqvar_w2) / mean**2 if mean > 0 else 0.0
     if not _negligible(spread, sums, mean):
@@ -167,14 +165,12 @@ def explained_moments(sums: NormalSums, centred: bool) -> tuple[float, float, fl
 
     `sums` hold those of the labels. For R2 A = sum w (y - p)^2, else about its mean, and B = sum w (y - mean y)^2.
     """
-    if sums.scale != 1.0 or sums.weight_scale != 1.0:
-        return None
     s, centre = sums, sums.y1 / sums.w
     offset = s.d / s.w if centred else 0.0
     lost, total = s.sq - offset * s.d, s.y2 - centre * s.y1
     about_mean = s.var - s.var_w2 / s.w
     a, b = lost + (about_mean if centred else s.var), total + about_mean
-    if not (a > 0 and total > 0):
+    if not min(a, total) > 1e-100:  # else their squares lose digits
         return None
     own = 2.0 * s.var2_w2
     of_a = own + 4.0 * (s.sqvar_w2 - 2.0 * offset * s.d_var_w2 + offset**2 * s.var_w2)

@@ -168,7 +168,7 @@ def tied_groups(y: FloatArray, sigma: FloatArray) -> list[NDArray[np.intp]]:
 
 
 class _SpearmanSum:
-    """The sum for labels, sorted by rank, that are drawn in a given order."""
+    """Spearman's sum for labels, sorted by rank, that are drawn in a given order."""
 
     def __init__(self, y: FloatArray, sigma: FloatArray, rank: FloatArray) -> None:
         # tied labels stand side by side in an order that does not matter once they share one rank
@@ -181,7 +181,7 @@ class _SpearmanSum:
 
 
 class _KendallSum:
-    """The same for Kendall's."""
+    """Kendall's sum for labels, sorted by rank, that are drawn in a given order."""
 
     def __init__(self, y: FloatArray, sigma: FloatArray, rank: FloatArray) -> None:
         n = y.size

@@ -111,7 +111,7 @@ class Calibration(Shown):
 
     @cached_property
     def spread_factor_without_bias(self) -> Estimate:
-        """The same with a common bias fitted along and taken out."""
+        """By which factor must the spread be multiplied once a common bias is fitted along and taken out?"""
         return spread_factor(self._pit, offset=True)
 
     @cached_property

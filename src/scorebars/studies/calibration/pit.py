@@ -48,7 +48,7 @@ class Pit:
 
     @cached_property
     def normal_scores(self) -> FloatArray:
-        """The same as a standard normal variable. Correlated label errors: residuals made independent of each other."""
+        """The PIT as a standard normal variable. Correlated label errors: residuals made independent of each other."""
         if self.judged.correlated:
             values, vectors = self.judged.axes
             return -(vectors @ (self.judged.in_units_of_spread.residual / np.sqrt(1.0 + values)))

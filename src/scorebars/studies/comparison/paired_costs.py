@@ -130,7 +130,7 @@ class PairedCosts(PairedMeans):
         return self.declaration.high - self.declaration.low
 
     def _over_rates(self, gained: FloatArray, value: float, variance: float, total: Symmetric) -> Estimate:
-        """The same where the error rates were counted: a wrong rate moves both models, so part of it cancels."""
+        """The difference where the error rates were counted: a wrong rate moves both models, so part of it cancels."""
         data = self.labels.data
         assert data.checked is not None
         slopes = self.shares[:, None] * gained

@@ -50,7 +50,7 @@ _DRAWN_UP_TO = 2_000
 """Up to this many labels, differences of mean absolute errors are found by quadrature, and those of mean squares with
 predictions that err and of weighted shares are drawn; above, the normal distribution is as good."""
 _SLOWLY_DRAWN_UP_TO = 1_000
-"""The same for roots of means and for scores of forecasts."""
+"""Up to this many labels, differences of roots of means and of scores of forecasts are drawn."""
 _FEW_DRAWN = 64
 """Differences of mean absolute errors of at most this many labels are drawn: each label adds steps to their distribution."""
 _TOGETHER = 1_024
@@ -68,7 +68,7 @@ class PairedMeans(ModelsOnSameLabels):
 
     @abstractmethod
     def expected_items(self, name: str) -> FloatArray:
-        """The same on average over redrawn labels, (n,)."""
+        """What each item adds to the mean on average over redrawn labels, (n,)."""
 
     def _of_mean(self, mean: Any) -> Any:
         return np.sqrt(mean) if self.root else mean
@@ -98,7 +98,7 @@ class PairedMeans(ModelsOnSameLabels):
         return np.asarray(slope * factor * self.shares * (terms - mean))
 
     def _deviations(self, terms: FloatArray) -> FloatArray:
-        """The same of each item, or each group of them: its items together."""
+        """How far each item, or each group of items together, moves the metric."""
         each = self._moves(terms, math.sqrt(self._sample_size / (self._sample_size - 1)))
         return each if self.groups is None else np.asarray(np.bincount(self.groups, each), dtype=np.float64)
 
