@@ -117,20 +117,29 @@ class Skewed(Symmetric):
     """How many test sets scatter in `std`: two for the next one seen from this one."""
     least: float = LEAST_SKEWNESS
     """The skewness is taken to be at least this, in units of the relative standard error."""
+    apart: float = 0.0
+    """The part of `std` that the squares themselves do not show: label errors of different size, such as a single huge one."""
 
     def __call__(self, level: float) -> Interval:
         seen = self.value + self.noise
         if not (math.isfinite(self.std) and seen > 0):
             return super().__call__(level)
-        far = half_width_in_std(level, self.df) * self.std
+        z = half_width_in_std(level, self.df)
+        far, apart = z * math.sqrt(max(self.std**2 - self.apart**2, 0.0)), z * self.apart
+        low = seen * math.exp(-far / seen) - self.noise
         high = above_skew_mean(self.value, far, seen, self._lean(seen, half_width_in_std(level)))
-        return kept_between(seen * math.exp(-far / seen) - self.noise, high, self.low, self.high)
+        if apart:
+            low = self.value - math.hypot(self.value - low, apart)
+            high = self.value + math.hypot(high - self.value, apart)
+        if self.value < self.low:  # as unlikely an estimate as this one leaves room above `low`
+            high = max(high, super().__call__(level).high)
+        return kept_between(low, high, self.low, self.high)
 
     def _lean(self, seen: float, z: float) -> float:
         """How much farther out the upper end lies on the scale of the logarithm."""
         if self.skewness is None:
             return 0.0
-        s = self.std / (math.sqrt(self.sets) * seen)
+        s = math.sqrt(max(self.std**2 - self.apart**2, 0.0) / self.sets) / seen
         g = max(self.skewness, self.least * s)
         return s * (g - 2.0 * s) * z * z / 2 if self.sets > 1 else lean_of_log(s, g, z)
 

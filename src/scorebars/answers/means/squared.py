@@ -163,7 +163,8 @@ class SquaredAnswers(MeanLoss):
             scatter = self._evidence.scatter_of_sums(square, single, value)
         std, total = math.sqrt(self._truth_variance()), math.sqrt(scatter + self._shared_variance())
         low, high = least if value < least else self._range[0], self._range[1]
-        population = Skewed(value, total, low, high, self._df, self.observed - value - least)
+        apart = math.sqrt(max(scatter - self._item_variance(), 0.0))
+        population = Skewed(value, total, low, high, self._df, self.observed - value - least, apart=apart)
         interval = self._truth_interval(value, std, least)
         return self._estimated(value, std, least, interval, population)
 
@@ -592,7 +593,8 @@ def _groups_of_squares(a: FloatArray, d: FloatArray, codes: NDArray[np.intp]) ->
     scatter = float(np.sum(np.square(np.bincount(codes, a * (d - mean))))) * count / max(count - 1, 1)
     mean2 = min(max(mean * mean - scatter, 0.0), square)  # the mean of few groups is not zero by chance
     normal = (square**2 - mean2**2) * own + max(product**2 - mean2**2, 0.0) * pairs
-    normal = normal if normal.sum() > 0 else np.square(share)
+    normal = normal if normal.max() > 0 else np.square(share)
+    normal = normal / normal.max()
     size = float(np.linalg.norm(influence))
     return SkewGroups(
         apart,
