@@ -156,8 +156,8 @@ class LimitedLoss(_Nearest):
 
     def _truth(self) -> Estimate:
         mean, (low, high) = self._mean, self._range
-        value = self._found(mean_of_limited_loss(self.loss, self.data, low, high, room=False)).value
-        value = min(max(value, low), high)
+        near = mean.smooth or self._found(mean_of_limited_loss(self.loss, self.data, low, high, room=False))
+        value = min(max(near.value, low), high)
         return Estimate(
             value,
             mean.std,
