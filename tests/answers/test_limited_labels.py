@@ -194,6 +194,21 @@ def test_squares_join_those_without_limits():
         assert getattr(sb, name)(None, f, yerr=labels).truth == pytest.approx(plain, rel=0.02)
 
 
+def test_squares_go_on_beyond_the_limits():
+    """Of Laplace residuals much of the mean square lies there. Absolute errors do not need it, and the notes tell the two apart."""
+    off = []
+    for seed in range(40):
+        labels, p, d = situation(
+            np.random.default_rng(seed), 200, 0.0, 0.6, draw=lambda rng, n: rng.laplace(0.0, 1.0, n)
+        )
+        truth = sb.mean_squared_error(None, p, yerr=labels).truth
+        off.append(truth - np.mean(np.square(d)))
+        assert truth.interval(0.95).low < truth < truth.interval(0.95).high
+    assert "smooth distribution" in truth.note and "tails at most exponential" in truth.note
+    assert "most likely distribution" in sb.mean_absolute_error(None, p, yerr=labels).truth.note
+    assert abs(np.mean(off)) < 0.02 * 2 + 2 * np.std(off) / np.sqrt(40)  # of a variance of 2
+
+
 def test_a_limit_far_out_speaks_for_no_more_than_a_number_there():
     """Else intervals of squares reach as far as the grid does."""
     length, spread = [], []
