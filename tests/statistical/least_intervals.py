@@ -187,6 +187,10 @@ def situations() -> Iterator[tuple[str, str, str, int]]:
         for residuals in (*RESIDUALS, "larger than normal", "smaller than normal"):
             for n in COUNTS:
                 yield ABSOLUTE, residuals, setting, n
+    for setting in ("0.1 limits, errors 0.5", "0.1 limits, errors 1.0", "0.6 limits, errors 0.5"):
+        for residuals in RESIDUALS:
+            for n in COUNTS:
+                yield ABSOLUTE, residuals, setting, n
     for setting in (
         "0.1 limits, errors 0.5",
         "0.3 limits, errors 0.5",

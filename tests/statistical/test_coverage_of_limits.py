@@ -96,13 +96,17 @@ def test_bounds_are_those_of_the_table(metric):
 
 
 def test_intervals_are_hardly_longer_than_they_must_be():
-    """By a tenth for normal and Laplace residuals, by two fifths for two points; and they hold for what is hardest to tell."""
+    """By a tenth for normal and Laplace residuals, by two fifths for two points; and they hold for what is hardest to tell.
+
+    Where all but five of 50 labels are numbers, by some hundredths more.
+    """
     table = [row for row in BOUNDS if row["metric"] == ABSOLUTE]
-    assert len(table) == 15 * len(COUNTS)
+    assert len(table) == 24 * len(COUNTS)
     for row in table:
         held, count = float(row["held"]), int(row["count"])
         if row["least_length"]:
             longest = 1.42 if row["residuals"] == "two points" else 1.12
+            longest += 0.07 if row["n"] == "50" and row["setting"].startswith("0.1") else 0.0
             assert float(row["length"]) < longest * float(row["least_length"])
             assert error_bar(held, count, SHORT)[1] > RANGES["held95"][0]
         else:
