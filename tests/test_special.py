@@ -129,6 +129,7 @@ def test_moments_between(low, high):
 
 
 def test_moments_between_ends_so_far_out_that_nothing_is_left():
-    first, second = special.moments_between(np.array([1e149, -np.inf, 40.0]), np.array([np.inf, -1e200, 40.0]))
-    assert first == pytest.approx([1e149, -1e150, 40.0])
+    ends = np.array([1e149, -np.inf, 40.0, -np.inf]), np.array([np.inf, -1e200, 40.0, -6.6e9])
+    first, second = special.moments_between(*ends)
+    assert first == pytest.approx([1e149, -1e150, 40.0, -6.6e9])
     assert second == pytest.approx(np.square(first))

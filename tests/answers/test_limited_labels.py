@@ -194,6 +194,21 @@ def test_squares_join_those_without_limits():
         assert getattr(sb, name)(None, f, yerr=labels).truth == pytest.approx(plain, rel=0.02)
 
 
+def test_squares_go_on_beyond_the_limits():
+    """Of Laplace residuals much of the mean square lies there. Absolute errors do not need it, and the notes tell the two apart."""
+    off = []
+    for seed in range(40):
+        labels, p, d = situation(
+            np.random.default_rng(seed), 200, 0.0, 0.6, draw=lambda rng, n: rng.laplace(0.0, 1.0, n)
+        )
+        truth = sb.mean_squared_error(None, p, yerr=labels).truth
+        off.append(truth - np.mean(np.square(d)))
+        assert truth.interval(0.95).low < truth < truth.interval(0.95).high
+    assert "smooth distribution" in truth.note and "tails at most exponential" in truth.note
+    assert "most likely distribution" in sb.mean_absolute_error(None, p, yerr=labels).truth.note
+    assert abs(np.mean(off)) < 0.02 * 2 + 2 * np.std(off) / np.sqrt(40)  # of a variance of 2
+
+
 def test_a_limit_far_out_speaks_for_no_more_than_a_number_there():
     """Else intervals of squares reach as far as the grid does."""
     length, spread = [], []
@@ -541,8 +556,7 @@ def test_scatter_of_heavy_tails_is_less_well_known():
 def test_intervals_of_the_truth_hold(share, sigma, residuals, n, name):
     """They hold at least 92 % less the error of the count, and the estimate is off by little: less than 0.02 sd.
 
-    Errors as large as the residuals hide that there are two of them, few labels more so, and no label shows the tails of squares
-    beyond most limits: docs/theory/limits.md.
+    Errors as large as the residuals hide that there are two of them, few labels more so: docs/theory/limits.md.
     """
     draws = {
         "normal": lambda rng, n: rng.normal(0.0, 0.8, n),
@@ -562,8 +576,7 @@ def test_intervals_of_the_truth_hold(share, sigma, residuals, n, name):
         off.append(truth - right)
     assert held / len(off) > 0.92 - 2.5 * np.sqrt(0.92 * 0.08 / len(off))
     hidden = sigma == 0.8 and residuals == "two points"
-    tails = share == 0.6 and name == "mean_squared_error" and residuals != "normal"
-    most = 0.06 if hidden else 0.05 if tails else 0.02
+    most = 0.06 if hidden else 0.02
     assert abs(np.mean(off)) < most * 0.8 + 3 * np.std(off) / np.sqrt(len(off))
 
 

@@ -1,10 +1,12 @@
-"""How short can intervals of a mean absolute or squared error be, if they hold for residuals of every distribution?
+"""How short can intervals of a mean absolute or squared error, or of a share within a tolerance, be, if they hold for residuals
+of every distribution?
 
     python tests/statistical/least_intervals.py
 
 Labels y = p + D + s Z, of which those below a limit are known as limits. Residuals D from one distribution, F0, make data P0.
-Another distribution F1, whose mean of |D| or D^2 is `gap` away, makes data P1. Where n labels hardly tell P1 from P0, whatever is
-computed from them is nearly the same for both. From the two follow two bounds for everything that can be computed:
+Another distribution F1, whose mean loss (|D|, D^2, or whether |D| is within 0.7) is `gap` away, makes data P1. Where n labels
+hardly tell P1 from P0, whatever is computed from them is nearly the same for both. From the two follow two bounds for everything
+that can be computed:
 
     an interval that holds 95 % for every distribution holds the mean of F1 in all data from P0 that the best test at 5 % of P1
     against P0 does not take for P0. The integral of that probability over `gap` is its least mean length under P0 (Pratt 1961).
@@ -29,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure_shapes import RESIDUALS
+from measure_shapes import OPTIONS, RESIDUALS
 from scipy.special import ndtr, ndtri
 
 import scorebars as sb
@@ -52,8 +54,17 @@ COLUMNS = [
 PREDICTIONS = 1.9
 """Their standard deviation."""
 GRID = np.round(np.arange(-4.0, 4.01, 0.1), 10)
-LOSSES = {"mean_absolute_error": np.abs(GRID), "mean_squared_error": np.square(GRID)}
-ABSOLUTE, SQUARED = LOSSES
+LOSSES = {
+    "mean_absolute_error": np.abs(GRID),
+    "mean_squared_error": np.square(GRID),
+    "fraction_within": (np.abs(GRID) < 0.75).astype(float),
+}
+ABSOLUTE, SQUARED, FRACTION = LOSSES
+MEANS = {
+    ABSOLUTE: {"normal": math.sqrt(2 / math.pi), "Laplace": math.sqrt(0.5), "two points": 1.0},
+    SQUARED: dict.fromkeys(RESIDUALS, 1.0),
+    FRACTION: {"normal": 2 * ndtr(0.7) - 1, "Laplace": 1 - math.exp(-0.7 / math.sqrt(0.5)), "two points": 0.0},
+}
 BIAS = 0.02
 LEVEL = 0.95
 _TILTS = np.geomspace(0.002, 20.0, 60)
@@ -164,7 +175,7 @@ def reached(metric: str, residuals: str, draw: Draw, mean: float, n: int, settin
         y = p + d + sigma * rng.standard_normal(n)
         limit = np.quantile(y, share)
         labels = sb.Censored(np.where(y < limit, -math.inf, y), np.where(y < limit, limit, y), sigma)
-        truth = getattr(sb, metric)(None, p, yerr=labels).truth
+        truth = getattr(sb, metric)(None, p, yerr=labels, **OPTIONS.get(metric, {})).truth
         low, high = truth.total_interval(LEVEL)
         found.append((high - low, low <= mean <= high, truth - mean))
     length, held, off = np.array(found, dtype=float).T
@@ -176,6 +187,10 @@ def situations() -> Iterator[tuple[str, str, str, int]]:
         for residuals in (*RESIDUALS, "larger than normal", "smaller than normal"):
             for n in COUNTS:
                 yield ABSOLUTE, residuals, setting, n
+    for setting in ("0.1 limits, errors 0.5", "0.1 limits, errors 1.0", "0.6 limits, errors 0.5"):
+        for residuals in RESIDUALS:
+            for n in COUNTS:
+                yield ABSOLUTE, residuals, setting, n
     for setting in (
         "0.1 limits, errors 0.5",
         "0.3 limits, errors 0.5",
@@ -185,13 +200,16 @@ def situations() -> Iterator[tuple[str, str, str, int]]:
         for residuals in RESIDUALS:
             for n in COUNTS:
                 yield SQUARED, residuals, setting, n
+    for setting in ("0.3 limits, errors 0.5", "0.6 limits, errors 1.0"):
+        for residuals in RESIDUALS:
+            for n in COUNTS:
+                yield FRACTION, residuals, setting, n
 
 
 def measure(metric: str, residuals: str, setting: str, n: int) -> dict[str, Any]:
     count = COUNTS[n]
     if residuals in RESIDUALS:
-        absolute = {"normal": math.sqrt(2 / math.pi), "Laplace": math.sqrt(0.5), "two points": 1.0}[residuals]
-        mean = absolute if metric == ABSOLUTE else 1.0
+        mean = MEANS[metric][residuals]
         length, scatter = (f"{number:.4g}" for number in least(residuals, n, setting, metric))
         ours = reached(metric, residuals, RESIDUALS[residuals], mean, n, setting, count)
     else:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from judgement import RANGES, SHORT, declared_situations, error_bar, verdict_of_share
-from least_intervals import ABSOLUTE, COUNTS, GRID, LOSSES, SQUARED, Labels, distribution, least, power
+from least_intervals import ABSOLUTE, COUNTS, FRACTION, GRID, LOSSES, SQUARED, Labels, distribution, least, power
 from measure_shapes import read as read_shapes
 from scipy.special import ndtr
 
@@ -87,7 +87,7 @@ with TABLE.open(newline="") as file:
     BOUNDS = list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("metric", [ABSOLUTE, SQUARED])
+@pytest.mark.parametrize("metric", [ABSOLUTE, SQUARED, FRACTION])
 def test_bounds_are_those_of_the_table(metric):
     about = (metric, "two points", "400", "0.6 limits, errors 1.0")
     row = next(row for row in BOUNDS if (row["metric"], row["residuals"], row["n"], row["setting"]) == about)
@@ -96,13 +96,17 @@ def test_bounds_are_those_of_the_table(metric):
 
 
 def test_intervals_are_hardly_longer_than_they_must_be():
-    """By a tenth for normal and Laplace residuals, by two fifths for two points; and they hold for what is hardest to tell."""
+    """By a tenth for normal and Laplace residuals, by two fifths for two points; and they hold for what is hardest to tell.
+
+    Where all but five of 50 labels are numbers, by some hundredths more.
+    """
     table = [row for row in BOUNDS if row["metric"] == ABSOLUTE]
-    assert len(table) == 15 * len(COUNTS)
+    assert len(table) == 24 * len(COUNTS)
     for row in table:
         held, count = float(row["held"]), int(row["count"])
         if row["least_length"]:
             longest = 1.42 if row["residuals"] == "two points" else 1.12
+            longest += 0.07 if row["n"] == "50" and row["setting"].startswith("0.1") else 0.0
             assert float(row["length"]) < longest * float(row["least_length"])
             assert error_bar(held, count, SHORT)[1] > RANGES["held95"][0]
         else:
@@ -115,16 +119,29 @@ def test_no_interval_of_squares_holds_for_all_residuals():
     assert len(table) == 12 * len(COUNTS)
     for row in table:
         assert error_bar(float(row["held"]), int(row["count"]), SHORT)[1] > RANGES["held95"][0]
-        if row["n"] == "50" and row["setting"].startswith("0.6"):
-            assert float(row["length"]) < float(row["least_length"])
+        if row["setting"].startswith("0.6"):
+            longest = 1.0 if row["n"] == "50" else 1.2
+            assert float(row["length"]) < longest * float(row["least_length"])
+
+
+def test_no_interval_of_a_share_within_a_tolerance_is_short():
+    """400 labels leave a third to nearly all of what is possible open; ours are hardly longer than the least that hold for all."""
+    table = [row for row in BOUNDS if row["metric"] == FRACTION]
+    assert len(table) == 6 * len(COUNTS)
+    for row in table:
+        least_length, length = float(row["least_length"]), float(row["length"])
+        assert error_bar(float(row["held"]), int(row["count"]), SHORT)[1] > RANGES["held95"][0]
+        assert least_length > 0.3
+        assert length < 1.25 * least_length
 
 
 @pytest.mark.parametrize(
-    ("metric", "residuals", "labels"), [(ABSOLUTE, "two points", ("50", "400")), (SQUARED, "", ("50",))]
+    ("metric", "residuals", "labels"),
+    [(ABSOLUTE, "two points", ("50", "400")), (SQUARED, "", ("50",)), (FRACTION, "", ("50", "400"))],
 )
 def test_a_small_bias_would_cost_more_scatter(metric, residuals, labels):
-    """Where errors are as large as the residuals: of the absolute error for two points, of the squared one behind 60 % limits."""
-    least_share = "0.6" if metric == SQUARED else "0.3"
+    """Where errors are as large as the residuals: of the absolute error for two points, of the others behind 60 % limits."""
+    least_share = "0.3" if metric == ABSOLUTE else "0.6"
     table = [
         row
         for row in BOUNDS

@@ -167,6 +167,27 @@ def test_labels_that_are_limits(visitor):
     same(found["scores"], json.loads(json.dumps(expected.to_dict()["scores"])))
 
 
+def test_limits_are_said_before_the_result(visitor):
+    """In the words of the command line: nobody should learn from the result that "<" was read as a limit."""
+    cells = [f"<{value}" if k % 5 == 0 else str(value) for k, value in enumerate(Y)]
+    limited = np.arange(len(Y)) % 5 == 0
+    said = sb.Censored(np.where(limited, -np.inf, Y), Y).said()
+    assert said == f"{limited.sum()} of {len(Y)} labels are upper limits"
+    at = visitor.upload("limits.csv", csv_bytes({"y": cells, "y_err": SIGMA, "pred_a": A}))
+    assert (
+        visitor.json(f"{at}/columns.json")["limits"] == said and f"<p>{said}.</p>" in visitor.get(f"{at}/columns").text
+    )
+    assert f"{said}." in visitor.json(f"{at}/result.json", {"y": "y", "pred": "pred_a", "yerr": "y_err"})["remarks"]
+    at = visitor.upload("flags.csv", csv_bytes({"y": Y, "y_err": SIGMA, "y_lim": limited.astype(int), "pred_a": A}))
+    assert visitor.json(f"{at}/columns.json")["limits"] == said
+    rows = csv_bytes({"y": cells, "pred_a": [*A[:-2], "", ""]})  # those of rows that can be left out
+    at = visitor.upload("gaps.csv", rows)
+    assert visitor.json(f"{at}/columns.json")["limits"].startswith(f"{limited[:-2].sum()} of {len(Y) - 2} labels")
+    for name, table in (("plain", {"y": Y, "pred_a": A}), ("bad", {"y": [*cells[:-1], "<LOD"], "pred_a": A})):
+        at = visitor.upload(f"{name}.csv", csv_bytes(table))
+        assert not visitor.json(f"{at}/columns.json")["limits"]
+
+
 def test_columns_are_guessed_and_a_doubt_is_asked(visitor):
     at = visitor.upload("plain.csv", csv_bytes({"y": Y, "y_err": SIGMA, "pred_a": A, "site": SITE}))
     found = visitor.json(f"{at}/columns.json")

@@ -2,7 +2,7 @@
 
 For an error, each limit counts as the allowed value nearest to its prediction. So `observed`, `expected` and the distribution
 are those of the plain metric on these values: lower bounds. `bounds` goes from the nearest to the farthest allowed values, and
-`truth` comes from the most likely distribution of the true residuals, given numbers and limits.
+`truth` comes from the most likely distribution of the true residuals, given numbers and limits; of squares, from a smooth one.
 
 Of an order, only pairs of labels count whose order is known.
 """
@@ -49,6 +49,10 @@ _FAR = 1e300
 _DIFFER = 2.58
 """Both halves of the labels differ where their mean losses do by this many standard errors (1 % by chance)."""
 NEAREST = "each limit at the allowed value nearest to its prediction"
+_MOST_LIKELY = "the most likely distribution of the true residuals, given numbers and limits"
+_SMOOTH_TAILS = (
+    "a smooth distribution of the true residuals that numbers and limits allow, its tails at most exponential"
+)
 _SMOOTH = (
     "from the most likely distribution of the true residuals, taken as smooth, which takes the model's errors as independent "
     "of the prediction and of being limited"
@@ -91,13 +95,10 @@ class _Nearest(ChangedAnswers):
             raise UndefinedEstimate(too_few_numbers(self.limits))
         return found
 
-    def _note(self) -> str:
+    def _note(self, law: str = _MOST_LIKELY) -> str:
         forecast = isinstance(self.data.p, Forecast)
         errors = "the forecasts' errors, in units of their spread," if forecast else "the model's errors"
-        return (
-            f"{self.limits.said()}: from the most likely distribution of the true residuals, given numbers and limits, which "
-            f"takes {errors} as independent of the prediction and of being limited"
-        )
+        return f"{self.limits.said()}: from {law}, which takes {errors} as independent of the prediction and of being limited"
 
     def warnings(self) -> list[str]:
         return [self._how_limits_count(self.bounds())]
@@ -156,13 +157,13 @@ class LimitedLoss(_Nearest):
 
     def _truth(self) -> Estimate:
         mean, (low, high) = self._mean, self._range
-        value = self._found(mean_of_limited_loss(self.loss, self.data, low, high, room=False)).value
-        value = min(max(value, low), high)
+        near = mean.smooth or self._found(mean_of_limited_loss(self.loss, self.data, low, high, room=False))
+        value = min(max(near.value, low), high)
         return Estimate(
             value,
             mean.std,
             method="npmle",
-            note=self._note(),
+            note=self._note(_MOST_LIKELY if mean.smooth is None else _SMOOTH_TAILS),
             interval=partial(_holding, value, mean.interval),
             total_interval=partial(_holding, value, mean.total_interval),
         )

@@ -72,6 +72,11 @@ class TableLabels:
         scores = [name for name in common_scores(list(self.forecasts.values())) if name not in DEFAULT["regression"]]
         return [*DEFAULT["regression"], *scores]
 
+    @property
+    def limits_said(self) -> str:
+        """Which labels are limits, in words: "37 of 400 labels are upper limits"; empty where none is."""
+        return self.yerr.said() if isinstance(self.yerr, Censored) else ""
+
     def with_models(self, names: Sequence[str]) -> TableLabels:
         """The same labels with some of the models."""
         predictions = {name: self.predictions[name] for name in names}

@@ -269,19 +269,24 @@ class Deconvolution:
     def smooth_weights(self) -> FloatArray:
         """Weights of a smooth law that fits as well: the most likely law sits on few points, other laws fit almost as well.
 
-        EM starts from an even law over the grid and stops once its log likelihood is within 1/2, one standard deviation, of
-        the best.
+        It is the one near an even law over the grid, within 1/2 of the best in log likelihood: one standard deviation.
+        """
+        width = np.gradient(self.grid)
+        return self.likely_near(width / width.sum(), 0.5)
+
+    def likely_near(self, weights: FloatArray, drop: float) -> FloatArray:
+        """Weights of a law whose log likelihood is within `drop` of the best, by EM from these.
+
+        Where the labels tell nothing, all weights grow alike: there the law keeps its shape.
         """
         mixture = self._mixture
-        enough = mixture.log_likelihood(self.weights) - 0.5 / self.effective_labels
-        width = np.gradient(self.grid)
-        weights = width / width.sum()
+        enough = mixture.log_likelihood(self.weights) - drop / self.effective_labels
         for _ in range(_MOST_SWEEPS):
             density = mixture.likelihood @ weights
             if float(mixture.share @ np.log(density)) >= enough:
                 return np.asarray(weights)
             weights = weights * ((mixture.share / density) @ mixture.likelihood)
-        # the even law is too far away: mix in as much of the best one as is needed
+        # the first law is too far away: mix in as much of the best one as is needed
         part = 0.5
         while mixture.log_likelihood((1.0 - part) * weights + part * self.weights) < enough and part < 1.0:
             part = min(1.2 * part, 1.0)

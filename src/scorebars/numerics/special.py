@@ -239,8 +239,9 @@ def moments_between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, Floa
         at_low, at_high = (np.exp(-0.5 * np.square(end) - log) / _ROOT_2_PI for end in (low, high))
         mean = at_low - at_high
         square = 1.0 + np.where(np.isinf(low), 0.0, low * at_low) - np.where(np.isinf(high), 0.0, high * at_high)
+        finite = np.isfinite(mean + square)
     nearest = np.clip(np.clip(0.0, low, high), -1e150, 1e150)
-    lost = ~np.isfinite(mean + square) | (
+    lost = ~finite | (
         np.abs(nearest) > _ALL_AT_THE_END
     )  # so far out, or so narrow, that all of it lies at the nearer end
     mean = np.where(lost, nearest, np.clip(mean, low, high))

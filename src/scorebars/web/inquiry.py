@@ -72,12 +72,12 @@ class Inquiry:
                 )
             yield found
 
-    def labels(self, source: TableSource, roles: Roles) -> TableLabels:
-        """The checked arrays, as they are supposed to be."""
+    def labels(self, source: TableSource, roles: Roles, nan_policy: str | None = None) -> TableLabels:
+        """The checked arrays, as they are supposed to be; a `nan_policy` is used in place of that of the view."""
         self.say("Reading the table")
         view, supposed = self.view, self.view.supposed
         task = view.get("task") or supposed.task or opt.asked_task(view.metrics)
-        data = supposed.labels(source, roles, task, view.get("nan_policy", "raise"))
+        data = supposed.labels(source, roles, task, nan_policy or view.get("nan_policy", "raise"))
         most = self.question["limits"]["rows"]
         if data.n > most:
             raise TableProblem(

@@ -67,9 +67,18 @@ def preview(asked: Inquiry) -> dict[str, Any]:
             "remarks": source.remarks(),
             "view": {} if roles is None else view.filled(roles).given,
             "line": "" if roles is None else understood(source, roles),
+            "limits": "" if roles is None else _limits_said(asked, source, roles),
             "classes": roles is not None and _are_classes(roles, sample),
             "sure": not question,
         }
+
+
+def _limits_said(asked: Inquiry, source: TableSource, roles: Roles) -> str:
+    """Which labels are limits, in words. Where the table cannot be used yet, nothing: the result says why."""
+    try:
+        return asked.labels(source, roles, nan_policy="omit").limits_said
+    except ValueError:
+        return ""
 
 
 def _column(name: str, values: Any, unit: str) -> dict[str, Any]:

@@ -10,15 +10,22 @@ labels with low and with high predictions apart. Of forecasts D counts in units 
 one distribution for all labels.
 
 Of squares, the fit only completes the labels: the mean over the labels of E[d^2 | label] - s^2, with d = D + error, seen for
-numbers. The most likely distribution takes part of the label errors for its own (its mean square exceeds that of d less s^2),
-and that part is left out. Without limits this is the plain unbiased estimate. Hidden squares scatter more under a distribution
-with more far out, so each end of their interval has the scatter of the items under the distribution that lies there, if that
-is more than under the most likely one (400 Laplace residuals, a tenth of them limits: 95 % hold 90 %, with it 95 %).
+numbers. Without limits this is the plain unbiased estimate. The most likely distribution would not do for limits: it takes part
+of the label errors for its own, and ends where the labels do, though much of a mean square lies beyond. A smooth distribution
+takes its place. It starts from the likeliest shape between Laplace, normal and two points (`moments.residual_shapes`), and
+follows the labels from there by EM until its log likelihood is within 2, two standard deviations, of the best. Where labels
+tell nothing, it keeps the shape (50 Laplace residuals without errors, six tenths of them limits: the mean square by the most
+likely distribution is .11 too small, by this one .01 too large).
+
+Hidden squares scatter more under a distribution with more far out, so each end of their interval has the scatter of the items
+under the distribution that lies there, if that is more than under the smooth one (50 Laplace residuals, three tenths of them
+limits: 95 % hold 89 %, with it 95 %).
 
 A limit is likelier the farther beyond it D lies, so one beyond all numbers would draw the law as far out as the grid reaches.
 It counts as far out as a number at its end would if residuals were normal. For intervals, distributions may reach one standard
-deviation of the numbers farther. Without that room the intervals of few labels hold too little (50 labels, a third of them
-limits, mean squared error: 95 % hold 80 %, with it 93 %). Estimates with it would be too large.
+deviation of the numbers farther. For normal residuals half that room would do, but few labels do not tell them from others
+(mean squared error of 50 labels without errors, three tenths of them limits: with half the room 95 % hold 97 % for normal
+residuals and 88 % for Laplace ones, with all of it 99 % and 95 %). Estimates with it would be too large.
 
 Numbers without error make a law of as many points, whose scatter about a limit is too small: intervals for the items at hand
 are wider by 8 over the number of such labels (150 labels, CRPS: 95 % hold 90 %, with it 96 %).
@@ -39,7 +46,8 @@ from scorebars.errors import Censored
 from scorebars.forecasts import Forecast
 from scorebars.losses import Loss
 from scorebars.measured import Measured
-from scorebars.moments.deconvolution import Cells, Deconvolution
+from scorebars.moments.deconvolution import Cells, Deconvolution, Mixture
+from scorebars.moments.residual_shapes import most_likely_shape
 from scorebars.numerics.special import log_between, moments_between
 
 _POINTS = 100
@@ -53,6 +61,10 @@ _MOST = 4000
 """More labels than this are represented by every k-th."""
 _SWEEPS = 30
 """Iterations of the normal fit, which only decides how far the grid reaches."""
+_TAIL, _GROWTH = 10, 1.35
+"""Points on either side for a smooth distribution, and how their distance grows: they reach as far out as the grid does."""
+_LESS_LIKELY = 2.0
+"""By this in log likelihood a smooth distribution may stay behind the best one: two standard deviations."""
 _WIDER = 8.0
 """Divided by the number of labels without error: by how much of their width intervals for the items at hand are wider."""
 _AS_OPEN = 3.0
@@ -129,6 +141,17 @@ class _Allowed:
             mean, variance = mean + step, max(float(scatter), np.finfo(float).tiny)
         return mean, variance
 
+    def smooth(self, fit: Deconvolution) -> Deconvolution:
+        """A smooth distribution that the labels allow; beyond what was seen it goes on as a smooth shape does."""
+        grid = _with_tails(fit.grid)
+        likelihood = _likelihood(self.low, self.high, self.sd, self.low == self.high, grid)
+        wide = replace(fit, grid=grid, weights=np.pad(fit.weights, _TAIL), likelihood=likelihood)
+        mean, variance = self._normal_fit
+        shape = most_likely_shape(
+            Mixture(likelihood, fit.cells.share), fit.effective_labels, grid, mean, math.sqrt(variance)
+        )
+        return replace(wide, weights=wide.likely_near(shape, _LESS_LIKELY))
+
     def swallowed(self, fit: Deconvolution) -> FloatArray:
         """E[D^2 | label] less E[d^2 | label] - s^2 for each label: how much squared label error the law takes for true error.
 
@@ -166,16 +189,33 @@ def widening(data: Measured) -> float:
 
 
 def mean_of_limited_loss(loss: Loss, data: Measured, low: float, high: float, room: bool = True) -> MeanOfLoss | None:
-    """The mean loss against the truth, of predictions or forecasts; None where too few labels are numbers."""
+    """The mean loss against the truth, of predictions or forecasts; None where too few labels are numbers.
+
+    With `room` for intervals, without it for estimates. Squares have both in one: their estimate is the `smooth` part.
+    """
     allowed = _Allowed.of(data)
     residuals = allowed.residuals(room)
     if residuals is None:
         return None
+    factor = loss.parabola(data.predictions[allowed.rows])
+    mean = _mean(loss, data, allowed, residuals, low, high)
+    if factor is None:
+        return mean
+    law = allowed.smooth(residuals.fit)
+    swallowed = factor * np.square(allowed.scale) * allowed.swallowed(law)
+    smooth = _mean(loss, data, allowed, replace(residuals, fit=law), low, high)
+    return replace(mean, smooth=replace(smooth, swallowed=swallowed))
+
+
+def _mean(
+    loss: Loss, data: Measured, allowed: _Allowed, residuals: TrueResiduals, low: float, high: float
+) -> MeanOfLoss:
+    """The mean loss of these residuals."""
     if not loss.of_forecast:
-        return _completed(MeanOfLoss(residuals, loss, low, high, widened=allowed.widening), allowed, data)
+        return MeanOfLoss(residuals, loss, low, high, widened=allowed.widening)
     truth = allowed.place[:, None] + allowed.scale[:, None] * residuals.fit.grid
     values = np.asarray(loss(truth.T, data.predictions[allowed.rows]).T)
-    found = MeanOfForecastLoss(
+    return MeanOfForecastLoss(
         residuals,
         loss,
         low,
@@ -184,15 +224,6 @@ def mean_of_limited_loss(loss: Loss, data: Measured, low: float, high: float, ro
         matrix=np.where(np.isfinite(values), values, 0.0),
         known_losses=np.zeros((3, 0)),
     )
-    return _completed(found, allowed, data)
-
-
-def _completed(mean: MeanOfLoss, allowed: _Allowed, data: Measured) -> MeanOfLoss:
-    """For squares: the mean over completed labels less their error variance, as without limits. Other losses stay."""
-    factor = mean.loss.parabola(data.predictions[allowed.rows])
-    if factor is None:
-        return mean
-    return replace(mean, swallowed=factor * np.square(allowed.scale) * allowed.swallowed(mean.residuals.fit))
 
 
 def _grid(
@@ -217,6 +248,12 @@ def _grid(
     zero = [0.0] if first < 0 < last else []
     grid = np.unique(np.concatenate([dense, np.linspace(first, last, _POINTS), zero]))
     return np.asarray(grid[np.diff(grid, prepend=-np.inf) > _CLOSEST * (last - first) / _POINTS])
+
+
+def _with_tails(grid: FloatArray) -> FloatArray:
+    """The same points with others on both sides, at growing distance."""
+    away = float(grid[-1] - grid[0]) / _POINTS * np.cumsum(_GROWTH ** np.arange(1.0, _TAIL + 1.0))
+    return np.concatenate([(grid[0] - away)[::-1], grid, grid[-1] + away])
 
 
 def _likelihood(low: FloatArray, high: FloatArray, s: FloatArray, number: BoolArray, grid: FloatArray) -> FloatArray:

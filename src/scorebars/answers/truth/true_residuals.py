@@ -340,6 +340,8 @@ class MeanOfLoss:
     """Factor by which the interval for the items at hand is widened, where the likelihood's is known to be too narrow."""
     swallowed: FloatArray | None = None
     """How much of its error the law takes for true loss, for each fitted label; the mean leaves it out."""
+    smooth: MeanOfLoss | None = None
+    """The same under a smooth law, which gives the mean and the scatter of the items; None where this law gives them."""
 
     def _loss_at(self, residual: FloatArray, sd: FloatArray, prediction: FloatArray | None) -> FloatArray:
         """The loss of each true residual, averaged over the errors of a fresh label."""
@@ -393,6 +395,8 @@ class MeanOfLoss:
     @cached_property
     def _fitted_mean(self) -> float:
         fit = self.residuals.fit
+        if self.smooth is not None:
+            return self.smooth._fitted_mean
         if self._jumps:
             return float(fit.smooth_weights @ self._averaged)
         if self.swallowed is not None:
@@ -403,8 +407,8 @@ class MeanOfLoss:
 
     @cached_property
     def _item_variance(self) -> float:
-        """Variance of the items' mean loss given the observed residuals and the most likely law."""
-        return self._item_variance_under(self.residuals.fit)
+        """Variance of the items' mean loss given the observed residuals and the law."""
+        return self._item_variance_under(self.residuals.fit) if self.smooth is None else self.smooth._item_variance
 
     def _item_variance_under(self, law: Deconvolution) -> float:
         """Variance of the items' mean loss given the observed residuals, if they follow this law."""
@@ -468,7 +472,7 @@ class MeanOfLoss:
     def _for_items(self, level: float, up: bool) -> float:
         moved = self._averaged if self._jumps else self._influence
         quantile = self.widened * half_width_in_std(level)
-        return self._end(up, moved, quantile, self._item_variance, hidden=self.swallowed is not None)
+        return self._end(up, moved, quantile, self._item_variance, hidden=self.smooth is not None)
 
     def _for_population(self, level: float, up: bool) -> float:
         parts, fit = self.residuals, self.residuals.fit
