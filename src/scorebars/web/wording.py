@@ -41,6 +41,7 @@ _TITLES = {
     "positive": "option pos_label of the metric",
 }
 _WORDS = {"raise": "stop", "omit": "leave out"}
+_SAY_COLUMN = re.compile(r"\b([Ss])ay --([a-z-]+) COLUMN\b")
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?:[ =](omit|raise|regression|classification|rows|cells|none|[.,](?= |\.|$)))?")
 
 
@@ -48,8 +49,12 @@ def for_page(message: str) -> str:
     """A message that names options as one that names fields of the page.
 
     >>> for_page("which column? Say --y COLUMN, or leave such rows out with --nan-policy omit.")
-    'which column? Say “Labels” COLUMN, or leave such rows out with “Rows with missing values: leave out”.'
+    'which column? Choose a column for “Labels”, or leave such rows out with “Rows with missing values: leave out”.'
     """
+
+    def chosen(found: re.Match[str]) -> str:
+        title = _TITLES.get(found[2])
+        return found[0] if title is None else f"{'C' if found[1] == 'S' else 'c'}hoose a column for “{title}”"
 
     def titled(found: re.Match[str]) -> str:
         title = _TITLES.get(found[1])
@@ -58,4 +63,4 @@ def for_page(message: str) -> str:
         value = _WORDS.get(found[2], found[2]) if found[2] else None
         return f"“{title}: {value}”" if value else f"“{title}”"
 
-    return _OPTION.sub(titled, message)
+    return _OPTION.sub(titled, _SAY_COLUMN.sub(chosen, message))
