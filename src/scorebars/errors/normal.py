@@ -304,6 +304,10 @@ class Normal(LocationScale):
     def estimated(self) -> bool:
         return self.scatter is not None
 
+    @property
+    def estimated_each(self) -> bool:
+        return self.scatter is not None and not self.scatter.common
+
     def _part(self, index: Any) -> Self:
         part = super()._part(index)
         part.cov = None if self.cov is None else self.cov[index][:, index]
@@ -358,6 +362,13 @@ class Normal(LocationScale):
             return self.label_level()
         scale = self.scatter.sigma * self.scatter.stretch / np.sqrt(self.repeats)
         return StudentT(scale, self.scatter.degrees, kind=self.kind)
+
+    def shrunk(self) -> MeasurementError:
+        assert self.scatter is not None
+        sizes = sizes_of(self.scatter.own, self.scatter.nu, "shrunk")
+        if sizes.common:
+            return self._changed(sigma=sizes.sigma, scatter=None).label_level()
+        return self._changed(scatter=sizes).around_truth()
 
     def _in_units_of_one(self, variance: float) -> Self:
         """One error for all labels, divided by itself so that each label has the error variance `variance`."""

@@ -181,8 +181,9 @@ class MeanLoss(Answers):
 
     def _mean_of_true_residuals(self, data: Measured) -> MeanOfLoss | None:
         """By the most likely law of the true residuals; None where labels are few or their errors do not allow it."""
-        if data.errors.normal is None and self.loss.continuous:
-            found = mean_of_family(self.loss, data, *self._range)
+        errors = data.errors.shrunk() if data.errors.estimated_each else data.errors
+        if errors.normal is None and self.loss.continuous:
+            found = mean_of_family(self.loss, data.changed(errors=errors), *self._range)
             if found is not None and math.isfinite(found.value):
                 return found
         residuals = true_residuals(data) if self.loss.of_residual else None

@@ -139,9 +139,15 @@ class TrueResiduals:
 
 
 def true_residuals(data: Measured) -> TrueResiduals | None:
-    """The true residuals behind these labels; None where errors are not normal and independent or labels are few."""
+    """The true residuals behind these labels; None where errors are not normal and independent or labels are few.
+
+    Where each size was estimated by itself, those that came out small would draw the residuals to their labels. Sizes that
+    scatter no more than their estimates make them are the same.
+    """
     if not data.plain_normal:
         return None
+    if data.errors.estimated_each and (alike := data.errors.shrunk()).normal is not None:
+        data = data.changed(errors=alike)
     residual, sd, share = data.residual, np.sqrt(data.label_variance), data.shares
     grid, fitted = labels_to_fit(residual, sd, share)
     d, s, a = residual[fitted], sd[fitted], share[fitted]
