@@ -47,7 +47,7 @@ test-lowest: tools/lowest.txt  ## the oldest versions that are supported
 	.venv-lowest/bin/python -m pytest -q $(LOWEST_TESTS)
 
 test-slow: $(VENV)/installed-test  ## statistical checks that take minutes
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 # An environment of its own: torch is large, and the other tests must do without it. Triton runs in its interpreter.
 $(VENV)-torch/installed: $(SOURCES)
