@@ -299,7 +299,8 @@ def test_sizes_that_scatter_by_chance_are_taken_as_one():
     alike = sb.Normal(0.6 * chance, dof=4).shrunk()
     assert alike.plain_normal and np.ptp(alike.sigma) == 0.0
     assert alike.sigma[0] == pytest.approx(0.6, rel=0.05)
-    assert not sb.Normal(0.6 * chance).estimated_each and not sb.Normal(0.6, dof=4).estimated_each
+    for known in (sb.Normal(0.6 * chance), sb.Normal(0.6, dof=4), sb.errors.Laplace(0.6)):
+        assert known.shrunk() is known
     unlike = sb.Normal(0.6 * chance * np.exp(0.4 * rng.standard_normal(400)), dof=4).shrunk()
     assert isinstance(unlike, sb.errors.StudentT) and np.all(np.asarray(unlike.df) > 4.0)
 

@@ -111,7 +111,7 @@ def test_few_repetitions(situation):
 @pytest.mark.slow
 @pytest.mark.parametrize("situation", [Situation(s.metric, s.world, 30) for s in OFFERED], **names)
 def test_many_repetitions(situation):
-    _check(situation, 10 if situation.metric in SLOW_METRICS else 50)
+    _check(situation, 20 if situation.metric in SLOW_METRICS else 100)
 
 
 def test_answers_are_named():

@@ -149,14 +149,9 @@ class MeasurementError(ErrorModel):
         """Whether the size of each error is an estimate (from repeats, say), so that it is uncertain too."""
         return False
 
-    @property
-    def estimated_each(self) -> bool:
-        """Whether each label has an estimate of its own, so that errors over their sizes scatter more than normal ones."""
-        return False
-
     def shrunk(self) -> MeasurementError:
-        """How labels err around the truth where each size was estimated by itself: as far as sizes are alike, all tell each."""
-        raise NotImplementedError
+        """These errors around the truth. Sizes that were estimated each by itself are told by all, as far as they are alike."""
+        return self
 
     def resized(self, factor: FloatArray | float) -> Self:
         """Errors `factor` times as large (a number, or one for each label), their sizes taken as known."""

@@ -304,10 +304,6 @@ class Normal(LocationScale):
     def estimated(self) -> bool:
         return self.scatter is not None
 
-    @property
-    def estimated_each(self) -> bool:
-        return self.scatter is not None and not self.scatter.common
-
     def _part(self, index: Any) -> Self:
         part = super()._part(index)
         part.cov = None if self.cov is None else self.cov[index][:, index]
@@ -364,7 +360,8 @@ class Normal(LocationScale):
         return StudentT(scale, self.scatter.degrees, kind=self.kind)
 
     def shrunk(self) -> MeasurementError:
-        assert self.scatter is not None
+        if self.scatter is None or self.scatter.common:
+            return self
         sizes = sizes_of(self.scatter.own, self.scatter.nu, "shrunk")
         if sizes.common:
             return self._changed(sigma=sizes.sigma, scatter=None).label_level()

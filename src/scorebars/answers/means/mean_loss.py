@@ -31,7 +31,7 @@ from scorebars.answers.limited import LimitedLoss
 from scorebars.answers.score import Declaration, Estimate, UndefinedEstimate
 from scorebars.answers.size_errors import NumberOf, halved_change
 from scorebars.answers.truth.extrapolation import for_any_residuals, level_variance, loss_at_level, raised_by_noise
-from scorebars.answers.truth.true_residuals import MeanOfLoss, mean_of_family, true_residuals
+from scorebars.answers.truth.true_residuals import MeanOfLoss, mean_of_family, true_residuals, with_shrunk_sizes
 from scorebars.arrays import FloatArray
 from scorebars.engines.class_counts import rows_of
 from scorebars.errors import MeasurementError
@@ -181,9 +181,9 @@ class MeanLoss(Answers):
 
     def _mean_of_true_residuals(self, data: Measured) -> MeanOfLoss | None:
         """By the most likely law of the true residuals; None where labels are few or their errors do not allow it."""
-        errors = data.errors.shrunk() if data.errors.estimated_each else data.errors
-        if errors.normal is None and self.loss.continuous:
-            found = mean_of_family(self.loss, data.changed(errors=errors), *self._range)
+        data = with_shrunk_sizes(data, self.loss.continuous)
+        if data.errors.normal is None and self.loss.continuous:
+            found = mean_of_family(self.loss, data, *self._range)
             if found is not None and math.isfinite(found.value):
                 return found
         residuals = true_residuals(data) if self.loss.of_residual else None
@@ -341,7 +341,7 @@ class AbsoluteAnswers(MeanLoss):
         """Labels with less error than those at hand: by the law of the true residuals where the labels show it."""
         present = np.asarray(data.errors.repeats, dtype=np.float64)
         if level.repeats is not None and float(np.ptp(present)) == 0 and np.all(level.repeats > present.flat[0]):
-            residuals = true_residuals(data)
+            residuals = true_residuals(with_shrunk_sizes(data))
             if residuals is not None:
                 mean = MeanOfLoss(residuals, self.loss, fresh=float(present.flat[0] / np.max(level.repeats)))
                 return mean.value, mean.std(), "npmle"

@@ -35,7 +35,7 @@ from scorebars.answers.together.ratio_of_sums import (
 )
 from scorebars.answers.truth.stand_ins import StandIns, largest_truth, possible_truths
 from scorebars.answers.truth.true_median import MedianOfResiduals
-from scorebars.answers.truth.true_residuals import true_residuals
+from scorebars.answers.truth.true_residuals import true_residuals, with_shrunk_sizes
 from scorebars.arrays import FloatArray
 from scorebars.engines import BadValues
 from scorebars.engines.sums import NormalSums
@@ -395,7 +395,7 @@ class OrderAnswers(AllLabelsAnswers):
         data = self._data
         if self.metric.rank == 1.0:
             return largest_truth(data, self._way.value)
-        residuals = true_residuals(data)
+        residuals = true_residuals(with_shrunk_sizes(data))
         if residuals is None:
             return self._way.truth()
         found = MedianOfResiduals(residuals, float(np.median(np.sqrt(data.label_variance))))

@@ -138,16 +138,22 @@ class TrueResiduals:
         return Deconvolution.of_cells(cells._replace(residual=eta, sd=error), grid)
 
 
-def true_residuals(data: Measured) -> TrueResiduals | None:
-    """The true residuals behind these labels; None where errors are not normal and independent or labels are few.
+def with_shrunk_sizes(data: Measured, students: bool = False) -> Measured:
+    """The labels with error sizes as all labels tell them, where each size was estimated by itself.
 
-    Where each size was estimated by itself, those that came out small would draw the residuals to their labels. Sizes that
-    scatter no more than their estimates make them are the same.
+    Those that came out small would draw the residuals to their labels. Sizes that scatter no more than their estimates make
+    them are the same; else errors are Student's, for those who take `students`.
     """
+    errors = data.errors.shrunk()
+    if errors is data.errors or (errors.normal is None and not students):
+        return data
+    return data.changed(errors=errors)
+
+
+def true_residuals(data: Measured) -> TrueResiduals | None:
+    """The true residuals behind these labels; None where errors are not normal and independent or labels are few."""
     if not data.plain_normal:
         return None
-    if data.errors.estimated_each and (alike := data.errors.shrunk()).normal is not None:
-        data = data.changed(errors=alike)
     residual, sd, share = data.residual, np.sqrt(data.label_variance), data.shares
     grid, fitted = labels_to_fit(residual, sd, share)
     d, s, a = residual[fitted], sd[fitted], share[fitted]
